@@ -47,7 +47,7 @@ const inspector = new Session()
 inspector.connect()
 let from = { cpu: process.cpuUsage(), atMs: performance.now() }
 
-const questions = {
+const handlers = {
   access: () => ({ wsUrl: service.wsUrl, grpc: service.grpcAddress, authUrl: service.authUrl, clientSecret }),
   /** Starts a measurement window. */
   begin: async (profiled) => {
@@ -84,8 +84,8 @@ const questions = {
   },
 }
 
-process.on('message', async ({ id, ask, argument }) => {
-  process.send({ id, answer: (await questions[ask](argument)) ?? null })
+process.on('message', async ({ id, request, argument }) => {
+  process.send({ id, answer: (await handlers[request](argument)) ?? null })
 })
 process.once('disconnect', async () => {
   await service.close({ drainMs: 0 })

@@ -18,13 +18,13 @@ const child = async (file, execArgv) => {
   })
   await ready
   return {
-    ask: (ask, argument) =>
+    request: (request, argument) =>
       new Promise((resolve, reject) => {
         last += 1
         waiting.set(last, resolve)
-        process_.once('exit', () => reject(new Error(`${file} ended before it answered ${ask}`)))
+        process_.once('exit', () => reject(new Error(`${file} ended before it answered ${request}`)))
         process_.setMaxListeners(0)
-        process_.send({ id: last, ask, argument })
+        process_.send({ id: last, request, argument })
       }),
     end: () => process_.disconnect(),
   }
@@ -39,7 +39,7 @@ const names = { ws: 'WebSocket', grpc: 'gRPC' }
 export const benchService = async () => {
   const service = await child('measured-service.mjs', ['--expose-gc'])
   const load = await child('service-load.mjs', [])
-  await load.ask('access', await service.ask('access'))
+  await load.request('access', await service.request('access'))
 
   console.log(
     `Paced 8 kHz sessions of one process, null engine, voice activity on, ${durationMs / 1000} s each.
@@ -52,19 +52,19 @@ Goal: 200 sessions per core, p99 of the loop's delay < 50 ms, p99 of the added l
   let profile = []
   for (const by of ['ws', 'grpc']) {
     for (const count of counts) {
-      await load.ask('open', { by, count })
+      await load.request('open', { by, count })
       // Compilation and warm-up are not part of the cost of a session.
-      await load.ask('pace', { durationMs: 2000 })
+      await load.request('pace', { durationMs: 2000 })
       const isProfiled = by === 'ws' && count === counts.at(-1)
-      await service.ask('begin', false)
-      const latencies = await load.ask('pace', { durationMs })
-      const used = await service.ask('end', false)
+      await service.request('begin', false)
+      const latencies = await load.request('pace', { durationMs })
+      const used = await service.request('end', false)
       if (isProfiled) {
-        await service.ask('begin', true)
-        await load.ask('pace', { durationMs: 5000 })
-        profile = (await service.ask('end', true)).shares
+        await service.request('begin', true)
+        await load.request('pace', { durationMs: 5000 })
+        profile = (await service.request('end', true)).shares
       }
-      await load.ask('close')
+      await load.request('close')
       const ms = (value) => `${value.toFixed(1)} ms`
       const cells = [
         `${names[by]} ${count}`,
@@ -82,12 +82,12 @@ Goal: 200 sessions per core, p99 of the loop's delay < 50 ms, p99 of the added l
 
   console.log('\nMemory of a started session without audio, and setups (open, start, end) per second.\n')
   for (const by of ['ws', 'grpc']) {
-    const before = await service.ask('memory')
-    await load.ask('open', { by, count: 500 })
-    const after = await service.ask('memory')
-    await load.ask('close')
+    const before = await service.request('memory')
+    await load.request('open', { by, count: 500 })
+    const after = await service.request('memory')
+    await load.request('close')
     const kB = (key) => `${((after[key] - before[key]) / 500 / 1000).toFixed(1)} kB`
-    const { perSecond } = await load.ask('setups', { by, durationMs: 5000, atOnce: 20 })
+    const { perSecond } = await load.request('setups', { by, durationMs: 5000, atOnce: 20 })
     console.log(
       `${names[by].padEnd(12)}heap ${kB('heap')}, buffers ${kB('outside')}, resident ${kB('rss')}; ${Math.round(perSecond)} setups per second`,
     )

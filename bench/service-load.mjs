@@ -128,7 +128,7 @@ let running = []
 
 const percentile = (values, part) => values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? NaN
 
-const orders = {
+const handlers = {
   access: async ({ wsUrl, grpc, authUrl, clientSecret }) => {
     const form = {
       client_id: 'bench',
@@ -188,8 +188,8 @@ const orders = {
   },
 }
 
-process.on('message', async ({ id, ask, argument }) => {
-  process.send({ id, answer: (await orders[ask](argument)) ?? null })
+process.on('message', async ({ id, request, argument }) => {
+  process.send({ id, answer: (await handlers[request](argument)) ?? null })
 })
 process.once('disconnect', () => process.exit(0))
 process.send({ id: 0, answer: 'ready' })

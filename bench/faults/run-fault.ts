@@ -72,10 +72,10 @@ export const serviceOf = (url: string): string => {
 const tokensFor = (name: NamedFault, { token }: FaultTarget): TokenSource => {
   if (name === 'refused-token') return defer(() => of(`refused-${Math.random().toString(36).slice(2)}`))
   if (name !== 'token-expiry') return tokenSourceOf(token)
-  let asked = 0
+  let requested = 0
   return defer(() => {
-    asked += 1
-    const expiresAtMs = asked === 1 ? Date.now() + expiresAfterMs : Number.MAX_SAFE_INTEGER
+    requested += 1
+    const expiresAtMs = requested === 1 ? Date.now() + expiresAfterMs : Number.MAX_SAFE_INTEGER
     const source$: Observable<string | Token> = token.type === 'fixed' ? of(token.token) : token.token$
     return source$.pipe(
       map((value): Token => ({
@@ -87,10 +87,10 @@ const tokensFor = (name: NamedFault, { token }: FaultTarget): TokenSource => {
   })
 }
 
-const countRequests = (source: TokenSource, asked: () => void): TokenSource => {
+const countRequests = (source: TokenSource, requested: () => void): TokenSource => {
   if (isFixedToken(source)) return source
   return defer(() => {
-    asked()
+    requested()
     return from(source)
   })
 }

@@ -17,7 +17,7 @@ const write = async (name: string, text: string): Promise<void> => {
   await mkdir(dirname(join(folder, name)), { recursive: true })
   await writeFile(join(folder, name), text)
 }
-const project = 'version: 1\nnodes: { in: entry, hear: recognizer, out: publisher }\nwires: [in -> hear, hear -> out]\n'
+const project = 'version: 1\nnodes: { in: entry, reco: recognizer, out: publisher }\nwires: [in -> reco, reco -> out]\n'
 const check = () =>
   runInProcess(['serve', '--config', file, '--check'], { env: { SECRET: 'a secret of enough characters' } })
 

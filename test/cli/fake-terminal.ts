@@ -28,10 +28,10 @@ export class FakeTerminal {
 
   #take(text: string): void {
     // eslint-disable-next-line no-control-regex -- what a terminal reads
-    for (const [piece] of text.matchAll(/\u001b\[(\d*)([A-Za-z])|[^]/gu)) this.#obey(piece)
+    for (const [piece] of text.matchAll(/\u001b\[(\d*)([A-Za-z])|[^]/gu)) this.#apply(piece)
   }
 
-  #obey(piece: string): void {
+  #apply(piece: string): void {
     if (piece === '\n') this.#moveTo(this.#row + 1, 0)
     else if (piece === '\r') this.#column = 0
     else if (piece.endsWith('m') && piece.length > 1) return

@@ -11,7 +11,7 @@ beforeEach(async () => {
   await mkdir(join(folder, 'projects/Default/kept'), { recursive: true })
   await writeFile(
     join(folder, 'projects/Default/kept/1.yaml'),
-    'version: 1\nnodes: { in: entry, hear: recognizer, tape: recorder, out: publisher }\nwires: [in -> hear, in -> tape, hear -> out]\n',
+    'version: 1\nnodes: { in: entry, reco: recognizer, recs: recorder, out: publisher }\nwires: [in -> reco, in -> recs, reco -> out]\n',
   )
 })
 afterEach(() => rm(folder, { recursive: true }))
@@ -32,16 +32,16 @@ const recorded = async (flags: readonly string[]) => {
 
 describe('rxspeech serve --recordings', () => {
   it('stores the recordings of projects in that folder', async () => {
-    const { code } = await recorded(['--recordings', join(folder, 'tapes')])
+    const { code } = await recorded(['--recordings', join(folder, 'recordings')])
     expect(code).toBe(0)
-    const files = await readdir(join(folder, 'tapes'), { recursive: true })
+    const files = await readdir(join(folder, 'recordings'), { recursive: true })
     expect(files.filter((name) => name.endsWith('.wav'))).toHaveLength(1)
   })
 
   it('stores none without it, and reports to the operator why such a project cannot be used', async () => {
     const { code, log } = await recorded([])
     expect(code).toBe(1)
-    expect(log).toMatch(/tape.*recordings?/)
+    expect(log).toMatch(/recs.*recordings?/)
     expect((await readdir(folder)).sort()).toEqual(['projects', 'state'])
   })
 })

@@ -241,7 +241,7 @@ describe.skipIf(!existsSync('../shared/audio'))('rxspeech transcribe on recordin
     expect(stdout).toMatch(/^\[00:00\.\d\] go forward ten meters\n$/)
   })
 
-  it('transcribes a truncated WAV file as far as it goes, and then reports that', async () => {
+  it('transcribes the audio of a truncated WAV file, and then reports the truncation', async () => {
     const file = join(folder, 'cut.wav')
     const whole = readFileSync('../shared/audio/ten-of-clubs.wav')
     writeFileSync(file, whole.subarray(0, whole.length - 1001))

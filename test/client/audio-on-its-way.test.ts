@@ -184,22 +184,22 @@ describe('audio in transit', () => {
 
   it('stops waiting for the drain when it is unsubscribed', () => {
     virtually(({ watch, recognizing }) => {
-      const room$ = new Subject<undefined>()
+      const drained$ = new Subject<undefined>()
       const link: Link<SocketMessage, SocketMessage> = {
         incoming$: concat(of('{"message-name":"recognize-response","operation-result":"Success"}'), NEVER),
         send: () => undefined,
         bufferedBytes: 5,
         isCongested: true,
-        drain$: room$ as Subject<unknown> as Link<SocketMessage, SocketMessage>['drain$'],
+        drain$: drained$ as Subject<unknown> as Link<SocketMessage, SocketMessage>['drain$'],
         pause: () => undefined,
         resume: () => undefined,
         finish: () => undefined,
         close: () => undefined,
       }
       const { subscription } = watch(recognizing({ dial: () => concat(of(link), NEVER) })(concat(of(audio(5)), NEVER)))
-      expect(room$.observed).toBe(true)
+      expect(drained$.observed).toBe(true)
       subscription.unsubscribe()
-      expect(room$.observed).toBe(false)
+      expect(drained$.observed).toBe(false)
       return () => undefined
     })
   })

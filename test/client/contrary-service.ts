@@ -133,7 +133,7 @@ class Recognition {
 }
 
 type Final = ReturnType<Recognition['finals']>[number]
-interface Manner<Message> {
+interface WireFormat<Message> {
   readonly request: (message: Message) => string | undefined
   readonly audio: (message: Message) => Uint8Array
   readonly started: (refused: boolean) => Message
@@ -145,7 +145,7 @@ interface Manner<Message> {
 }
 
 const dialling = <Message>(
-  manner: Manner<Message>,
+  wire: WireFormat<Message>,
   scheduler: SchedulerLike,
   options: Contrariness,
   channelNumbers: readonly number[],
@@ -170,8 +170,8 @@ const dialling = <Message>(
         return EMPTY
       }
       const words = [
-        ...[...found, ...recognition.rest()].map(manner.result),
-        ...recognition.finals().map((final) => manner.final(final, finalError)),
+        ...[...found, ...recognition.rest()].map(wire.result),
+        ...recognition.finals().map((final) => wire.final(final, finalError)),
       ]
       return concat(of(...words), timer(finalBeforeMs, scheduler).pipe(mergeMap(() => (breakNow(), EMPTY))))
     }
@@ -180,7 +180,7 @@ const dialling = <Message>(
         ...found.map((result) => {
           const ownLateMs = lateMs[result.channel === 0 ? 0 : 1]
           const isLate = ownLateMs > 0 && result.kind === 'milestone'
-          const one$ = of(manner.result(result))
+          const one$ = of(wire.result(result))
           return isLate ? timer(ownLateMs, scheduler).pipe(mergeMap(() => (isBroken ? EMPTY : one$))) : one$
         }),
       )
@@ -188,29 +188,29 @@ const dialling = <Message>(
       return timer(Math.max(...lateMs) + 1, scheduler).pipe(
         mergeMap(() => {
           const words = [
-            ...recognition.rest().map(manner.result),
-            ...recognition.finals().map((final) => manner.final(final, false)),
+            ...recognition.rest().map(wire.result),
+            ...recognition.finals().map((final) => wire.final(final, false)),
           ]
-          return concat(of(...words), manner.endsLink ? of(0).pipe(mergeMap(() => (link.close(), EMPTY))) : EMPTY)
+          return concat(of(...words), wire.endsLink ? of(0).pipe(mergeMap(() => (link.close(), EMPTY))) : EMPTY)
         }),
       )
     }
     const answer = (message: Message): Observable<Message> => {
       if (isBroken) return EMPTY
-      const request = manner.request(message)
+      const request = wire.request(message)
       switch (request) {
         case 'start': {
           const startMs = options.startMs[nth] ?? 1
           const refused = startMs === Infinity
-          return timer(refused ? 1 : startMs, scheduler).pipe(mergeMap(() => of(manner.started(refused))))
+          return timer(refused ? 1 : startMs, scheduler).pipe(mergeMap(() => of(wire.started(refused))))
         }
         case 'finalize':
-          return concat(of(manner.finalizing), finish())
+          return concat(of(wire.finalizing), finish())
         case 'stop':
-          return concat(of(manner.stopped), manner.endsLink ? of(0).pipe(mergeMap(() => (link.close(), EMPTY))) : EMPTY)
+          return concat(of(wire.stopped), wire.endsLink ? of(0).pipe(mergeMap(() => (link.close(), EMPTY))) : EMPTY)
         case undefined: {
           const before = recognition.count
-          const found = recognition.receive(manner.audio(message))
+          const found = recognition.receive(wire.audio(message))
           const deafMs = options.deafMs[nth] ?? 0
           if (before < 5 && recognition.count >= 5 && deafMs > 0) {
             link.pause()
@@ -223,7 +223,7 @@ const dialling = <Message>(
           return EMPTY
       }
     }
-    const end$ = manner.endsLink ? of(0).pipe(mergeMap(() => (isBroken ? EMPTY : finish()))) : EMPTY
+    const end$ = wire.endsLink ? of(0).pipe(mergeMap(() => (isBroken ? EMPTY : finish()))) : EMPTY
     return merge(NEVER, concat(received$.pipe(mergeMap(answer)), end$))
   }, options.link)
   return () =>

@@ -43,7 +43,7 @@ export interface Endings {
   /** The nth connection is cut after this number of chunks; every third time in the middle of its messages. */
   readonly cutsAfterChunks?: readonly number[]
   /** Whether a final states how much audio it covers. */
-  readonly reportsHeardMs?: boolean
+  readonly reportsReadPosition?: boolean
   /** Sends each final twice. */
   readonly finalsTwice?: boolean
 }
@@ -55,7 +55,7 @@ export interface EndingService<Message> {
   readonly receivedChunks: readonly ReadonlySet<number>[]
 }
 
-interface Manner<Message> {
+interface WireFormat<Message> {
   readonly request: (message: Message) => 'start' | 'finalize' | 'stop' | undefined
   readonly audio: (message: Message) => Uint8Array
   readonly started: Message
@@ -145,7 +145,7 @@ class Recognition {
 }
 
 const serving = <Message>(
-  manner: Manner<Message>,
+  wire: WireFormat<Message>,
   scheduler: SchedulerLike,
   endings: Endings,
   channels: number,
@@ -164,22 +164,22 @@ const serving = <Message>(
         const milestone = channelState.milestone()
         return milestone === undefined
           ? []
-          : [manner.milestone(channel, milestone.text, endings.timed ? milestone.times : undefined)]
+          : [wire.milestone(channel, milestone.text, endings.timed ? milestone.times : undefined)]
       })
     const end = (recognition: Recognition, asked: boolean): Message[] => {
       idle.unsubscribe()
       running = undefined
       const finals = recognition.channelStates.map((channelState, channel) => {
         const { text, times } = channelState.final(recognition.receivedChunks)
-        return manner.final(
+        return wire.final(
           channel,
           text,
           endings.timed ? times : undefined,
-          endings.reportsHeardMs ? recognition.receivedChunks * chunkMs : undefined,
+          endings.reportsReadPosition ? recognition.receivedChunks * chunkMs : undefined,
         )
       })
       const messages = [...results(recognition), ...finals, ...(endings.finalsTwice ? finals : [])]
-      const closesAfterMs = manner.endsLink ? 0 : asked ? undefined : endings.closesAfterMs
+      const closesAfterMs = wire.endsLink ? 0 : asked ? undefined : endings.closesAfterMs
       if (closesAfterMs !== undefined) scheduler.schedule(() => link.close(), closesAfterMs)
       return messages
     }
@@ -215,22 +215,22 @@ const serving = <Message>(
       return messages
     }
     const answer = (message: Message): Observable<Message> => {
-      switch (manner.request(message)) {
+      switch (wire.request(message)) {
         case 'start':
           running = new Recognition(channels)
           limit = endings.endsAfterChunks?.[counts.recognitions] ?? Infinity
           counts.recognitions += 1
           watch(running)
-          return of(manner.started)
+          return of(wire.started)
         case 'finalize':
-          return running === undefined ? of(manner.refused) : of(manner.finalizing, ...end(running, true))
+          return running === undefined ? of(wire.refused) : of(wire.finalizing, ...end(running, true))
         case 'stop':
-          return of(manner.finalizing)
+          return of(wire.finalizing)
         default:
-          return of(...receive(manner.audio(message)))
+          return of(...receive(wire.audio(message)))
       }
     }
-    const halfClose$ = manner.endsLink
+    const halfClose$ = wire.endsLink
       ? of(0).pipe(mergeMap(() => (running === undefined ? EMPTY : of(...end(running, true)))))
       : EMPTY
     return merge(NEVER, aside$, concat(received$.pipe(mergeMap(answer)), halfClose$))

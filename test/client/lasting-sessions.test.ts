@@ -74,9 +74,9 @@ const run = (
     format: { ...format, channels: endings.channels },
     ...given,
   }
-  const { gracefulMs = 0, reportsHeardMs = false } = endings
+  const { gracefulMs = 0, reportsReadPosition = false } = endings
   // A half-close has no response, so a final that crosses it must state what it covers.
-  const finalizeBy = reportsHeardMs ? 'half-close' : 'request'
+  const finalizeBy = reportsReadPosition ? 'half-close' : 'request'
   const open = (): [Observable<SessionEvent>, Pick<Seen, 'counts' | 'receivedChunks'>] => {
     if (over === 'websocket') {
       const { dial, ...service } = endingRecognizer(clock, endings)
@@ -121,7 +121,7 @@ const statesOf = (events: readonly SessionEvent[]): readonly string[] => events.
 const gapsOf = (events: readonly SessionEvent[]) => events.flatMap((event) => (event.type === 'gap' ? [event] : []))
 
 describe.each(bothTransports)('a session over %s whose service ends recognitions by itself', (over) => {
-  it.each<Pace>(['spoken', 'at once', 'pulled'])('hears speech after silence, where the audio is %s', (pace) => {
+  it.each<Pace>(['spoken', 'at once', 'pulled'])('recognizes speech after silence, where the audio is %s', (pace) => {
     virtually((tools) => {
       const spoken = [...speech(40), ...silence(13_000), ...speech(40, 40)]
       const endings = { channels: 1, timed: true, gracefulMs: 10_000 } as const
@@ -321,7 +321,7 @@ const plots = fc.record({
   endsAfterChunks: fc.array(fc.constantFrom(30, 60, 200, 900), { maxLength: 6 }),
   closesAfterMs: fc.constantFrom(undefined, 0, 1, 700),
   finalsTwice: fc.boolean(),
-  reportsHeardMs: fc.boolean(),
+  reportsReadPosition: fc.boolean(),
   stretches: fc.array(fc.tuple(fc.integer({ min: 1, max: 60 }), fc.constantFrom(20, 500, 3_000, 15_000)), {
     minLength: 1,
     maxLength: 6,

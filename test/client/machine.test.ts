@@ -333,7 +333,7 @@ describe('the machine of a session', () => {
     ['a stream', streamTable, socketTable, stream],
     ['a lasting socket', lastingSocketTable, lastingSocketTable, lastingSocket],
     ['a lasting stream', lastingStreamTable, lastingSocketTable, lastingStream],
-  ])('goes from each phase as the table of %s states', (_what, table, base, policy) => {
+  ])('makes the transitions in the table of %s', (_what, table, base, policy) => {
     const own = rowsOf(table)
     const isOwn = new Set(own.map(([input]) => input))
     const rows = [...rowsOf(base).filter(([input]) => !isOwn.has(input)), ...own]

@@ -89,15 +89,15 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
 
   it('have PCM without a copy', () => {
     const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
-    const dialogue = new RecognizerProtocol({ request, encoding: 'pcm' })
-    expect(dialogue.audio(samples)).toBe(samples)
-    expect(dialogue.stop()).toBe('{"message-name":"stop-recognition"}')
+    const protocol = new RecognizerProtocol({ request, encoding: 'pcm' })
+    expect(protocol.audio(samples)).toBe(samples)
+    expect(protocol.stop()).toBe('{"message-name":"stop-recognition"}')
   })
 
   it('are read with every field of a result, and require only the text', () => {
     const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
-    const dialogue = new RecognizerProtocol({ request, encoding: 'pcm' })
-    const read = (message: SocketMessage) => dialogue.read(message)
+    const protocol = new RecognizerProtocol({ request, encoding: 'pcm' })
+    const read = (message: SocketMessage) => protocol.read(message)
     const result = { 'recognition-id': 'r', text: 'hi', channel: '1', 'start-msec': '10', 'end-msec': '20' }
     const full = { recognitionId: 'r', text: 'hi', channel: 1, startMs: 10, endMs: 20 }
     expect(read(JSON.stringify({ 'message-name': 'partial-result', ...result }))).toEqual({
@@ -229,16 +229,16 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
       tenant: 't',
       projectName: 'p',
     } as const
-    const dialogue = new DataflowProtocol({ start, dialect: 'pascal' })
+    const protocol = new DataflowProtocol({ start, dialect: 'pascal' })
     const read = (json: string): string => {
-      const { event } = dialogue.read(response(json))
+      const { event } = protocol.read(response(json))
       return event.type === 'response' ? event.request : event.type
     }
     const unnamed = '{"operation-result":"success"}'
     expect(read(unnamed)).toBe('')
-    dialogue.start('T')
-    dialogue.finalize()
-    dialogue.stop()
+    protocol.start('T')
+    protocol.finalize()
+    protocol.stop()
     expect(read('{"MessageName":"finalizeresponse","operation-result":"success"}')).toBe('Finalize')
     expect([read(unnamed), read(unnamed), read(unnamed)]).toEqual(['Start', 'Stop', ''])
     expect(read('{"message-name":"StopResponse","operation-result":"success"}')).toBe('Stop')

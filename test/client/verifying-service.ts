@@ -116,7 +116,7 @@ interface Result extends Times {
 }
 
 type Encode<Message> = (result: Result) => Message
-interface Manner<Message> {
+interface WireFormat<Message> {
   readonly request: (message: Message) => string | undefined
   readonly audio: (message: Message) => Uint8Array
   readonly started: Message
@@ -131,7 +131,7 @@ interface Manner<Message> {
 }
 
 const proving =
-  <Message>(manner: Manner<Message>, scheduler: SchedulerLike, faults: Faults) =>
+  <Message>(wire: WireFormat<Message>, scheduler: SchedulerLike, faults: Faults) =>
   (): { dial: () => Dial<Message, Message>; proof: Proof } => {
     const { cutAfterChunks = [], outageMs = 0, timed = true, cutAt, answerMs = 1 } = faults
     const cause = faults.cause ?? new SpeechError('connection-lost', 'Cut.')
@@ -150,24 +150,24 @@ const proving =
       }
       const isCutAt = (point: Faults['cutAt']): boolean => cutAt === point && connection === 0
       const answer = (message: Message): Observable<Message> => {
-        const request = manner.request(message)
-        if (request === manner.start) return isCutAt('start') ? cut() : later(of(manner.started))
-        if (request === manner.finalize) {
+        const request = wire.request(message)
+        if (request === wire.start) return isCutAt('start') ? cut() : later(of(wire.started))
+        if (request === wire.finalize) {
           if (isCutAt('finalize')) return cut()
-          const rest = recognizer.rest().map(manner.encode)
-          return later(of(...rest, ...(isCutAt('final') ? [] : manner.ended(recognizer.text)))).pipe(
+          const rest = recognizer.rest().map(wire.encode)
+          return later(of(...rest, ...(isCutAt('final') ? [] : wire.ended(recognizer.text)))).pipe(
             tap({
               complete: () => {
                 if (isCutAt('final')) void cut()
-                else if (manner.endsLink) link.close()
+                else if (wire.endsLink) link.close()
               },
             }),
           )
         }
-        if (request === manner.stop) return later(of(manner.stopped))
+        if (request === wire.stop) return later(of(wire.stopped))
         if (request !== undefined) return EMPTY
-        const results = recognizer.receive(manner.audio(message))
-        return recognizer.chunks.length >= limit ? cut() : later(of(...results.map(manner.encode)))
+        const results = recognizer.receive(wire.audio(message))
+        return recognizer.chunks.length >= limit ? cut() : later(of(...results.map(wire.encode)))
       }
       const later = (message$: Observable<Message>): Observable<Message> =>
         answerMs === 0 ? message$ : timer(answerMs, scheduler).pipe(mergeMap(() => message$))

@@ -271,9 +271,9 @@ const contract = <M>(transport: Transport<M>) =>
         near.send(audio(new Uint8Array(chunkBytes)))
         if (!near.isCongested) await turn()
       }
-      const room = firstValueFrom(near.drain$)
+      const drained = firstValueFrom(near.drain$)
       near.close()
-      await room
+      await drained
     })
 
     it('closes within its time limit when the peer never reads', async () => {

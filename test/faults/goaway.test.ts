@@ -12,7 +12,7 @@ type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
 /** Each chunk is a word, named by the number in its bytes; every tenth chunk is followed by a milestone. */
 const chunkMs = 20
 const chunkCount = 60
-const goesAfterChunks = 25
+const goAwayAfterChunks = 25
 
 const messageOf = (type: number, content: object): DataflowMessage => ({
   contentType: type,
@@ -46,7 +46,7 @@ describe('a gRPC service that sends GOAWAY and lets its streams continue', () =>
         if (type !== contentType.audio) return
         received.push(binaryContent[0] ?? -1)
         if (received.length % 10 === 0) call.write(result('SR Milestone', received, received.length - 10))
-        if (streams.length === 1 && received.length === goesAfterChunks) server.drain(`127.0.0.1:${port}`, 60_000)
+        if (streams.length === 1 && received.length === goAwayAfterChunks) server.drain(`127.0.0.1:${port}`, 60_000)
       })
       call.on('end', () => {
         call.write(result('SR Final', received, 0))

@@ -75,7 +75,7 @@ describe.skipIf(networkNamespaces.areAbsent)(networkNamespaces.title('a link bet
     const listening = await messageOf<readonly { readonly url: string; readonly address: string }[]>(service)
     const client = linked.fork('client', join(__dirname, 'namespaces/client.mjs'))
     client.send({ ca, durationMs, sessions: sessions.map((session, index) => ({ ...session, ...listening[index] })) })
-    expect(await messageOf(client)).toBe('heard')
+    expect(await messageOf(client)).toBe('received')
     const outcomes$ = messageOf<readonly Outcome[]>(client)
     await linked.set('down')
     await delay(outageMs)

@@ -66,7 +66,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
       ['Finalize', [['request', { MessageName: 'Finalize' }], ['stay']], {}],
       ['gzip', [], { compression: 'gzip' }],
     ] as const)('recognizes the complete call, ended by %s', async (_name, ending, more) => {
-      const lines = await dataflow([['request', start()], ['hear', 1], audio(), ...ending], more)
+      const lines = await dataflow([['request', start()], ['receive', 1], audio(), ...ending], more)
       expect(jsonOf(lines[0] ?? {})).toEqual({ MessageName: 'StartResponse', 'operation-result': 'success' })
       const finals = eventsNamed(lines, 'SR Final').toSorted((a, b) => Number(a['Channel']) - Number(b['Channel']))
       expect(finals.map(({ Data }) => (Data as { readonly Text: string }).Text)).toEqual([
@@ -98,7 +98,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
     it('stops without a final, and can be cancelled', async () => {
       const stopped = await dataflow([
         ['request', start()],
-        ['hear', 1],
+        ['receive', 1],
         audio(headerBytes, headerBytes + 80_000),
         ['request', { MessageName: 'Stop' }],
         ['stay'],
@@ -107,7 +107,7 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
       expect(eventsNamed(stopped, 'SR Final')).toEqual([])
       const cancelled = await dataflow([
         ['request', start()],
-        ['hear', 1],
+        ['receive', 1],
         audio(headerBytes, headerBytes + 80_000),
         ['cancel'],
       ])
@@ -134,11 +134,11 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
 
     it('recognizes twice on one socket, every field of every result a string', async () => {
       const once = [
-        ['say', recognize({ 'vad-graceful-silence-threshold-msec': 0 })],
-        ['hear', 1],
+        ['send', recognize({ 'vad-graceful-silence-threshold-msec': 0 })],
+        ['receive', 1],
         ['audio', left, 0, 10_000_000, 320],
-        ['say', { 'message-name': 'finalize-recognition' }],
-        ['hear-until', 'final-result'],
+        ['send', { 'message-name': 'finalize-recognition' }],
+        ['receive-until', 'final-result'],
       ]
       const lines = await recognizer([...once, ['ping'], ...once, ['close', 1000]])
       const finals = lines.filter((line) => line['message-name'] === 'final-result')
@@ -156,9 +156,9 @@ describe.skipIf(pythonClients.areAbsent)(pythonClients.title('a client of anothe
       const lines = await recognizer(
         [
           ['fragments', JSON.stringify(recognize()), 7],
-          ['hear', 1],
-          ['say', { 'message-name': 'stop-recognition' }],
-          ['hear', 1],
+          ['receive', 1],
+          ['send', { 'message-name': 'stop-recognition' }],
+          ['receive', 1],
           ['close', 1000],
         ],
         { token: undefined, subprotocols: ['rxspeech', `bearer.${live.token}`], compression: 'deflate' },

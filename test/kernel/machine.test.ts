@@ -22,14 +22,14 @@ const runMachine = <State, Input, Output, Action>(
   perform: (action: Action) => Observable<Input>,
 ): Observable<Output> => runPlain(machine, (action, inputs) => perform(action).subscribe((input) => inputs.post(input)))
 
-type Door = 'closed' | 'opening' | 'open' | 'broken'
-type DoorInput = 'open' | 'opened' | 'slam' | 'break'
-type DoorAction = 'listen' | 'motor'
+type Gate = 'closed' | 'opening' | 'open' | 'broken'
+type GateInput = 'open' | 'opened' | 'slam' | 'break'
+type GateAction = 'listen' | 'motor'
 
-/** `listen` runs as long as the machine; `motor` runs while the door opens. */
-const door: Machine<Door, DoorInput, string, DoorAction> = {
-  start: { state: 'closed', outputs: ['ready'], effects: [{ lifetime: 'door', action: 'listen' }] },
-  reduce: (state, input): Step<Door, string, DoorAction> => {
+/** `listen` runs as long as the machine; `motor` runs while the gate opens. */
+const gate: Machine<Gate, GateInput, string, GateAction> = {
+  start: { state: 'closed', outputs: ['ready'], effects: [{ lifetime: 'gate', action: 'listen' }] },
+  reduce: (state, input): Step<Gate, string, GateAction> => {
     switch (input) {
       case 'open':
         return state === 'closed'
@@ -43,13 +43,13 @@ const door: Machine<Door, DoorInput, string, DoorAction> = {
         return { state: 'broken' }
     }
   },
-  alive: (state) => new Set(state === 'opening' ? ['door', 'opening'] : ['door']),
+  alive: (state) => new Set(state === 'opening' ? ['gate', 'opening'] : ['gate']),
   result: (state) => (state === 'broken' ? { error: 'broken' } : state === 'open' ? 'complete' : undefined),
 }
 
 const motorOf =
-  (listen$: Observable<DoorInput>, scheduler: SchedulerLike) =>
-  (action: DoorAction): Observable<DoorInput> =>
+  (listen$: Observable<GateInput>, scheduler: SchedulerLike) =>
+  (action: GateAction): Observable<GateInput> =>
     action === 'listen' ? listen$ : timer(3, scheduler).pipe(map(() => 'opened' as const))
 
 const inputs = { o: 'open', s: 'slam', b: 'break' } as const
@@ -58,59 +58,59 @@ const outputs = { r: 'ready', O: 'opening', d: 'open', c: 'closed' }
 describe('runMachine', () => {
   it('emits outputs and completes with the result of the machine', () => {
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
-      const listen$ = cold<DoorInput>('  --o-----', inputs)
+      const listen$ = cold<GateInput>('  --o-----', inputs)
       const subs = '                    ^----!   '
       const expected = '                r-O--(d|)'
-      expectObservable(runMachine(door, motorOf(listen$, scheduler))).toBe(expected, outputs)
+      expectObservable(runMachine(gate, motorOf(listen$, scheduler))).toBe(expected, outputs)
       expectSubscriptions(listen$.subscriptions).toBe(subs)
     })
   })
 
   it('errors with the result of the machine', () => {
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
-      const listen$ = cold<DoorInput>('  --b--', inputs)
+      const listen$ = cold<GateInput>('  --b--', inputs)
       const subs = '                    ^-!  '
       const expected = '                r-#  '
-      expectObservable(runMachine(door, motorOf(listen$, scheduler))).toBe(expected, outputs, 'broken')
+      expectObservable(runMachine(gate, motorOf(listen$, scheduler))).toBe(expected, outputs, 'broken')
       expectSubscriptions(listen$.subscriptions).toBe(subs)
     })
   })
 
   it('unsubscribes an effect with its lifetime, so that its input never arrives', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
-      const listen$ = cold<DoorInput>('  --o-s-o----', inputs)
+      const listen$ = cold<GateInput>('  --o-s-o----', inputs)
       const expected = '                r-O-c-O--(d|)'
-      expectObservable(runMachine(door, motorOf(listen$, scheduler))).toBe(expected, outputs)
+      expectObservable(runMachine(gate, motorOf(listen$, scheduler))).toBe(expected, outputs)
     })
   })
 
   it('unsubscribes all effects when it is unsubscribed', () => {
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
-      const listen$ = cold<DoorInput>('  --o-----', inputs)
+      const listen$ = cold<GateInput>('  --o-----', inputs)
       const unsub = '                   ---!    '
       const subs = '                    ^--!    '
       const expected = '                r-O-    '
-      expectObservable(runMachine(door, motorOf(listen$, scheduler)), unsub).toBe(expected, outputs)
+      expectObservable(runMachine(gate, motorOf(listen$, scheduler)), unsub).toBe(expected, outputs)
       expectSubscriptions(listen$.subscriptions).toBe(subs)
     })
   })
 
   it('runs separately for each subscription', () => {
     marbles(({ cold, expectObservable, scheduler }) => {
-      const run$ = runMachine(door, motorOf(cold<DoorInput>('--o-----', inputs), scheduler))
+      const run$ = runMachine(gate, motorOf(cold<GateInput>('--o-----', inputs), scheduler))
       expectObservable(run$).toBe('                          r-O--(d|)', outputs)
       expectObservable(run$, '----^').toBe('                 ----r-O--(d|)', outputs)
     })
   })
 
   it('errors when an effect cannot be started, and ends the others', () => {
-    const listen$ = new Subject<DoorInput>()
+    const listen$ = new Subject<GateInput>()
     const ends: unknown[] = []
-    const perform = (action: DoorAction): Observable<DoorInput> => {
+    const perform = (action: GateAction): Observable<GateInput> => {
       if (action === 'listen') return listen$
       throw new Error('no motor')
     }
-    runMachine(door, perform).subscribe({ error: (error: unknown) => ends.push(error) })
+    runMachine(gate, perform).subscribe({ error: (error: unknown) => ends.push(error) })
     listen$.next('open')
     expect(ends).toEqual([new Error('no motor')])
     expect(listen$.observed).toBe(false)

@@ -49,10 +49,10 @@ const ways = {
     (service) => dataflow(service.dataflow({ project: 'own', format })),
   ],
 }
-const told = (error) => ({ code: error.code, retryable: error.retryable, message: error.message })
+const describe = (error) => ({ code: error.code, retryable: error.retryable, message: error.message })
 const run = async (way) => {
   if (way === 'service') {
-    return startDevelopmentService({ modelFolders, stateFolder: 'state' }).then((service) => service.close(), told)
+    return startDevelopmentService({ modelFolders, stateFolder: 'state' }).then((service) => service.close(), describe)
   }
   const [options, operator] = ways[way]
   const service = inMemoryService(options)
@@ -60,7 +60,7 @@ const run = async (way) => {
   const events$ = operator(service)(of(new Uint8Array(8000))).pipe(
     tap((event) => { if (event.type === 'connection' && event.state === 'reconnecting') reconnects += 1 }),
   )
-  const end = await lastValueFrom(events$).then(() => 'done', told)
+  const end = await lastValueFrom(events$).then(() => 'done', describe)
   await service.close()
   return typeof end === 'string' ? end : { ...end, reconnects }
 }

@@ -43,7 +43,7 @@ const chunksOf = (audio: Int16Array, chunkSamples: number): readonly Int16Array[
 const isPart = (item: { readonly type: string }): item is SegmentPart => ['open', 'audio', 'close'].includes(item.type)
 
 describe('the sample call', () => {
-  it('is stereo µ-law of 8 kHz, 30 to 60 s long and under 600 kB, as its transcript says', () => {
+  it('is stereo µ-law of 8 kHz, 30 to 60 s long and under 600 kB, as its transcript states', () => {
     expect(wav.format).toEqual({ encoding: 'ulaw', sampleRateHz: 8000, channels: 2 })
     expect(wav.durationMs).toBeCloseTo(call.durationMs, -1)
     expect(call.durationMs).toBeGreaterThan(30_000)

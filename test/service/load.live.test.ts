@@ -12,7 +12,7 @@ afterEach(() => service.close())
 
 const cap = 20
 const offered = Array.from({ length: cap * 1.5 }, (_none, index) => index)
-const roomFor = { sessions: cap, sessionsPerToken: 100, sessionsPerTenant: 100 }
+const limits = { sessions: cap, sessionsPerToken: 100, sessionsPerTenant: 100 }
 
 /** The messages of a socket until one with that name, or its close. */
 const until = async (socket: PlainSocket, name: string): Promise<Record<string, unknown>> => {
@@ -24,7 +24,7 @@ const until = async (socket: PlainSocket, name: string): Promise<Record<string, 
 
 describe('half more clients than the service allows, all at once', () => {
   it('are accepted exactly up to the limit over the WebSocket, and accepted ones receive all of their text', async () => {
-    service = await plainService({ limits: roomFor })
+    service = await plainService({ limits })
     const speech = await spoken(3_000)
     const ends = await Promise.all(
       offered.map(async () => {
@@ -54,7 +54,7 @@ describe('half more clients than the service allows, all at once', () => {
   })
 
   it('are accepted exactly up to the limit over gRPC, and accepted ones receive all of their text', async () => {
-    service = await plainService({ limits: roomFor })
+    service = await plainService({ limits })
     const speech = await spoken(3_000)
     const client = plainClient(service)
     const streams = offered.map(() => openStream(client))

@@ -1,6 +1,6 @@
 import { VirtualAction, VirtualTimeScheduler } from 'rxjs'
 
-/** A clock that advances only when it is told to. */
+/** A clock that advances only by `advanceTo`. */
 export class VirtualClock extends VirtualTimeScheduler {
   constructor() {
     super(VirtualAction, 0)

@@ -38,23 +38,23 @@ const printToken = async ({ flags, host, output }: CommandCall<typeof tokenFlags
   const ca = flags.ca === undefined ? undefined : readCertificates('--ca', flags.ca)
   const interruption = watchInterruption(host, { also: output.closed })
   try {
-    const askedMs = Date.now()
+    const requestedAtMs = Date.now()
     const aborted$ = fromEvent(interruption.signal, 'abort').pipe(
       map((): never => {
         throw interruption.signal.reason as Error
       }),
     )
     const token = await firstValueFrom(race(tokenOf(credentials, { ca, scope, timeoutMs, proxy }), aborted$))
-    output.write(`${flags.json ? JSON.stringify(responseOf(token, askedMs)) : token.accessToken}\n`)
+    output.write(`${flags.json ? JSON.stringify(responseOf(token, requestedAtMs)) : token.accessToken}\n`)
   } finally {
     interruption.release()
   }
 }
 
 /** The answer of the token endpoint as it sends it (PROTOCOL 2). */
-const responseOf = ({ accessToken, tokenType, expiresAtMs, scope }: Token, askedMs: number): object => ({
+const responseOf = ({ accessToken, tokenType, expiresAtMs, scope }: Token, requestedAtMs: number): object => ({
   access_token: accessToken,
-  expires_in: Math.round((expiresAtMs - askedMs) / 1000),
+  expires_in: Math.round((expiresAtMs - requestedAtMs) / 1000),
   token_type: tokenType,
   scope,
 })

@@ -122,8 +122,8 @@ const rawFormat = ({ encoding, rate, channels }: TranscribeFlags): AudioFormat |
  * service may have a limit, which is known only after a refusal, so it gets audio at a pace that services commonly
  * accept.
  */
-const paceOf = ({ speed: asked }: TranscribeFlags, { where }: ServicePlan): Pace => {
-  if (asked !== undefined) return { speed: asked }
+const paceOf = ({ speed: requestedSpeed }: TranscribeFlags, { where }: ServicePlan): Pace => {
+  if (requestedSpeed !== undefined) return { speed: requestedSpeed }
   return where === 'here' ? { speed: Infinity } : commonPace
 }
 

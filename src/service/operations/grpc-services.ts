@@ -47,29 +47,29 @@ const toPackage = (request: ReflectionRequest): ReflectionRequest => {
     : { ...request, fileContainingSymbol: `.${symbol}` }
 }
 
-const toClient = (response: ReflectionResponse, asked: ReflectionRequest): ReflectionResponse => {
+const toClient = (response: ReflectionResponse, originalRequest: ReflectionRequest): ReflectionResponse => {
   const { listServicesResponse: list } = response
   const names = list?.service.map(({ name }) => ({ name: name.replace(/^\./, '') }))
   return {
     ...response,
-    originalRequest: asked,
+    originalRequest,
     ...(names === undefined ? {} : { listServicesResponse: { service: names } }),
   }
 }
 
 /** The stream for the handler of the package, which answers each request before it returns. */
 const translated = (stream: ReflectionStream) => {
-  let asked: ReflectionRequest = {}
+  let originalRequest: ReflectionRequest = {}
   return {
     on: (name: string, listener: (request?: ReflectionRequest) => void) => {
       if (name !== 'data') stream.on(name, () => listener())
       else
         stream.on(name, (request: ReflectionRequest) => {
-          asked = request
+          originalRequest = request
           listener(toPackage(request))
         })
     },
-    write: (response: ReflectionResponse) => stream.write(toClient(response, asked)),
+    write: (response: ReflectionResponse) => stream.write(toClient(response, originalRequest)),
     end: () => stream.end(),
   }
 }

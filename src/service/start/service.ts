@@ -98,7 +98,7 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
   opened.push(operation.close)
   const { monitor, onFault } = operation
   const models = operation.watchModels(openModels({ ...options, scheduler, onFault }))
-  opened.push(() => models.close(), mendLeftRecordings(options, onFault))
+  opened.push(() => models.close(), repairUnfinishedRecordings(options, onFault))
   const defaultModel = chooseDefaultModel(models, options.defaultModel)
   const accepting = { certificate, gate: new ConnectionGate(limits), trust: proxyTrust(options) }
   const http = await openHttp(options.http ?? loopbackAnyPort, { ...accepting, onFault })
@@ -155,13 +155,13 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
 }
 
 /** Starts to repair the recordings of a killed process; returns a function that waits for it. */
-const mendLeftRecordings = (
+const repairUnfinishedRecordings = (
   { recordingsFolder: folder }: ServiceOptions,
   onFault: (error: unknown) => void,
 ): (() => Promise<void>) => {
-  const mending = folder === undefined ? Promise.resolve(0) : repairRecordings(folder)
-  const mended = mending.then(() => undefined, onFault)
-  return () => mended
+  const repairing = folder === undefined ? Promise.resolve(0) : repairRecordings(folder)
+  const repaired = repairing.then(() => undefined, onFault)
+  return () => repaired
 }
 
 /** Refuses new sessions until all have ended, or `drainMs` are over, and then ends the rest. */

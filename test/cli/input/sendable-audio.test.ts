@@ -12,14 +12,18 @@ const collect = async (audio: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> 
   for await (const part of audio) parts.push(part)
   return parts
 }
-const anyRoom = () => undefined
+const alwaysWritable = () => undefined
 
 describe('delivered', () => {
   it('cuts slices into chunks of 100 ms, loses nothing and reports what it sent', async () => {
     const sent: number[] = []
     const audio = { format: pcm, audio: pieces(4000, 10) }
     const chunks = await collect(
-      delivered(audio, { pace: { speed: Infinity }, whenWritable: anyRoom, sent: (audioMs) => sent.push(audioMs) }),
+      delivered(audio, {
+        pace: { speed: Infinity },
+        whenWritable: alwaysWritable,
+        sent: (audioMs) => sent.push(audioMs),
+      }),
     )
     expect(chunks.map(({ length }) => length)).toEqual([1600, 1600, 800, 10])
     expect(Buffer.concat(chunks)).toEqual(Buffer.concat(await collect(pieces(4000, 10))))
@@ -30,7 +34,7 @@ describe('delivered', () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
       const audio = { format: pcm, audio: pieces(640) }
-      const chunks = delivered(audio, { pace: { speed: 1 }, whenWritable: anyRoom, sent: () => undefined })
+      const chunks = delivered(audio, { pace: { speed: 1 }, whenWritable: alwaysWritable, sent: () => undefined })
       await chunks.next()
       vi.advanceTimersByTime(20)
       expect((await chunks.next()).value).toHaveLength(320)
@@ -47,7 +51,7 @@ describe('delivered', () => {
       const pace = { speed: 1.25, burstMs: 1000 }
       const chunks = delivered(
         { format: pcm, audio: pieces(16 * 4000) },
-        { pace, whenWritable: anyRoom, sent: (audioMs) => (sentMs = audioMs) },
+        { pace, whenWritable: alwaysWritable, sent: (audioMs) => (sentMs = audioMs) },
       )
       const waits = Symbol('waits')
       let asked: Promise<unknown> | undefined
@@ -73,8 +77,8 @@ describe('delivered', () => {
   })
 
   it('waits for the drain before each chunk', async () => {
-    let makeRoom = (): void => undefined
-    const whenWritable = () => new Promise<void>((resolve) => (makeRoom = resolve))
+    let becomeWritable = (): void => undefined
+    const whenWritable = () => new Promise<void>((resolve) => (becomeWritable = resolve))
     const chunks = delivered(
       { format: pcm, audio: pieces(10) },
       { pace: { speed: Infinity }, whenWritable, sent: () => undefined },
@@ -83,7 +87,7 @@ describe('delivered', () => {
     const next = chunks.next().then(() => (isThere = true))
     await new Promise(setImmediate)
     expect(isThere).toBe(false)
-    makeRoom()
+    becomeWritable()
     await next
     expect(isThere).toBe(true)
   })

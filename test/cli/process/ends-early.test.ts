@@ -16,12 +16,12 @@ afterAll(() => rm(folder, { recursive: true }))
 const program = (answers: Readonly<Record<string, unknown>>, timeouts: Readonly<Record<string, number>>): string => `
 const { NEVER, of, Subject } = require('rxjs')
 const { recognize } = require(${JSON.stringify(join(root, 'dist/cjs/index.js'))})
-const says = ${JSON.stringify(answers)}
+const responses = ${JSON.stringify(answers)}
 const incoming = new Subject()
 const link = {
   incoming$: incoming, bufferedBytes: 0, isCongested: false, drain$: of(undefined), pause() {}, resume() {}, finish() {}, close() {},
   send(message) {
-    const answer = typeof message === 'string' ? says[JSON.parse(message)['message-name']] : undefined
+    const answer = typeof message === 'string' ? responses[JSON.parse(message)['message-name']] : undefined
     if (answer !== undefined) queueMicrotask(() => incoming.next(JSON.stringify(answer)))
   },
 }

@@ -19,7 +19,7 @@ struct Session {
   std::string tenant;
   std::string project;
   std::string token;
-  // Whether a Finalize request says that the audio is over; else the half-close does.
+  // Whether a Finalize request ends the audio; otherwise the half-close does.
   bool finalizes = false;
 };
 

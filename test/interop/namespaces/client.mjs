@@ -1,5 +1,5 @@
 // Concurrent sessions in a separate network namespace. IPC: receives { ca, durationMs, sessions: [{ over, url, address,
-// heartbeatMs }] }; sends 'heard' once all of them have a result, and in the end the outcome of each.
+// heartbeatMs }] }; sends 'received' once all of them have a result, and in the end the outcome of each.
 import { dataflow } from 'rxspeech/grpc'
 import { pace, recognize } from 'rxspeech'
 import { positionAudio } from 'rxspeech/testing'
@@ -53,7 +53,7 @@ process.once('message', async ({ ca, durationMs, sessions }) => {
   let missing = sessions.length
   const onReceived = () => {
     missing -= 1
-    if (missing === 0) process.send('heard')
+    if (missing === 0) process.send('received')
   }
   const outcomes = await Promise.all(
     sessions.map((session) => {

@@ -1,8 +1,8 @@
-"""Plays one script over the dataflow stream with Python's own gRPC package and prints what it hears, a JSON line each.
+"""Plays one script over the dataflow stream with Python's own gRPC package and prints what it receives, one JSON line each.
 
 stdin: {"address", "ca", "steps", "compression"?, "deadlineS"?}. A step is one of
 ["request", object or text], ["audio", file, from, to, chunk bytes], ["raw", content type, text, hex],
-["hear", count], ["cancel"], ["stay"] (the stream is not half-closed before the service ends it).
+["receive", count], ["cancel"], ["stay"] (the stream is not half-closed before the service ends it).
 """
 import json
 import queue
@@ -66,7 +66,7 @@ def main():
     )
     call = stream(iter(outgoing.get, None), compression=compression, timeout=script.get("deadlineS", 110))
 
-    def hear():
+    def receive():
         message = next(call).message
         line = {"kind": KINDS[message.content_type]}
         if message.binary_content:
@@ -87,9 +87,9 @@ def main():
                 data = open(file, "rb").read()[start:end]
                 for at in range(0, len(data), size):
                     put(0, data=data[at : at + size])
-            elif name == "hear":
+            elif name == "receive":
                 for _ in range(rest[0]):
-                    hear()
+                    receive()
             elif name == "cancel":
                 call.cancel()
             elif name == "stay":
@@ -97,7 +97,7 @@ def main():
         if not stays:
             outgoing.put(None)
         while True:
-            hear()
+            receive()
     except StopIteration:
         pass
     except grpc.RpcError:

@@ -1,8 +1,8 @@
-"""Plays one script over the recognition socket with Python's websockets and prints what it hears, a JSON line each.
+"""Plays one script over the recognition socket with Python's websockets and prints what it receives, one JSON line each.
 
 stdin: {"url", "ca", "token"?, "subprotocols"?, "compression"?, "steps"}. A step is one of
-["say", object or text], ["audio", file, from, to, chunk bytes], ["bytes", hex], ["hear", count], ["hear-until", name],
-["fragments", text, parts], ["ping"], ["close", code]. After the last step all is heard until the service closes, or
+["send", object or text], ["audio", file, from, to, chunk bytes], ["bytes", hex], ["receive", count], ["receive-until", name],
+["fragments", text, parts], ["ping"], ["close", code]. After the last step all messages are printed until the service closes, or
 the socket is closed by the script.
 """
 import asyncio
@@ -34,7 +34,7 @@ async def main():
         return
     say({"subprotocol": socket.subprotocol, "extensions": [one.name for one in socket.extensions]})
 
-    async def hear():
+    async def receive():
         data = await asyncio.wait_for(socket.recv(), 60)
         message = {"bytes": len(data)} if isinstance(data, bytes) else json.loads(data)
         say(message)
@@ -42,7 +42,7 @@ async def main():
 
     try:
         for name, *rest in script["steps"]:
-            if name == "say":
+            if name == "send":
                 await socket.send(rest[0] if isinstance(rest[0], str) else json.dumps(rest[0]))
             elif name == "bytes":
                 await socket.send(bytes.fromhex(rest[0]))
@@ -55,11 +55,11 @@ async def main():
                 data = open(file, "rb").read()[start:end]
                 for at in range(0, len(data), size):
                     await socket.send(data[at : at + size])
-            elif name == "hear":
+            elif name == "receive":
                 for _ in range(rest[0]):
-                    await hear()
-            elif name == "hear-until":
-                while (await hear()).get("message-name") != rest[0]:
+                    await receive()
+            elif name == "receive-until":
+                while (await receive()).get("message-name") != rest[0]:
                     pass
             elif name == "ping":
                 await asyncio.wait_for(await socket.ping(), 10)
@@ -67,7 +67,7 @@ async def main():
             elif name == "close":
                 await socket.close(rest[0])
         while True:
-            await hear()
+            await receive()
     except websockets.exceptions.ConnectionClosed:
         pass
     say({"close": socket.close_code, "reason": socket.close_reason})

@@ -275,7 +275,7 @@ describe('startSession', () => {
     expect(await held?.ended).toEqual({ type: 'completed' })
   })
 
-  it('delivers its last results to a loop that reads while it is closed, and drops them when nobody reads', async () => {
+  it('delivers its last results to a loop that reads while it is closed, and drops them without a reader', async () => {
     const { open } = sessionThat('one', of(milestone('two'), final('three')))
     const session = startSession(open)
     const reading = readAll(session)

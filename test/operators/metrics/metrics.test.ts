@@ -148,13 +148,13 @@ describe('metrics', () => {
   })
 
   it('starts again with each subscription', () => {
-    const figures$ = of<SessionEvent>(ledgerOf({ capturedMs: 100 })).pipe(metrics())
+    const metrics$ = of<SessionEvent>(ledgerOf({ capturedMs: 100 })).pipe(metrics())
     const counts: unknown[] = []
     const count = tap((update: MetricsUpdate | MetricsSummary) => {
       if (update.type === 'summary') counts.push(update.distributions.bufferedMs?.count)
     })
-    figures$.pipe(count).subscribe()
-    figures$.pipe(count).subscribe()
+    metrics$.pipe(count).subscribe()
+    metrics$.pipe(count).subscribe()
     expect(counts).toEqual([1, 1])
   })
 })

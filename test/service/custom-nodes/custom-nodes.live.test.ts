@@ -57,14 +57,14 @@ const run = async (input$: Observable<NodeItem>, ...given: Parameters<typeof ope
 describe('a node in a worker', () => {
   it('gets its input in order and the context of its session, and flushes when its input completes', async () => {
     const logged: unknown[] = []
-    const items = await run(of(event('a'), event('b')), 'told', {
+    const items = await run(of(event('a'), event('b')), 'reporter', {
       options: { loud: true },
       settings: () => ({ Mood: 'good' }),
       callProperties: () => ({ Agent: 7 }),
       log: (message, fields) => logged.push([message, fields]),
     })
     const data = { settings: { Mood: 'good' }, properties: { Agent: 7 }, node: 'node' }
-    expect(items).toEqual([event('a'), event('told', data), event('b'), event('told', data)])
+    expect(items).toEqual([event('a'), event('reporter', data), event('b'), event('reporter', data)])
     expect(logged).toEqual([
       ['seen', { name: 'a', loud: true }],
       ['seen', { name: 'b', loud: true }],
@@ -75,7 +75,7 @@ describe('a node in a worker', () => {
     const updated$ = new Subject<undefined>()
     const input$ = new Subject<NodeItem>()
     let settings = { Mood: 'good' }
-    const { node, context } = await open('told', { updated$, settings: () => settings })
+    const { node, context } = await open('reporter', { updated$, settings: () => settings })
     const seen: NodeItem[] = []
     const done = lastValueFrom(node(input$, context).pipe(toArray())).then((items) => seen.push(...items))
     settings = { Mood: 'bad' }
@@ -88,7 +88,7 @@ describe('a node in a worker', () => {
 
   it('acknowledges what it has processed', async () => {
     let acked = 0
-    await run(of(event('a'), event('b'), event('c')), 'told', { ack: (count) => (acked += count) })
+    await run(of(event('a'), event('b'), event('c')), 'reporter', { ack: (count) => (acked += count) })
     expect(acked).toBe(3)
   })
 
@@ -146,13 +146,13 @@ describe('loadCustomNodes', () => {
   })
 
   it('rejects a node whose name is taken', async () => {
-    await expect(loadCustomNodes([{ from, file: 'bad-nodes.mjs' }], ['told'])).rejects.toThrow(
-      'has a node told, whose name is taken',
+    await expect(loadCustomNodes([{ from, file: 'bad-nodes.mjs' }], ['reporter'])).rejects.toThrow(
+      'has a node reporter, whose name is taken',
     )
   })
 
   it('checks options by name', async () => {
-    const definition = await load('told')
+    const definition = await load('reporter')
     expect(definition.configure({ loud: 1 })).toEqual(
       either.left([{ path: ['loud'], message: 'must be true or false' }]),
     )

@@ -197,14 +197,14 @@ describe('/metrics of projects', () => {
   const lossy = `version: 1
 nodes:
   in: entry
-  hear: recognizer
-  slow: told
+  reco: recognizer
+  slow: reporter
   gone: { node: exits, onFault: bypass }
   out: publisher
 wires:
-  - in -> hear
-  - { from: hear, to: slow, capacity: 2 items, whenFull: dropNewest }
-  - hear -> gone
+  - in -> reco
+  - { from: reco, to: slow, capacity: 2 items, whenFull: dropNewest }
+  - reco -> gone
   - slow -> out
   - gone -> out
 `
@@ -221,9 +221,9 @@ wires:
     expect(status).toBe('OK')
     expect(events.map(({ Name }) => Name)).toContain('Wire Dropped')
     const { body } = await get(service, '/metrics')
-    expect(valueOf(body, 'rxspeech_dropped_events_total{node="told",policy="dropNewest"}')).toBeGreaterThan(0)
+    expect(valueOf(body, 'rxspeech_dropped_events_total{node="reporter",policy="dropNewest"}')).toBeGreaterThan(0)
     expect(valueOf(body, 'rxspeech_node_faults_total{node="exits",cause="threw",action="bypassed"}')).toBe(1)
-    expect(body).not.toMatch(/="(gone|slow|hear|a-name-of-the-tenant)/)
+    expect(body).not.toMatch(/="(gone|slow|reco|a-name-of-the-tenant)/)
     await rm(folder, { recursive: true })
   })
 })

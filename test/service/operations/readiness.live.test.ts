@@ -16,20 +16,20 @@ const modelOf = (name: string): ModelDescription => ({
   options: { engine: 'scripted' },
 })
 
-type Manner = 'works' | 'gone' | 'fails-what-it-reads' | 'silent'
+type EngineBehavior = 'works' | 'gone' | 'fails-what-it-reads' | 'silent'
 
 /** A service with these models, whose engines are scripted. */
 const trackerWith = async (...names: readonly string[]) => {
   const scheduler = new VirtualTimeScheduler()
   const tracker = new ReadinessTracker(scheduler, true)
-  const behavior = new Map<string, Manner>(names.map((name) => [name, 'works']))
+  const behavior = new Map<string, EngineBehavior>(names.map((name) => [name, 'works']))
   const engineOf = (name: string): Engine => ({
     capabilities: { sampleRateHz: 8000, partials: true, words: true, kind: 'grammar', segmentsAtOnce: 1 },
     recognize: () => () => (behavior.get(name) === 'works' ? of(decided) : throwError(broken)),
     ready: () => {
-      const manner = behavior.get(name)
-      if (manner === 'silent') return new Promise(() => undefined)
-      return manner === 'gone' ? Promise.reject(broken()) : Promise.resolve()
+      const engineBehavior = behavior.get(name)
+      if (engineBehavior === 'silent') return new Promise(() => undefined)
+      return engineBehavior === 'gone' ? Promise.reject(broken()) : Promise.resolve()
     },
     close: () => Promise.resolve(),
   })

@@ -9,11 +9,11 @@ import { plainService, startOf, type PlainService } from '../plain-service.js'
 
 const text = `version: 1
 inputs: { channels: 2, sampleRatesHz: 8000 }
-nodes: { in: entry, split: channel-split, hear: recognizer, out: publisher }
+nodes: { in: entry, split: channel-split, reco: recognizer, out: publisher }
 wires:
   - in -> split
-  - split.right -> hear
-  - hear -> out
+  - split.right -> reco
+  - reco -> out
 `
 
 const folders: string[] = []

@@ -10,24 +10,24 @@ import { portOf, tcpProxy } from '../tcp-proxy.js'
 const heartbeatMs = 200
 
 /** How a server reacts to a client's first ping, if it objects. */
-type Manner = (session: ServerHttp2Session) => void
-const goAway: Manner = (session) => {
+type ServerBehavior = (session: ServerHttp2Session) => void
+const goAway: ServerBehavior = (session) => {
   session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from('too_many_pings'))
 }
-const goAwayAndCut: Manner = (session) => {
+const goAwayAndCut: ServerBehavior = (session) => {
   goAway(session)
   session.destroy()
 }
 let server: Http2Server
 let address: string
-let minds: Manner | undefined
+let behavior: ServerBehavior | undefined
 /** Number of pings on each connection. */
 let pings: number[]
 let sockets: Set<Socket>
 
 beforeEach(async () => {
   pings = []
-  minds = undefined
+  behavior = undefined
   sockets = new Set()
   server = createServer()
   server.on('connection', (socket: Socket) => sockets.add(socket))
@@ -37,7 +37,7 @@ beforeEach(async () => {
     session.on('error', () => undefined)
     session.on('ping', () => {
       pings[nth] = (pings[nth] ?? 0) + 1
-      minds?.(session)
+      behavior?.(session)
     })
   })
   server.on('stream', (stream) => {
@@ -86,11 +86,11 @@ describe('heartbeatMs', () => {
   it.each([
     ['reports that pings are too frequent', goAway],
     ['reports that and cuts the connection', goAwayAndCut],
-  ])('is disabled for an address whose server %s, and only for that address', async (_what, manner) => {
-    minds = manner
+  ])('is disabled for an address whose server %s, and only for that address', async (_what, serverBehavior) => {
+    behavior = serverBehavior
     expect(await callOf()).toMatchObject({ code: 'connection-lost', retryable: true })
     expect(pings).toEqual([1])
-    minds = undefined
+    behavior = undefined
     expect(await callOf(manyPeriods())).toBe('left')
     expect(pings).toEqual([1, 0])
     // With another host name it is another address.

@@ -174,7 +174,7 @@ describe('WorkerPool', () => {
     expect(segmentEvents).toHaveLength(3)
   })
 
-  it('does not terminate a worker that has no work, is in a second pass, or could not be heard by a blocked thread', () => {
+  it('does not terminate a worker that has no work, is in a second pass, or is silent because this thread is blocked', () => {
     const { open, worker, segmentEvents, scheduler } = fakePool(1, 1)
     const segment = open('a')
     worker(0).events.message(ready)

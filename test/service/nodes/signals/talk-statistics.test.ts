@@ -20,16 +20,19 @@ const itemsOf = (lines: readonly Line[]): readonly NodeItem[] =>
     .sort((a, b) => a.atMs - b.atMs)
     .map(({ item }) => item)
 
-interface Figures {
+interface Statistics {
   readonly Final: boolean
   readonly DurationMsec: number
   readonly Channels: readonly Readonly<Record<string, number | null>>[]
 }
-const figures = async (lines: readonly Line[], options: object = {}): Promise<Figures & Record<string, unknown>> => {
+const statistics = async (
+  lines: readonly Line[],
+  options: object = {},
+): Promise<Statistics & Record<string, unknown>> => {
   const [last] = eventsOf(answersTo(await openNode(talkStatistics, options), itemsOf(lines)), 'Talk Statistics')
-  return last?.data as Figures & Record<string, unknown>
+  return last?.data as Statistics & Record<string, unknown>
 }
-const column = ({ Channels }: Figures, name: string): readonly unknown[] => Channels.map((channel) => channel[name])
+const column = ({ Channels }: Statistics, name: string): readonly unknown[] => Channels.map((channel) => channel[name])
 
 describe('talk-statistics', () => {
   const item = event('Speech Ended', { channel: 0, startMs: 1000, endMs: 2000 })
@@ -61,7 +64,7 @@ describe('talk-statistics', () => {
   })
 
   it('counts talk, share, overlap and silence', async () => {
-    const data = await figures([
+    const data = await statistics([
       [0, 1000, 3000],
       [1, 2500, 4500],
       [0, 6000, 7000],
@@ -77,27 +80,27 @@ describe('talk-statistics', () => {
       [1, 7999, 9000],
       [0, 12_000, 12_500],
     ]
-    expect(await figures(lines)).toMatchObject({ DeadAirMsec: 7000, LongestDeadAirMsec: 4000, SilenceMsec: 9999 })
-    expect(await figures(lines, { deadAirMs: 2999 })).toMatchObject({ DeadAirMsec: 9999, LongestDeadAirMsec: 4000 })
+    expect(await statistics(lines)).toMatchObject({ DeadAirMsec: 7000, LongestDeadAirMsec: 4000, SilenceMsec: 9999 })
+    expect(await statistics(lines, { deadAirMs: 2999 })).toMatchObject({ DeadAirMsec: 9999, LongestDeadAirMsec: 4000 })
   })
 
   it('counts as interruption who starts while the other talks and continues after', async () => {
-    const interrupted = await figures([
+    const interrupted = await statistics([
       [0, 0, 2000],
       [1, 1800, 3000],
     ])
     expect(column(interrupted, 'Interruptions')).toEqual([0, 1])
-    const short = await figures([
+    const short = await statistics([
       [0, 0, 2000],
       [1, 1801, 3000],
     ])
     expect(column(short, 'Interruptions')).toEqual([0, 0])
-    const within = await figures([
+    const within = await statistics([
       [0, 0, 2000],
       [1, 500, 1500],
     ])
     expect(column(within, 'Interruptions')).toEqual([0, 0])
-    const both = await figures([
+    const both = await statistics([
       [1, 0, 2000],
       [0, 1000, 3000],
       [1, 2500, 4000],
@@ -106,7 +109,7 @@ describe('talk-statistics', () => {
   })
 
   it('counts turns without what is spoken within the other’s talk, and the response times', async () => {
-    const data = await figures([
+    const data = await statistics([
       [0, 0, 1000],
       [0, 1200, 2000],
       [1, 1500, 1700],
@@ -128,7 +131,11 @@ describe('talk-statistics', () => {
       'Talk Statistics',
     )
     expect(
-      reports.map(({ endMs, data }) => [endMs, (data as Figures).Final, (data as Figures).Channels[1]?.['TalkMsec']]),
+      reports.map(({ endMs, data }) => [
+        endMs,
+        (data as Statistics).Final,
+        (data as Statistics).Channels[1]?.['TalkMsec'],
+      ]),
     ).toEqual([
       [1000, false, 750],
       [2000, false, 1750],
@@ -161,7 +168,7 @@ describe('talk-statistics', () => {
     ]
     const [last] = eventsOf(answersTo(node, items), 'Talk Statistics')
     expect(last?.data).toMatchObject({ DurationMsec: 2500, OverlapMsec: 0 })
-    expect(column(last?.data as Figures, 'TalkMsec')).toEqual([1400, 0])
+    expect(column(last?.data as Statistics, 'TalkMsec')).toEqual([1400, 0])
   })
 
   it('joins the oldest talk beyond its limit, and reports that', () => {

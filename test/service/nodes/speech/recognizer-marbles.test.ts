@@ -33,7 +33,7 @@ const milestone = (StartMsec: number, EndMsec: number, Text: string): NodeItem =
 }
 const final = (startMs: number, endMs: number, Text: string, data: object): NodeItem =>
   event('SR Final', { channel: 0, startMs, endMs, data: { Text, ...data } })
-const heardUntil = (HeardMsec: number): object => ({ Confidence: 0.9, HeardMsec })
+const readUntil = (HeardMsec: number): object => ({ Confidence: 0.9, HeardMsec })
 const failedFinal = (Error: string): NodeItem => final(-1, -1, '', { Confidence: 0, Error })
 const emptyFinal = final(0, 0, '', { Confidence: 0, HeardMsec: 0 })
 
@@ -67,8 +67,8 @@ describe('the recognizer node in virtual time', async () => {
     first: [started(520), partial(520, 'yes')],
     second: [ended(520, 2020), milestone(520, 2020, 'yes'), started(2120), partial(2120, 'no')],
     end: [
-      [ended(520, 1600), milestone(520, 1600, 'yes'), final(520, 1600, 'yes', heardUntil(1600))],
-      [ended(2120, 3200), milestone(2120, 3200, ' no'), final(520, 3200, 'yes no', heardUntil(3200))],
+      [ended(520, 1600), milestone(520, 1600, 'yes'), final(520, 1600, 'yes', readUntil(1600))],
+      [ended(2120, 3200), milestone(2120, 3200, ' no'), final(520, 3200, 'yes no', readUntil(3200))],
       [emptyFinal],
     ],
     failed: [failedFinal('internal: The service failed; try again, and tell its operator.')],

@@ -16,11 +16,11 @@ const check = async (text: string, change: Partial<ProjectFacts> = {}) => {
 const sound = `version: 1
 nodes:
   in: entry
-  hear: { node: recognizer }
+  reco: { node: recognizer }
   out: publisher
 wires:
-  - in -> hear
-  - hear -> out
+  - in -> reco
+  - reco -> out
 `
 
 /** A change of the project without faults, and the faults it causes. */
@@ -37,78 +37,78 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'an unknown node',
     'recognizer',
     'recogniser',
-    ['p.yaml:4:17: nodes.hear.node names "recogniser", which is not a node; did you mean recognizer?'],
+    ['p.yaml:4:17: nodes.reco.node names "recogniser", which is not a node; did you mean recognizer?'],
   ],
   [
     'an unknown option and a bad one',
     '{ node: recognizer }',
     '{ node: recognizer, options: { sensitivty: 3, sensitivity: 11 } }',
     [
-      'p.yaml:4:40: nodes.hear.options.sensitivty is not an option; the options are',
-      'p.yaml:4:55: nodes.hear.options.sensitivity must be a whole number from 1 to 10',
+      'p.yaml:4:40: nodes.reco.options.sensitivty is not an option; the options are',
+      'p.yaml:4:55: nodes.reco.options.sensitivity must be a whole number from 1 to 10',
     ],
   ],
   [
     'a policy that is none',
     '{ node: recognizer }',
     '{ node: recognizer, onFault: restart(0) }',
-    ['p.yaml:4:38: nodes.hear.onFault must be fail, bypass or restart(n), n from 1 to 100'],
+    ['p.yaml:4:38: nodes.reco.onFault must be fail, bypass or restart(n), n from 1 to 100'],
   ],
   [
     'a wire to a node that is not there',
-    'in -> hear',
-    'in -> heer',
+    'in -> reco',
+    'in -> recc',
     [
-      'p.yaml:4:3: nodes.hear has no wire to its audio input audio',
-      'p.yaml:7:5: wires.0.to names "heer", which is not among the nodes; did you mean hear?',
+      'p.yaml:4:3: nodes.reco has no wire to its audio input audio',
+      'p.yaml:7:5: wires.0.to names "recc", which is not among the nodes; did you mean reco?',
     ],
   ],
   [
     'a port that is not there',
-    'hear -> out',
-    'hear.texts -> out',
-    ['p.yaml:8:5: wires.1.from names "texts", which is not an output of hear; there are events'],
+    'reco -> out',
+    'reco.texts -> out',
+    ['p.yaml:8:5: wires.1.from names "texts", which is not an output of reco; there are events'],
   ],
   [
     'kinds that do not fit',
-    'hear -> out',
-    'hear.events -> out.audio',
-    ['p.yaml:8:5: wires.1 leads from event (hear.events) to audio (out.audio); both must be the same'],
+    'reco -> out',
+    'reco.events -> out.audio',
+    ['p.yaml:8:5: wires.1 leads from event (reco.events) to audio (out.audio); both must be the same'],
   ],
   [
     'two wires of audio to one input',
-    'in -> hear',
-    'in -> g\n  - in -> hear\n  - g -> hear',
-    ['p.yaml:10:5: wires.2.to leads to hear.audio, which takes one wire of audio and has wires.1'],
+    'in -> reco',
+    'in -> g\n  - in -> reco\n  - g -> reco',
+    ['p.yaml:10:5: wires.2.to leads to reco.audio, which takes one wire of audio and has wires.1'],
   ],
   [
     'the same wire twice',
-    'hear -> out',
-    'hear -> out\n  - hear -> out',
-    ['p.yaml:9:5: wires.2 joins hear.events -> out.events a second time'],
+    'reco -> out',
+    'reco -> out\n  - reco -> out',
+    ['p.yaml:9:5: wires.2 joins reco.events -> out.events a second time'],
   ],
   [
     'a wire into the entry',
-    'hear -> out',
-    'hear -> out\n  - hear -> in',
+    'reco -> out',
+    'reco -> out\n  - reco -> in',
     ['p.yaml:9:5: wires.2.to names in, which has no input'],
   ],
   [
     'items of audio',
-    'in -> hear',
-    '{ from: in, to: hear, capacity: 5 items }',
+    'in -> reco',
+    '{ from: in, to: reco, capacity: 5 items }',
     ['p.yaml:7:37: wires.0.capacity must be in ms, because the wire carries audio'],
   ],
   [
     'a bound out of range',
-    'in -> hear',
-    '{ from: in, to: hear, capacity: 5 ms }',
+    'in -> reco',
+    '{ from: in, to: reco, capacity: 5 ms }',
     ['p.yaml:7:37: wires.0.capacity must be 500 to 60000 ms, or 2 to 10000 items'],
   ],
   [
     'the former name of a key',
-    'in -> hear',
-    '{ from: in, to: hear, holds: 500 ms }',
+    'in -> reco',
+    '{ from: in, to: reco, holds: 500 ms }',
     ['p.yaml:7:27: wires.0.holds is not known; there are from, to, capacity, whenFull'],
   ],
   [
@@ -131,8 +131,8 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
   ],
   [
     'a circle',
-    'in -> hear',
-    'in -> hear\n  - a -> b\n  - b -> a',
+    'in -> reco',
+    'in -> reco\n  - a -> b\n  - b -> a',
     [
       'p.yaml:11:5: wires.2 closes a cycle: a -> b -> a',
       'p.yaml:5:3: nodes.a is not reached by any wire from the entry',
@@ -141,15 +141,15 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
   ],
   [
     'audio that does not fit',
-    'in -> hear',
-    'in -> s\n  - s.left -> hear',
+    'in -> reco',
+    'in -> s\n  - s.left -> reco',
     ['p.yaml:5:3: nodes.s does not fit pcm 8000 Hz mono and'],
   ],
   [
     'a resource that is not there',
     '{ node: recognizer }',
     '{ node: recognizer, options: { model: best } }',
-    ['p.yaml:4:40: nodes.hear.options.model names "best", which is not among the resources; there are none'],
+    ['p.yaml:4:40: nodes.reco.options.model names "best", which is not among the resources; there are none'],
   ],
   [
     'a resource of another kind',
@@ -168,8 +168,8 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
   ],
   [
     'an alias',
-    'hear: { node: recognizer }',
-    'hear: &x { node: recognizer }\n  two: *x',
+    'reco: { node: recognizer }',
+    'reco: &x { node: recognizer }\n  two: *x',
     ['p.yaml:5:8: nodes.two must not be an alias; write out its value'],
   ],
   [
@@ -194,7 +194,7 @@ describe('the check of a project', () => {
   it('accepts a project without faults', async () => {
     const { graph, lines } = await check(sound)
     expect(lines).toEqual([])
-    expect(graph?.nodes.map(({ id }) => id)).toEqual(['in', 'hear', 'out'])
+    expect(graph?.nodes.map(({ id }) => id)).toEqual(['in', 'reco', 'out'])
   })
 
   it.each(broken)('reports the position and the fault: %s', async (what, from, to, messages) => {
@@ -230,7 +230,7 @@ describe('the check of a project', () => {
     expect(graph?.resources.get('best')).toEqual({ kind: 'model', model: { tenant: 'A', name: 'm' } })
     const wrong = text.replace('{ model: { tenant: A, name: m } }', '{ file: x }')
     expect((await check(wrong, { readFile: () => either.right(new Uint8Array(1)) })).lines).toEqual([
-      'p.yaml:4:40: nodes.hear.options.model must name a resource that is a model; best is a file',
+      'p.yaml:4:40: nodes.reco.options.model must name a resource that is a model; best is a file',
     ])
   })
 
@@ -271,7 +271,7 @@ describe('the check of a project', () => {
 })
 
 it('draws a graph for Mermaid and escapes its reserved words', async () => {
-  expect(drawMermaid(await graphOf(sound.replaceAll('hear', 'end'), []))).toBe(
+  expect(drawMermaid(await graphOf(sound.replaceAll(/\breco\b/g, 'end'), []))).toBe(
     [
       'flowchart LR',
       '  n0(["in: entry"])',

@@ -8,7 +8,7 @@ version: 1
 nodes:
   in: entry
   x: { node: leaver }
-  y: { node: telling }
+  y: { node: reporting }
   out: publisher
 wires:
   - in -> x.audio
@@ -20,7 +20,7 @@ wires:
 /** Records its input, and emits an event when it is finalized. */
 const reporting = (received: string[] = []) =>
   nodeOf(
-    'telling',
+    'reporting',
     () => (input$) =>
       concat(
         input$.pipe(
@@ -66,7 +66,7 @@ describe('a graph that drains', () => {
   })
 
   it('is finalized at once when no node handles draining', async () => {
-    const plain = text.replaceAll('leaver', 'telling')
+    const plain = text.replaceAll('leaver', 'reporting')
     const { give, output, drain } = await running(plain, [reporting()])
     give(20)
     drain()

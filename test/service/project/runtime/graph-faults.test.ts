@@ -12,14 +12,14 @@ const failing: Node = (input$) =>
     ),
   )
 
-const owedOf = ({ aborted$ = NEVER }: NodeContext): Observable<NodeItem> =>
+const pendingEventOf = ({ aborted$ = NEVER }: NodeContext): Observable<NodeItem> =>
   aborted$.pipe(map(({ code }) => event(`final ${code}`)))
 
 /** Passes audio on, and has a pending event for the client when the session is aborted. */
-const owing =
+const withPendingEvent =
   (context: NodeContext): Node =>
   (input$) =>
-    merge(input$, owedOf(context))
+    merge(input$, pendingEventOf(context))
 
 describe('a node that fails', () => {
   it('ends the session with an error that names it and hides the reason', async () => {
@@ -137,7 +137,9 @@ describe('a node that fails', () => {
   })
 
   it('delivers what nodes emit when the session is aborted, then errors', async () => {
-    const { give, output, abort } = await running(around('owing'), [nodeOf('owing', owing)])
+    const { give, output, abort } = await running(around('pending'), [
+      nodeOf('pending', withPendingEvent),
+    ])
     give(20)
     abort(new SpeechError('cut-sample', 'Cut.'))
     give(20)
@@ -148,7 +150,7 @@ describe('a node that fails', () => {
     const hung =
       (context: NodeContext): Node =>
       (input$) =>
-        merge(concat(input$, NEVER), owedOf(context))
+        merge(concat(input$, NEVER), pendingEventOf(context))
     const connection = await running(around('hung'), [nodeOf('hung', hung)])
     connection.audio$.complete()
     connection.clock.flush()
@@ -158,8 +160,8 @@ describe('a node that fails', () => {
       '# The node x of the project failed (hung).',
     ])
 
-    const two = await running(around('owing').replace('wires:', '  y: failing\nwires:\n  - in -> y.audio'), [
-      nodeOf('owing', owing),
+    const two = await running(around('pending').replace('wires:', '  y: failing\nwires:\n  - in -> y.audio'), [
+      nodeOf('pending', withPendingEvent),
       nodeOf('failing', () => failing),
     ])
     two.give(20, 10)

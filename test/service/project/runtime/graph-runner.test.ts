@@ -8,14 +8,14 @@ import { flushPromises } from '../../virtual-clock.js'
 describe('a graph', () => {
   it('delivers audio and events to the client, finalizes node after node, and completes', async () => {
     const reporting = nodeOf(
-      'telling',
+      'reporting',
       () => (input$) =>
-        concat(input$.pipe(concatMap((item) => of(event(`heard ${brief(item)}`), item))), of(event('last'))),
+        concat(input$.pipe(concatMap((item) => of(event(`received ${brief(item)}`), item))), of(event('last'))),
     )
-    const { give, audio$, output } = await running(around('telling'), [reporting])
+    const { give, audio$, output } = await running(around('reporting'), [reporting])
     give(20, 40)
     audio$.complete()
-    expect(output).toEqual(['heard a20', 'a20', 'heard a40', 'a40', 'last', '|'])
+    expect(output).toEqual(['received a20', 'a20', 'received a40', 'a40', 'last', '|'])
   })
 
   it('queues audio that arrives during a node call until the call has returned', async () => {

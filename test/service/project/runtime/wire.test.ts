@@ -94,7 +94,7 @@ describe('a wire that fails', () => {
 })
 
 describe('a wire that drops the newest', () => {
-  it('accepts what fits, and delivers silence for the rest when there is room', () => {
+  it('accepts what fits, and delivers silence for the rest when there is space', () => {
     const { wire, dropped } = wireOf('dropNewest')
     wire.offer(frames(8, 1))
     expect(takeAll(wire)).toHaveLength(8)
