@@ -40,8 +40,9 @@ beforeAll(async () => {
   )
   for (const block of blocks) if (block.language === 'ts') project.write(`${blockName(block)}.ts`, block.text)
   for (const [name, text] of exampleModules(publicNames())) project.write(`examples/${name}`, text)
-  const { stdout } = await runProgram(process.execPath, [tsc, '-p', '.', '--outDir', 'compiled'], inProject())
-  faults = stdout.split('\n').filter((line) => line !== '')
+  const run = await runProgram(process.execPath, [tsc, '-p', '.', '--outDir', 'compiled'], inProject())
+  faults = run.stdout.split('\n').filter((line) => line !== '')
+  if (run.exitCode !== 0 && faults.length === 0) throw new Error(`The compiler failed: ${run.stderr}`)
 })
 
 afterAll(async () => {
@@ -163,6 +164,7 @@ const keysOf = ({ text }: Block): readonly string[] => Object.keys(expectations)
 describe('the examples of the API reference', () => {
   it('compile against the built package', () => {
     expect(faults.filter((line) => line.startsWith('examples/'))).toEqual([])
+    expect(existsSync(join(project.path, 'compiled/examples/index/recognize.js'))).toBe(true)
   })
 })
 
