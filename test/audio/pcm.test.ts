@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bytesOf, samplesOf, swapBytePairs } from '../../src/audio/pcm.js'
+import { bytesOf, joinBytes, samplesOf, swapBytePairs } from '../../src/audio/pcm.js'
 
 describe('samplesOf', () => {
   it('reads 16-bit signed little-endian numbers', () => {
@@ -55,4 +55,12 @@ describe('swapBytePairs', () => {
     expect([...swapBytePairs(bytes)]).toEqual([2, 1, 4, 3])
     expect([...bytes]).toEqual([1, 2, 3, 4])
   })
+})
+
+it('joins two byte arrays, including views, in a copy', () => {
+  const first = Uint8Array.of(9, 1, 2).subarray(1)
+  const both = joinBytes(first, Uint8Array.of(3))
+  expect([...both]).toEqual([1, 2, 3])
+  first.fill(0)
+  expect([...both]).toEqual([1, 2, 3])
 })

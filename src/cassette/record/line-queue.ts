@@ -42,12 +42,12 @@ export class LineQueue {
   #waiting: string[] = []
   #waitingBytes = 0
   #dropped: Dropped | undefined
-  /** Creates the line that stands for the dropped ones. */
+  /** Creates the line that replaces the dropped ones. */
   #lostLine: ((lines: number, bytes: number) => string) | undefined
   #state: 'ready' | 'writing' | 'failed' | 'ended' = 'ready'
   /** The line that the writer has not accepted yet. */
   #writing: string | undefined
-  /** Called when the last line is written; set once no more lines follow. */
+  /** Called when the last line is written; set when no more lines follow. */
   #onFinished: (() => void) | undefined
 
   constructor(writer: LineWriter, options: LineQueueOptions) {
@@ -55,7 +55,7 @@ export class LineQueue {
     this.#options = options
   }
 
-  /** @param lostLine creates the line that stands for this one and others if they are dropped */
+  /** @param lostLine creates the line that replaces this one and others if they are dropped */
   push(line: string, lostLine: (lines: number, bytes: number) => string): void {
     const isFull = this.#waiting.length > 0 && this.#waitingBytes + line.length > this.#options.maxQueueBytes
     if (this.#dropped !== undefined || this.#state === 'failed' || isFull) {
@@ -133,7 +133,7 @@ export class LineQueue {
     this.#writing = undefined
   }
 
-  /** Reports the dropped lines and returns the line that stands for them. */
+  /** Reports the dropped lines and returns the line that replaces them. */
   #endLoss(): string | undefined {
     const dropped = this.#dropped
     if (dropped === undefined) return undefined

@@ -11,7 +11,7 @@ import type { ProjectGraph } from '../../service/project/format/project-graph.js
 import { loadYaml } from '../../service/project/format/read-yaml.js'
 import { loadProjects } from '../../service/project/load-projects.js'
 import { allNodes, hasModelIn } from '../../service/start/models-and-projects.js'
-import { unreadable } from '../input/input-error.js'
+import { unreadable } from '../input/byte-source.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
 import { customNodes, text } from '../parsing/values.js'

@@ -1,7 +1,14 @@
 import type { Command } from 'commander'
 import { isLoopback } from '../../protocol/loopback.js'
-import { logFormats } from '../../service/configuration/service-configuration.js'
-import { logLevels, type Logger } from '../../service/operations/logger.js'
+import { logFormats, type LogFormat } from '../../service/configuration/service-configuration.js'
+import {
+  logLevels,
+  type Logger,
+  openJsonLogger,
+  textLogger,
+  type LogLevel,
+  type TextStyle,
+} from '../../service/operations/logger.js'
 import { listenAddress } from '../parsing/addresses.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flag, flagGroup, flagName, flagOr, repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
@@ -12,7 +19,7 @@ import type { EndingSignal, Host } from '../process/host.js'
 import { watchInterruption } from '../process/interruption.js'
 import type { LoadedConfiguration } from '../service/start-configured.js'
 import type { ServeBasics, ServePlan, StartedService } from '../service/start-planned.js'
-import { openLog } from '../service/log.js'
+import { paintFor, type Paint } from '../view/paint.js'
 
 export const serveFlags = {
   dev: switchFlag('for this machine only: creates its own CA, certificate and subscription'),
@@ -260,3 +267,37 @@ export const howToTry = ({ authUrl, grpc, ca, clientId, clientSecret }: ServiceA
   ]
   return `\n${lines.join('\n')}\n\n`
 }
+
+interface LogOptions {
+  /** @default 'debug' with RXSPEECH_DEBUG, else 'info' */
+  readonly level?: LogLevel | undefined
+  /** @default 'text' in a terminal, else 'json' */
+  readonly format?: LogFormat | undefined
+}
+
+/** The log of the service, on stderr. */
+const openLog = async (
+  { stderr, env }: Pick<Host, 'stderr' | 'env'>,
+  { level = env['RXSPEECH_DEBUG'] === undefined ? 'info' : 'debug', format }: LogOptions,
+): Promise<Logger> => {
+  // A closed stderr must not end the service.
+  stderr.on('error', () => undefined)
+  if ((format ?? (stderr.isTTY ? 'text' : 'json')) === 'json') return openJsonLogger(stderr, level)
+  return textLogger(stderr, { level, now: () => new Date(), paint: logPaint(paintFor(stderr, env)) })
+}
+
+/** The log in a terminal: warnings and errors stand out, the fields of every line are dim. */
+const logPaint =
+  (paint: Paint) =>
+  (style: TextStyle, text: string): string => {
+    switch (style) {
+      case 'dim':
+        return paint('dim', text)
+      case 'warn':
+        return paint('magenta', text)
+      case 'error':
+        return paint('bold', paint('magenta', text))
+      case 'plain':
+        return paint('cyan', text)
+    }
+  }

@@ -3,8 +3,7 @@ import { joinBytes } from '../../audio/pcm.js'
 import { readWav } from '../../audio/read-wav.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Host } from '../process/host.js'
-import { openBytes, type ByteSource } from './byte-source.js'
-import { inputName, unusable } from './input-error.js'
+import { openBytes, type ByteSource, inputName, unusable } from './byte-source.js'
 
 /** Audio that is ready to send. */
 export interface AudioInput {

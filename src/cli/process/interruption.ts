@@ -10,7 +10,7 @@ export interface Interruption {
 export interface InterruptionOptions {
   /** Handles the first signal instead of an abort; returns false when it cannot, and then the command aborts. */
   readonly first?: (signal: EndingSignal) => boolean
-  /** Aborts the command as well, such as when the output is closed. */
+  /** Also aborts the command, for example when the output is closed. */
   readonly also?: AbortSignal
 }
 

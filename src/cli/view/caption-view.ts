@@ -34,7 +34,7 @@ export interface CaptionViewOptions {
 const untimed =
   'rxspeech: the service sends no times, so captions have the position of the audio when their text arrived; set --speed 1.'
 
-/** Captions as a file of WebVTT or SubRip, each cue as soon as it is final. */
+/** Prints captions as WebVTT or SubRip, each cue when it is final. */
 export const captionView = (view: CaptionViewOptions): View => {
   const { format, reader, speakers, channels, isHurried = false, options, write, note } = view
   let audioMs = 0

@@ -13,7 +13,7 @@ export const eventLine = (event: SessionEvent): string => {
   return `${JSON.stringify(value).replace(controls, escaped)}\n`
 }
 
-/** Every event as a line of JSON, and nothing else. */
+/** Prints each event as a line of JSON. */
 export const ndjsonView = (write: (text: string) => void, reader: TranscriptReader): View => ({
   event: (event, transcript) => {
     write(eventLine(event))

@@ -3,7 +3,7 @@ import { joinBytes } from '../../audio/pcm.js'
 import { SpeechError } from '../../errors/speech-error.js'
 
 /**
- * Aligns slices to whole frames of `frameBytes`, so that no operator behind it sees a split sample.
+ * Aligns slices to whole frames of `frameBytes`, so that no later operator receives a split sample.
  *
  * A slice of whole frames passes unchanged; otherwise the incomplete frame is carried over to the next slice.
  * - Completion: completes; `cut-sample` if a frame is incomplete.

@@ -4,7 +4,7 @@
 //
 // What an engine does not have to do: find speech (it gets segments), resample (audio has the rate of its capabilities),
 // limit how much audio it is given (the caller does, by `progress`), or retry. The registry retries every engine: a
-// segment that fails is opened again and gets its audio from the start, so each `open` is an attempt of its own.
+// segment that fails is opened again and gets its audio from the start, so each `open` is a separate attempt.
 import type { OperatorFunction } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
 import type { Word } from '../../protocol/session-event.js'
@@ -59,7 +59,7 @@ export interface EngineCapabilities {
  *
  * Every failure is an error of the output with the code `engine-failed`, and ends the channel: the caller subscribes again
  * to retry. The error says how:
- * - `retryable: false`: another attempt would fail as well;
+ * - `retryable: false`: another attempt would fail too;
  * - a `cause` that is a `SpeechError` with the code of a lost connection, such as `connection-lost`: the engine itself is
  *   gone for now, and more attempts are made, over a longer time, than if it failed to decode this segment;
  * - the code `overloaded`, with `retryAfterMs`, instead of `engine-failed`: no attempt is made, the session ends with it.

@@ -20,7 +20,7 @@ export interface SpeechMetricsOptions {
   readonly isReady: () => boolean
 }
 
-/** How many tenants, models and kinds of nodes have a label value of their own. */
+/** The maximum number of tenants, models and kinds of nodes with a separate label value. */
 const maxNames = 200
 
 /** The metrics of one service, in a separate registry. Rejects with `missing-dependency`. */

@@ -8,7 +8,7 @@ export interface RequestLimits {
   readonly requestBurst: number
 }
 
-/** A request counts once, and once more for each such number of characters. */
+/** A request counts once, and again for each such number of characters. */
 const charactersPerRequest = 16_384
 
 /** What to do with a request: handle it, refuse it with `too-many-requests`, or end the session. */
@@ -16,7 +16,7 @@ export type RequestVerdict = 'handle' | 'refuse' | 'end'
 
 /**
  * A leaky bucket for the requests of one session (PROTOCOL 8). Requests beyond the burst are refused; at twice the burst
- * the session ends. Refused requests count as well, so a client that keeps sending gains nothing.
+ * the session ends. Refused requests count too, so a client that keeps sending gains nothing.
  */
 export class RequestLimit {
   readonly #limits: RequestLimits

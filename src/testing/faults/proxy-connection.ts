@@ -20,7 +20,7 @@ const reset = (socket: Socket): void => {
   else socket.resetAndDestroy()
 }
 
-/** A connection of a client and the connection to the service behind it. */
+/** A connection of a client and its connection to the service. */
 export class ProxyConnection {
   readonly #clientSocket: Socket
   readonly #serviceSocket: Socket

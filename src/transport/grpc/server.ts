@@ -131,7 +131,7 @@ export const reportUnreadable: ServerInterceptor = (method, call) => {
     const error = frameError(status.details ?? '')
     if (error === undefined || receiver === undefined) sendStatus(status)
     else if (!isReported) {
-      // The rest of the stream is unreadable as well, and is dropped.
+      // The rest of the stream is unreadable too and is dropped.
       isReported = true
       receiver.onReceiveMessage(unreadable(error))
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SpeechTimes, type SpeechMark } from '../../../src/service/monitor/speech-times.js'
+import { SpeechTimes, type SpeechMark } from '../../../src/service/monitor/session-watch.js'
 
 const mark = (type: SpeechMark['type'], startMs: number, endMs = startMs): SpeechMark => ({ type, startMs, endMs })
 

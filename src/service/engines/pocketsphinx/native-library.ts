@@ -133,7 +133,7 @@ const createDecoder = async (
   const config = native.parse(null, native.known(), values.length, values, 1)
   if (config === null) return undefined
   const decoder = await inThread<DecoderPointer | null>(native.init, config)
-  // The decoder has a reference of its own.
+  // The decoder has a separate reference.
   native.freeConfig(config)
   return decoder ?? undefined
 }

@@ -29,7 +29,7 @@ const frameMs = 100
 const engineFailed = (cause: unknown): SpeechError =>
   new SpeechError('engine-failed', 'The recognition engine stopped while it decoded; try again.', { cause })
 
-/** Each segment has a decoder of its own; further segments wait for one. */
+/** Each segment has a separate decoder; further segments wait for one. */
 const openSegments =
   (decoders: ResourcePool<SphinxDecoder>, sampleRateHz: number): OpenSegment =>
   (startMs, listener) => {

@@ -202,7 +202,7 @@ export class WorkerPool {
     else segment.failed(engineFailed())
   }
 
-  /** The segment needs no decoder any more and no place in the queue. */
+  /** The segment no longer needs a decoder or a place in the queue. */
   #release(segment: PooledSegment): void {
     this.#queue.delete(segment)
     const member = [...this.#members].find(({ segments }) => segments.delete(segment.id))

@@ -63,7 +63,7 @@ export class SherpaSegments {
     }
   }
 
-  /** A segment whose stream throws fails; the others have streams of their own. */
+  /** A segment whose stream throws fails; the others have separate streams. */
   #decode(message: ToWorker): void {
     const segment = this.#segments.get(message.segment)
     if (segment === undefined) return

@@ -53,7 +53,7 @@ export const createSherpaOnnx = (host: SherpaHost): EngineKind => ({
     requireSherpa()
     const settings: SherpaSettings = { type: 'rxspeech-sherpa-onnx', config, sampleRateHz }
     await host.check(model, settings)
-    // One worker: the model is in memory once, and the recognizer has threads of its own.
+    // One worker: the model is in memory once, and the recognizer has its own threads.
     const pool = {
       start: host.start(settings),
       workers: 1,

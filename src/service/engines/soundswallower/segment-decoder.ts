@@ -13,7 +13,7 @@ export const frameSamples = 800
 const assumedMean = '50,3,-1'
 /** The second pass is done for segments up to this length, which bounds memory. */
 const maxSecondPassSamples = 60 * decoderRateHz
-/** The second pass lets other segments of the worker proceed after so many samples. */
+/** After this number of samples the second pass yields to other segments of the worker. */
 const turnSamples = 10 * frameSamples
 
 const toFloat = (frames: readonly Int16Array[], sampleCount: number): Float32Array => {

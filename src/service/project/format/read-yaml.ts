@@ -132,7 +132,7 @@ class TreeReader {
     })
   }
 
-  /** The span without the space behind it. */
+  /** The span without trailing space. */
   #spanOf(range: Range | YamlPart['range']): Span {
     const [from = 0, to = from] = range ?? []
     return { from, to: from + this.#text.slice(from, to).trimEnd().length }

@@ -8,8 +8,7 @@ import { entryName, publisherName, type GraphFormats } from '../check/audio-form
 import type { GraphNode, GraphWire, ProjectGraph } from '../format/project-graph.js'
 import { GraphEntry } from './graph-entry.js'
 import type { GraphSession, GraphSignals, NodeFailure } from './graph-session.js'
-import { nodeFailedError, nodeFailedEvent } from './node-failure.js'
-import { NodeSupervisor } from './node-supervisor.js'
+import { nodeFailedError, nodeFailedEvent, NodeSupervisor } from './node-supervisor.js'
 import { droppedEvent, wireLoss, type Drops } from './wire-drops.js'
 import { portText, wireOptions } from './wire-options.js'
 import { Wire, type WireEvents } from './wire.js'
@@ -265,7 +264,7 @@ export class GraphRunner {
       this.#output$.complete()
       return
     }
-    // Without a publisher nothing reaches the client any more: the other nodes are finalized.
+    // Without a publisher no output reaches the client, so the other nodes are finalized.
     const publishers = nodes.filter(({ definition }) => definition.name === publisherName)
     if (publishers.every(({ hasEnded }) => hasEnded)) this.#entry.finish()
     this.#finishAfterDrain()
@@ -282,7 +281,7 @@ export class GraphRunner {
       this.#output$.next(event)
       this.#session.onFault?.(sessionError)
     } else if (isSpeechError(error) && engineErrors.has(error.code)) {
-      // An engine's failure has a code of its own, and the node has emitted an event about it.
+      // The failure of an engine has its own code, and the node has emitted an event about it.
       this.#abort(error)
     } else this.#abort(sessionError, event)
   }

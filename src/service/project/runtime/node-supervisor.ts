@@ -10,13 +10,13 @@ import {
   NodeFault,
   type NodeItem,
 } from '../../nodes/core/node.js'
-import type { NodeFormats } from '../check/audio-formats.js'
+import { type NodeFormats, isSameFormat } from '../check/audio-formats.js'
 import type { GraphNode } from '../format/project-graph.js'
 import { AudioBalance, silenceOf } from './audio-balance.js'
 import type { NodeFailure } from './graph-session.js'
 import { NodeCall, type NodeCallOptions } from './node-call.js'
-import { bypassRoutes } from './node-failure.js'
 import type { Wire, WireTarget } from './wire.js'
+import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
 
 export interface SupervisorOptions extends NodeCallOptions {
   /** How long the node may take to complete after its input completed, and to open again, in milliseconds. */
@@ -260,3 +260,34 @@ export class NodeSupervisor implements WireTarget {
 
 const firstOf = (ports: AnyNodeDefinition['inputs'], kind: NodeItem['type']): string | undefined =>
   Object.keys(ports).find((port) => ports[port] === kind)
+
+/** The event that reports a failed node to the client, whatever its fault policy (PROTOCOL 3.3). */
+export const nodeFailedEvent = ({ node, cause, action, attempt }: NodeFailure): EventEnvelope => ({
+  name: 'Node Failed',
+  channel: -1,
+  startMs: -1,
+  endMs: -1,
+  data: { Node: node, Cause: cause, Action: action, Attempt: attempt },
+})
+
+export const nodeFailedError = ({ node, cause, error }: NodeFailure): SpeechError =>
+  new SpeechError('node-failed', `The node ${node} of the project failed (${cause}).`, { cause: error })
+
+/**
+ * The outputs that each input of a bypassed node leads to: every output gets the items of the first input of its kind, of
+ * audio the first in the same format. The items of an input without outputs are discarded.
+ */
+const bypassRoutes = (
+  { inputs, outputs }: Pick<AnyNodeDefinition, 'inputs' | 'outputs'>,
+  formats: NodeFormats,
+): ReadonlyMap<string, readonly string[]> => {
+  const inputOf = (output: string): string | undefined =>
+    Object.keys(inputs).find(
+      (port) =>
+        inputs[port] === outputs[output] &&
+        (outputs[output] === 'event' || isSameFormat(formats.inputs[port], formats.outputs[output])),
+    )
+  return new Map(
+    Object.keys(inputs).map((port) => [port, Object.keys(outputs).filter((output) => inputOf(output) === port)]),
+  )
+}
