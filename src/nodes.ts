@@ -7,6 +7,7 @@ export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encod
 export { decodeSamples, encodeSamples } from './audio/codec.js'
 export type { EventEnvelope } from './protocol/dataflow-events.js'
 export { eventName } from './protocol/event-name.js'
+export type { Codecs } from './protocol/validation.js'
 export { defineNode } from './service/nodes/core/define-node.js'
 export {
   flag,
@@ -18,7 +19,6 @@ export {
   tableOf,
   text,
   wholeNumberFrom,
-  type Codecs,
   type ModelOf,
 } from './service/nodes/core/node-options.js'
 export {

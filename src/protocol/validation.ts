@@ -186,7 +186,7 @@ export interface LengthLimit {
 /** A list of one kind of item; an issue names the index of the item. */
 export const listOf = <A>(item: Codec<A>, { maxLength = Infinity }: LengthLimit = {}): Codec<readonly A[]> =>
   new Type<readonly A[], unknown>(
-    maxLength === Infinity ? 'a list' : `a list of at most ${maxLength}`,
+    `a list${maxLength === Infinity ? '' : ` of at most ${maxLength}`}, each ${item.name}`,
     (value): value is readonly A[] => Array.isArray(value) && value.length <= maxLength && value.every(item.is),
     (input, context) => {
       if (!Array.isArray(input) || input.length > maxLength) return failure(input, context)
@@ -212,7 +212,7 @@ export const recordOf = <A>(
     return entries === undefined || entries.length > maxLength ? undefined : entries
   }
   return new Type<Readonly<Record<string, A>>, unknown>(
-    maxLength === Infinity ? 'an object' : `an object of at most ${maxLength} names`,
+    `an object${maxLength === Infinity ? '' : ` of at most ${maxLength} names`}, each with ${value.name}`,
     (input): input is Readonly<Record<string, A>> => entriesOf(input)?.every(([, one]) => value.is(one)) === true,
     (input, context) => {
       const entries = entriesOf(input)
@@ -239,7 +239,8 @@ const addErrors = (errors: ValidationError[], more: Errors): boolean => {
   return errors.length >= maxIssues
 }
 
-type Codecs = Readonly<Record<string, Any>>
+/** A codec for each option, by its name. */
+export type Codecs = Readonly<Record<string, Any>>
 type RequiredOptions<C extends Codecs> = { readonly [K in keyof C]: TypeOf<C[K]> }
 type OptionalOptions<C extends Codecs> = { readonly [K in keyof C]?: TypeOf<C[K]> | undefined }
 type Flat<A> = { readonly [K in keyof A]: A[K] }
@@ -281,7 +282,7 @@ export const optionsCodec = <Required extends Codecs, Optional extends Codecs>(
     const unknownKeys = unknownKeysOf(input, keys).map((key): ValidationError => {
       const value = input[key]
       const at = [...context, { key, type: anything, actual: value }]
-      return { value, context: at, message: unknownKey + suggestName(key, keys) }
+      return { value, context: at, message: unknownKeyProblem(key, keys) }
     })
     addErrors(errors, unknownKeys)
     return errors.length > 0 ? failures(errors) : success(options as Model)
@@ -319,7 +320,9 @@ export const optionsOf =
 /** The beginning of the problem of an unknown key. */
 const unknownKey = 'is not known; '
 
-const unknownKeysOf = (input: JsonObject, keys: readonly string[]): readonly string[] =>
+export const unknownKeyProblem = (key: string, known: readonly string[]): string => unknownKey + suggestName(key, known)
+
+export const unknownKeysOf = (input: JsonObject, keys: readonly string[]): readonly string[] =>
   Object.keys(input)
     .filter((key) => input[key] !== undefined && !keys.includes(key))
     .slice(0, maxIssues)

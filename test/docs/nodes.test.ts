@@ -9,6 +9,8 @@ import { named, tableBelow } from './markdown.js'
 
 const page = readFileSync(join(__dirname, '../../docs/NODES.md'), 'utf8')
 
+const unknown = 'is not known; there are '
+
 /** A value that is invalid for every option. */
 const unfit = (): void => undefined
 
@@ -24,7 +26,12 @@ const optionsInCode = (definition: AnyNodeDefinition) => {
   const [fault = ''] = faultsOf(definition, { '?': 0 }).flatMap(({ path, message }) =>
     path[0] === '?' ? [message] : [],
   )
-  const names = fault.includes('the options are ') ? (fault.split('the options are ')[1] ?? '').split(', ') : []
+  const names = fault.startsWith(unknown)
+    ? fault
+        .slice(unknown.length)
+        .split(', ')
+        .filter((name) => name !== 'none')
+    : []
   const needed = faultsOf(definition, {}).map(({ path }) => path[0])
   return names.map((name) => {
     const fault = faultsOf(definition, { [name]: unfit }).find(({ path }) => path[0] === name)

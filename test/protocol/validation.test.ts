@@ -201,7 +201,7 @@ describe('listOf', () => {
 
   it('rejects values that are not lists', () => {
     for (const value of [null, {}, 'a', 1, undefined, { length: 1 }]) {
-      expect(refusalOf(decodeWith(items, value)).message).toBe('The message must be a list.')
+      expect(refusalOf(decodeWith(items, value)).message).toBe('The message must be a list, each an object.')
     }
   })
 
@@ -292,7 +292,7 @@ describe('recordOf', () => {
 describe('listOf with a bound', () => {
   it('rejects a longer list, and names each item that does not fit', () => {
     expect(messages(listOf(text, { maxLength: 2 }), ['a', 'b', 'c'])).toEqual([
-      'The value must be a list of at most 2.',
+      'The value must be a list of at most 2, each a string.',
     ])
     expect(messages(listOf(text), [1, 'b', 2])).toEqual(['0 must be a string.', '2 must be a string.'])
   })

@@ -1,7 +1,9 @@
 import { either } from 'fp-ts'
 import type * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { optionNames } from './node-options.js'
+import { isJsonObject } from '../../../protocol/json-object.js'
+import { issuesOf, unknownKeyProblem, unknownKeysOf } from '../../../protocol/validation.js'
+import { propertyNames } from './node-options.js'
 import type { AnyNodeDefinition, ConfiguredNode, NodeDefinition, OptionFault, PortFormats } from './node.js'
 
 const namePattern = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
@@ -71,13 +73,7 @@ const asFirstInput =
   }
 
 const faultsOf = (errors: t.Errors): readonly OptionFault[] => {
-  const faults = errors.map(({ context, message }): OptionFault => {
-    const last = context.at(-1)
-    return {
-      path: context.map(({ key }) => key).filter((key) => key !== '' && !/^\d+$/.test(key)),
-      message: message ?? `must be ${last?.type.name ?? 'valid'}`,
-    }
-  })
+  const faults = issuesOf(errors).map(({ path, problem }): OptionFault => ({ path, message: problem }))
   // An intersection reports a value that is not an object once for each of its parts.
   return faults.filter((fault, index) => faults.findIndex((earlier) => isSameFault(fault, earlier)) === index)
 }
@@ -85,11 +81,9 @@ const faultsOf = (errors: t.Errors): readonly OptionFault[] => {
 const isSameFault = (left: OptionFault, right: OptionFault): boolean =>
   left.message === right.message && left.path.join('.') === right.path.join('.')
 
+/** The names that a codec of io-ts itself ignores. */
 const unknownNames = (codec: t.Any, given: unknown): readonly OptionFault[] => {
-  const known = optionNames(codec)
-  if (known === undefined || typeof given !== 'object' || given === null || Array.isArray(given)) return []
-  const list = known.length === 0 ? 'there are none' : `the options are ${known.join(', ')}`
-  return Object.keys(given)
-    .filter((name) => !known.includes(name))
-    .map((name) => ({ path: [name], message: `is not an option; ${list}` }))
+  const known = propertyNames(codec)
+  if (known === undefined || !isJsonObject(given)) return []
+  return unknownKeysOf(given, known).map((name) => ({ path: [name], message: unknownKeyProblem(name, known) }))
 }

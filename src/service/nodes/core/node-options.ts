@@ -1,25 +1,16 @@
-import { either } from 'fp-ts'
+// The codecs of a node's options: those of the validation kit, under the names of `rxspeech/nodes`.
 import * as t from 'io-ts'
-import { isJsonObject } from '../../../protocol/json-object.js'
-
-/** A codec of an option, from a type guard and a name that completes "must be …". */
-export const optionType = <A>(expected: string, is: (value: unknown) => value is A): t.Type<A, unknown> =>
-  new t.Type<A, unknown>(
-    expected,
-    is,
-    (input, context) => (is(input) ? t.success(input) : t.failure(input, context)),
-    (value) => value,
-  )
-
-/**
- * A text that is not empty.
- *
- * @example
- * nodeOptions({ name: text }, {})
- */
-export const text = optionType('a text that is not empty', (value): value is string => {
-  return typeof value === 'string' && value !== ''
-})
+import {
+  flag,
+  listOf as listOfAny,
+  nonEmptyText,
+  number,
+  oneOf,
+  optionsCodec,
+  recordOf,
+  wholeNumber,
+  type Codecs,
+} from '../../../protocol/validation.js'
 
 /**
  * True or false.
@@ -27,7 +18,15 @@ export const text = optionType('a text that is not empty', (value): value is str
  * @example
  * nodeOptions({}, { partials: flag })
  */
-export const flag = optionType('true or false', (value): value is boolean => typeof value === 'boolean')
+export { flag }
+
+/**
+ * A string that is not empty.
+ *
+ * @example
+ * nodeOptions({ name: text }, {})
+ */
+export const text: t.Type<string, unknown> = nonEmptyText
 
 /**
  * A number from `min` to `max`, inclusive.
@@ -35,11 +34,7 @@ export const flag = optionType('true or false', (value): value is boolean => typ
  * @example
  * nodeOptions({ gainDb: numberFrom(-60, 60) }, {})
  */
-export const numberFrom = (min: number, max: number): t.Type<number, unknown> =>
-  optionType(
-    `a number from ${min} to ${max}`,
-    (value): value is number => typeof value === 'number' && value >= min && value <= max,
-  )
+export const numberFrom = (min: number, max: number): t.Type<number, unknown> => number({ min, max })
 
 /**
  * A whole number from `min` to `max`, inclusive.
@@ -47,19 +42,7 @@ export const numberFrom = (min: number, max: number): t.Type<number, unknown> =>
  * @example
  * nodeOptions({}, { everyMs: wholeNumberFrom(20, 60_000) })
  */
-export const wholeNumberFrom = (min: number, max: number): t.Type<number, unknown> =>
-  optionType(
-    `a whole number from ${min} to ${max}`,
-    (value): value is number => Number.isInteger(value) && Number(value) >= min && Number(value) <= max,
-  )
-
-/** A whole number within bounds, or a number outside them with a meaning of its own, such as -1 for no limit. */
-export const wholeNumberOr = (exception: number, min: number, max: number): t.Type<number, unknown> =>
-  optionType(
-    `${exception}, or a whole number from ${min} to ${max}`,
-    (value): value is number =>
-      value === exception || (Number.isInteger(value) && Number(value) >= min && Number(value) <= max),
-  )
+export const wholeNumberFrom = (min: number, max: number): t.Type<number, unknown> => wholeNumber({ min, max })
 
 /**
  * One of several words.
@@ -67,14 +50,10 @@ export const wholeNumberOr = (exception: number, min: number, max: number): t.Ty
  * @example
  * nodeOptions({ to: oneOfWords('mono', 'stereo') }, {})
  */
-export const oneOfWords = <Word extends string>(...words: readonly Word[]): t.Type<Word, unknown> =>
-  optionType(
-    `one of ${words.join(', ')}`,
-    (value): value is Word => typeof value === 'string' && words.some((word) => word === value),
-  )
+export const oneOfWords = <Word extends string>(...words: readonly Word[]): t.Type<Word, unknown> => oneOf(...words)
 
 /**
- * A list of at most `max` items.
+ * A list of at most `max` items; a fault names the index of its item.
  *
  * @default max is 1000
  *
@@ -82,14 +61,10 @@ export const oneOfWords = <Word extends string>(...words: readonly Word[]): t.Ty
  * nodeOptions({ phrases: listOf(text) }, {})
  */
 export const listOf = <A>(item: t.Type<A, unknown>, max = 1000): t.Type<readonly A[], unknown> =>
-  optionType(
-    `a list of at most ${max}, each ${item.name}`,
-    (value): value is readonly A[] =>
-      Array.isArray(value) && value.length <= max && value.every((entry) => item.is(entry)),
-  )
+  listOfAny(item, { maxLength: max })
 
 /**
- * A table of at most `max` names with values, such as `{ good: 1, bad: -1 }`.
+ * A table of at most `max` names with values, such as `{ good: 1, bad: -1 }`; a fault names its name.
  *
  * @default max is 10 000
  *
@@ -97,27 +72,18 @@ export const listOf = <A>(item: t.Type<A, unknown>, max = 1000): t.Type<readonly
  * nodeOptions({ weights: tableOf(numberFrom(-1, 1)) }, {})
  */
 export const tableOf = <A>(item: t.Type<A, unknown>, max = 10_000): t.Type<Readonly<Record<string, A>>, unknown> =>
-  optionType(
-    `a table of at most ${max} names, each with ${item.name}`,
-    (value): value is Readonly<Record<string, A>> =>
-      typeof value === 'object' &&
-      value !== null &&
-      !Array.isArray(value) &&
-      Object.keys(value).length <= max &&
-      Object.values(value).every((entry) => item.is(entry)),
-  )
+  recordOf(item, { maxLength: max })
 
-/** A codec for each option, by its name. */
-export type Codecs = Readonly<Record<string, t.Any>>
 /** The type of options with these codecs. */
 export type ModelOf<C extends Codecs> = { readonly [K in keyof C]: t.TypeOf<C[K]> }
-
-/** Names of the options of codecs made by `nodeOptions`. */
-const namesByCodec = new WeakMap<t.Any, readonly string[]>()
+type NodeOptionsCodec<Required extends Codecs, Optional extends Codecs> = t.Type<
+  ModelOf<Required> & Partial<ModelOf<Optional>>,
+  unknown
+>
 
 /**
- * The codec of a node's options, from the required and the optional ones. The node's factory applies the defaults. Unknown
- * names are refused.
+ * The codec of a node's options, from the required and the optional ones. The node's factory applies the defaults; an
+ * option that is `undefined` is left out. Unknown names are refused.
  *
  * @example
  * const options = nodeOptions({ url: text }, { timeoutMs: wholeNumberFrom(100, 60_000) })
@@ -125,34 +91,22 @@ const namesByCodec = new WeakMap<t.Any, readonly string[]>()
 export const nodeOptions = <Required extends Codecs, Optional extends Codecs>(
   required: Required,
   optional: Optional,
-): t.Type<ModelOf<Required> & Partial<ModelOf<Optional>>, unknown> => {
-  type Model = ModelOf<Required> & Partial<ModelOf<Optional>>
-  const entries = [
-    ...Object.entries(required).map(([name, codec]) => ({ name, codec, isRequired: true })),
-    ...Object.entries(optional).map(([name, codec]) => ({ name, codec, isRequired: false })),
-  ]
-  const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-  const is = (value: unknown): value is Model =>
-    isObject(value) &&
-    entries.every(({ name, codec, isRequired }) => (!isRequired && value[name] === undefined) || codec.is(value[name]))
-  const validate: t.Validate<unknown, Model> = (input, context) => {
-    if (!isObject(input)) return t.failure(input, context)
-    const faults: t.ValidationError[] = []
-    const model: Record<string, unknown> = {}
-    for (const { name, codec, isRequired } of entries) {
-      const value = Object.hasOwn(input, name) ? input[name] : undefined
-      if (value === undefined && !isRequired) continue
-      const decoded = codec.validate(value, [...context, { key: name, type: codec, actual: value }])
-      if (either.isLeft(decoded)) faults.push(...decoded.left)
-      else model[name] = decoded.right
-    }
-    return faults.length > 0 ? t.failures(faults) : t.success(model as Model)
-  }
-  const codec = new t.Type<Model, unknown>('a table of options', is, validate, (value) => value)
-  namesByCodec.set(codec, [...new Set(entries.map(({ name }) => name))])
-  return codec
-}
+): NodeOptionsCodec<Required, Optional> => tableCodec(required, optional, 'a table of options')
+
+/** An item of a list that is itself a table of options, such as "a step of onMs, offMs". */
+export const optionsItem = <Required extends Codecs, Optional extends Codecs>(
+  what: string,
+  required: Required,
+  optional: Optional,
+): NodeOptionsCodec<Required, Optional> =>
+  tableCodec(required, optional, `${what} of ${Object.keys({ ...required, ...optional }).join(', ')}`)
+
+const tableCodec = <Required extends Codecs, Optional extends Codecs>(
+  required: Required,
+  optional: Optional,
+  expected: string,
+): NodeOptionsCodec<Required, Optional> =>
+  optionsCodec(required, optional, expected) as t.Type<unknown> as NodeOptionsCodec<Required, Optional>
 
 /**
  * The codec of a node without options.
@@ -162,25 +116,13 @@ export const nodeOptions = <Required extends Codecs, Optional extends Codecs>(
  */
 export const noOptions = nodeOptions({}, {})
 
-/** The names that a codec knows, including those of io-ts' own `type`, `partial`, `exact` and `intersection`. */
-export const optionNames = (codec: t.Any): readonly string[] | undefined => {
-  const known = namesByCodec.get(codec)
-  if (known !== undefined) return known
+/** The names that a codec of io-ts itself knows: of `type`, `partial`, `exact` and `intersection`, which ignore other names. */
+export const propertyNames = (codec: t.Any): readonly string[] | undefined => {
   if (codec instanceof t.InterfaceType || codec instanceof t.PartialType) {
     return Object.keys(codec.props as Readonly<Record<string, unknown>>)
   }
-  if (codec instanceof t.ExactType || codec instanceof t.ReadonlyType) return optionNames(codec.type as t.Any)
+  if (codec instanceof t.ExactType || codec instanceof t.ReadonlyType) return propertyNames(codec.type as t.Any)
   if (!(codec instanceof t.IntersectionType)) return undefined
-  const parts = (codec.types as readonly t.Any[]).map(optionNames)
+  const parts = (codec.types as readonly t.Any[]).map(propertyNames)
   return parts.every((part) => part !== undefined) ? parts.flat() : undefined
-}
-
-/** An item of a list that is itself a table of options: a codec of `nodeOptions` that rejects unknown names. */
-export const optionsItem = <Model>(what: string, codec: t.Type<Model, unknown>): t.Type<Model, unknown> => {
-  const names = optionNames(codec) ?? []
-  return optionType(
-    `${what} of ${names.join(', ')}`,
-    (value): value is Model =>
-      isJsonObject(value) && Object.keys(value).every((name) => names.includes(name)) && codec.is(value),
-  )
 }

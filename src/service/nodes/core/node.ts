@@ -195,9 +195,9 @@ export interface AnyNodeDefinition extends Omit<
 
 /** A fault of one option. */
 export interface OptionFault {
-  /** The keys below `options`; empty for `options` itself. */
+  /** The keys and indexes below `options`; empty for `options` itself. */
   readonly path: readonly string[]
-  /** Such as "must be …" or "is not an option; …". */
+  /** Such as "must be …" or "is not known; …". */
   readonly message: string
 }
 

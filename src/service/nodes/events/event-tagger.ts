@@ -1,35 +1,34 @@
 import type * as t from 'io-ts'
 import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
+import { codec } from '../../../protocol/validation.js'
 import { defineNode } from '../core/define-node.js'
 import { eventItem, isOfChannel, matchesPattern, textContains } from '../core/events.js'
 import { foldCase } from '../core/fold-words.js'
 import type { NodeContext } from '../core/node.js'
-import { listOf, nodeOptions, optionsItem, optionType, text, wholeNumberFrom } from '../core/node-options.js'
+import { listOf, nodeOptions, optionsItem, text, wholeNumberFrom } from '../core/node-options.js'
 import { stepItems } from '../core/node-steps.js'
 
 const maxTags = 64
 const maxTagLength = 256
 
-const fact = optionType(
+const fact = codec(
   'the name of a fact of the session, such as CallProperties.Agent or Settings.Team',
   (value): value is string => typeof value === 'string' && /^(CallProperties|Settings)\../u.test(value),
 )
 
 const rule = optionsItem(
   'a rule',
-  nodeOptions(
-    {},
-    {
-      name: text,
-      channel: wholeNumberFrom(-2, 1),
-      contains: text,
-      tags: listOf(text, maxTags),
-      tagsFrom: listOf(fact, maxTags),
-      groupId: text,
-      groupIdFrom: fact,
-    },
-  ),
+  {},
+  {
+    name: text,
+    channel: wholeNumberFrom(-2, 1),
+    contains: text,
+    tags: listOf(text, maxTags),
+    tagsFrom: listOf(fact, maxTags),
+    groupId: text,
+    groupIdFrom: fact,
+  },
 )
 type Rule = t.TypeOf<typeof rule>
 

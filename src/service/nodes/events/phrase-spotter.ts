@@ -4,11 +4,12 @@ import { SpeechError } from '../../../errors/speech-error.js'
 import { decodeWith } from '../../../protocol/message-codec.js'
 import { type EventEnvelope, recognitionData, type RecognitionData } from '../../../protocol/dataflow-events.js'
 import { eventName } from '../../../protocol/event-name.js'
+import { codec } from '../../../protocol/validation.js'
 import { defineNode } from '../core/define-node.js'
 import { eventItem } from '../core/events.js'
 import { foldWords } from '../core/fold-words.js'
 import type { NodeContext } from '../core/node.js'
-import { listOf, nodeOptions, oneOfWords, optionType, text } from '../core/node-options.js'
+import { listOf, nodeOptions, oneOfWords, text } from '../core/node-options.js'
 import { stepItems, type NodeSteps } from '../core/node-steps.js'
 import { PhraseAutomaton, type PhraseState } from './phrase-automaton.js'
 
@@ -17,7 +18,7 @@ const maxPhrases = 10_000
 const maxChannels = 16
 
 const phraseList = listOf(text, maxPhrases)
-const phrases = optionType(
+const phrases = codec(
   `a list of at most ${maxPhrases} phrases, or the name of a file resource with one per line`,
   (value): value is readonly string[] | string => phraseList.is(value) || text.is(value),
 )

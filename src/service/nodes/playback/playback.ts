@@ -25,8 +25,9 @@ import { encodeSamples } from '../../../audio/codec.js'
 import { encodings, maxSampleRateHz, minSampleRateHz, type AudioFormat } from '../../../audio/format.js'
 import type { Sound } from '../../../audio/tone-cadence.js'
 import { eventName } from '../../../protocol/event-name.js'
+import { oneOf } from '../../../protocol/validation.js'
 import { matchesPattern, reportItem } from '../core/events.js'
-import { flag, listOf, oneOfWords, optionType, text, wholeNumberFrom } from '../core/node-options.js'
+import { flag, listOf, oneOfWords, text, wholeNumberFrom } from '../core/node-options.js'
 import { portFormat } from '../core/node-steps.js'
 import type { Node, NodeContext, NodeItem, PortFormats } from '../core/node.js'
 
@@ -39,7 +40,7 @@ export const playerOptions = {
   flushMs: wholeNumberFrom(0, 60_000),
   sampleRateHz: wholeNumberFrom(minSampleRateHz, maxSampleRateHz),
   encoding: oneOfWords(...encodings),
-  channels: optionType('1 or 2', (value): value is 1 | 2 => value === 1 || value === 2),
+  channels: oneOf(1, 2),
 }
 
 export interface PlayerOptions {

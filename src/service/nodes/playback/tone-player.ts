@@ -1,24 +1,23 @@
 import type * as t from 'io-ts'
 import { knownTones, toneCadence, type ToneStep } from '../../../audio/tone-cadence.js'
+import { codec, oneOf } from '../../../protocol/validation.js'
 import { defineNode } from '../core/define-node.js'
-import { listOf, nodeOptions, numberFrom, optionsItem, optionType, wholeNumberFrom } from '../core/node-options.js'
+import { listOf, nodeOptions, numberFrom, optionsItem, wholeNumberFrom } from '../core/node-options.js'
 import { portFormat } from '../core/node-steps.js'
 import { playback, playerFormats, playerOptions } from './playback.js'
 
 const step = optionsItem(
   'a step',
-  nodeOptions(
-    { frequenciesHz: listOf(numberFrom(20, 20_000), 4), onMs: wholeNumberFrom(1, 60_000) },
-    { offMs: wholeNumberFrom(0, 60_000), levelDbm0: numberFrom(-60, 0) },
-  ),
+  { frequenciesHz: listOf(numberFrom(20, 20_000), 4), onMs: wholeNumberFrom(1, 60_000) },
+  { offMs: wholeNumberFrom(0, 60_000), levelDbm0: numberFrom(-60, 0) },
 )
 type StepOptions = t.TypeOf<typeof step>
 const steps = listOf(step, 16)
 
 type ToneName = keyof typeof knownTones
 const toneNames = Object.keys(knownTones)
-const tone = optionType(
-  `one of ${toneNames.join(', ')}, or ${steps.name}`,
+const tone = codec(
+  `${oneOf(...toneNames).name}, or ${steps.name}`,
   (value): value is ToneName | readonly StepOptions[] =>
     (typeof value === 'string' && toneNames.includes(value)) || (steps.is(value) && value.length > 0),
 )

@@ -88,7 +88,10 @@ const record = (
     // Also when the input neither completed nor reached a limit.
     subscriber.add(() => {
       recording.close().catch((error: unknown) => {
-        log('The recording could not be closed.', { node, cause: error instanceof SpeechError ? error.message : 'unknown' })
+        log('The recording could not be closed.', {
+          node,
+          cause: error instanceof SpeechError ? error.message : 'unknown',
+        })
       })
     })
     subscriber.add(

@@ -10,13 +10,13 @@ import {
   type Fields,
 } from '../../../protocol/message-codec.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
-import { oneOf, text } from '../../../protocol/validation.js'
+import { eitherOf, oneOf, text } from '../../../protocol/validation.js'
 import {
   defaultSegmenterParameters,
   validateSegmenterParameters,
   type SegmenterParameters,
 } from '../../recognition/segmenter-parameters.js'
-import { flag, oneOfWords, wholeNumberFrom, wholeNumberOr } from '../core/node-options.js'
+import { flag, oneOfWords, wholeNumberFrom } from '../core/node-options.js'
 import type { ModelName, NodeContext, PortFormats } from '../core/node.js'
 
 const maxMs = 86_400_000
@@ -27,7 +27,7 @@ export const voiceOptions = {
   sensitivity: wholeNumberFrom(1, 10),
   preSpeechMs: wholeNumberFrom(0, 5000),
   postSpeechMs: wholeNumberFrom(0, 5000),
-  maxSpeechMs: wholeNumberOr(-1, 1000, maxMs),
+  maxSpeechMs: eitherOf(oneOf(-1), wholeNumberFrom(1000, maxMs)),
   silenceTriggerMs: wholeNumberFrom(50, 60_000),
   onsetMs: wholeNumberFrom(0, 1000),
   closeAfterSilentWallMs: wholeNumberFrom(0, 60_000),

@@ -5,15 +5,16 @@ import type * as t from 'io-ts'
 import { defer, finalize, tap, type Observable } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { completeEventEnvelope, writeEventEnvelope } from '../../../protocol/dataflow-events.js'
+import { codec } from '../../../protocol/validation.js'
 import { defineNode } from '../core/define-node.js'
-import { flag, nodeOptions, oneOfWords, optionType, text, wholeNumberFrom } from '../core/node-options.js'
+import { flag, nodeOptions, oneOfWords, text, wholeNumberFrom } from '../core/node-options.js'
 import type { Node, NodeContext, NodeItem } from '../core/node.js'
 import { isLoopbackUrl } from './address.js'
 import { deliver } from './delivery.js'
 import { runOutbox } from './outbox.js'
 import { sendWebhook, type WebhookRequest, type WebhookResponse } from './request.js'
 
-const webhookUrl = optionType(
+const webhookUrl = codec(
   'an https address without user, password and fragment (http only for this machine)',
   (value): value is string => {
     if (typeof value !== 'string' || value.length > 2048 || !URL.canParse(value)) return false

@@ -67,8 +67,8 @@ describe('defineNode', () => {
     expect(gain.configure({ mode: 'loud', gian: 1 })).toEqual(
       either.left([
         { path: ['gainDb'], message: 'must be a number from -60 to 60' },
-        { path: ['mode'], message: 'must be one of hard, soft' },
-        { path: ['gian'], message: 'is not an option; the options are gainDb, mode' },
+        { path: ['mode'], message: 'must be "hard" or "soft"' },
+        { path: ['gian'], message: 'is not known; there are gainDb, mode' },
       ]),
     )
     expect(gain.configure(5)).toEqual(either.left([{ path: [], message: 'must be a table of options' }]))
@@ -85,7 +85,7 @@ describe('defineNode', () => {
     })
     expect(either.isRight(node.configure({ one: 'x', other: 1 }))).toBe(true)
     expect(node.configure({ one: 'x', third: 1 })).toEqual(
-      either.left([{ path: ['third'], message: 'is not an option; the options are one, other' }]),
+      either.left([{ path: ['third'], message: 'is not known; there are one, other' }]),
     )
   })
 

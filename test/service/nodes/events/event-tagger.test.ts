@@ -70,7 +70,9 @@ describe('event-tagger', () => {
   })
 
   it('rejects rules with unknown keys', async () => {
-    await expect(openNode(eventTagger, { rules: [{ nmae: 'x' }] })).rejects.toThrow('a rule of name, channel')
+    await expect(openNode(eventTagger, { rules: [{ nmae: 'x' }] })).rejects.toThrow(
+      '{"path":["rules","0","nmae"],"message":"is not known; there are name, channel, ',
+    )
     await expect(openNode(eventTagger, { rules: [{ tagsFrom: ['Agent'] }] })).rejects.toThrow('rules')
   })
 })

@@ -196,7 +196,7 @@ describe('tone-player', () => {
       [{ frequenciesHz: [440], onMs: 0 }],
       [{ frequenciesHz: [440], onMs: 5, of: 1 }],
     ]) {
-      await expect(openNode(tonePlayer, { tone })).rejects.toThrow('must be one of dial, ringback')
+      await expect(openNode(tonePlayer, { tone })).rejects.toThrow(String.raw`must be \"dial\", \"ringback\"`)
     }
   })
 })

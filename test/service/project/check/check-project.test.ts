@@ -44,9 +44,15 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     '{ node: recognizer }',
     '{ node: recognizer, options: { sensitivty: 3, sensitivity: 11 } }',
     [
-      'p.yaml:4:40: nodes.reco.options.sensitivty is not an option; the options are',
+      'p.yaml:4:40: nodes.reco.options.sensitivty is not known; did you mean sensitivity?',
       'p.yaml:4:55: nodes.reco.options.sensitivity must be a whole number from 1 to 10',
     ],
+  ],
+  [
+    'a bad option of an item of a list',
+    '{ node: recognizer }',
+    '{ node: event-tagger, options: { rules: [{ name: A }, { nmae: B }] } }',
+    ['p.yaml:4:65: nodes.reco.options.rules.1.nmae is not known; there are name, channel,'],
   ],
   [
     'a policy that is none',
