@@ -30,5 +30,5 @@ export const shares = ({ nodes, samples, timeDeltas }) => {
   }
   times.delete('idle')
   const whole = [...times.values()].reduce((sum, one) => sum + one, 0)
-  return [...times].map(([name, time]) => [name, time / whole]).toSorted((one, other) => other[1] - one[1])
+  return [...times].map(([name, time]) => [name, time / whole]).toSorted((a, b) => b[1] - a[1])
 }

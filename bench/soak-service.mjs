@@ -59,13 +59,13 @@ const pollDelay = () => new Promise((resolve) => setTimeout(resolve, 20))
 
 /** Memory in use after garbage collection. */
 const held = async () => {
-  let least = Infinity
+  let minBytes = Infinity
   // V8 frees the memory of buffers on background threads, some time after the collection.
   for (let [round, since] = [0, 0]; round < 60 && since < 5; round += 1, since += 1) {
     await pollDelay()
     globalThis.gc()
     const { heapUsed, external } = process.memoryUsage()
-    if (heapUsed + external < least - 50_000) [least, since] = [heapUsed + external, 0]
+    if (heapUsed + external < minBytes - 50_000) [minBytes, since] = [heapUsed + external, 0]
   }
   const { heapUsed, external, rss } = process.memoryUsage()
   return { fds: readdirSync('/proc/self/fd').length, heapBytes: heapUsed + external, rssBytes: rss }

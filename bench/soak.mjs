@@ -10,12 +10,12 @@ const count = Number(wanted)
 const atOnce = 20
 const steps = 4
 /** A connection may still be closing after its end was reported. */
-const mostMoreFds = 2
+const maxMoreFds = 2
 /**
  * Code and hidden classes settle in the first quarter; in the others, a leak of 70 bytes per session exceeds this
  * limit.
  */
-const mostMoreBytes = 500_000
+const maxMoreBytes = 500_000
 
 const service = fork(new URL('./soak-service.mjs', import.meta.url).pathname, [], { execArgv: ['--expose-gc'] })
 const [address] = await once(service, 'message')
@@ -73,7 +73,7 @@ for (const [name, session] of [
       growth.push(after.heapBytes - before.heapBytes)
     }
     const settled = growth[0] ?? 0
-    const good = after.fds - before.fds <= mostMoreFds && after.heapBytes - before.heapBytes - settled <= mostMoreBytes
+    const good = after.fds - before.fds <= maxMoreFds && after.heapBytes - before.heapBytes - settled <= maxMoreBytes
     failed ||= !good
     const rate = ((count / spentMs) * 1000).toFixed(0)
     const verdict = good ? 'ok' : 'LEAKS'

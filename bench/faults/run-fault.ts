@@ -13,7 +13,7 @@ import { errorSettled, type RunRecord, type Settled } from './run-record.js'
 /**
  * The longest that a run may take: 8 s of audio, an outage of 30 s, and the time that a session may spend on recovery.
  */
-const longestRunMs = 100_000
+const maxRunMs = 100_000
 const finalizeTimeoutMs = 2_000
 /** When the token of `token-expiry` ends. */
 const expiresAfterMs = 3_000
@@ -113,7 +113,7 @@ const watch = (
     const timer = setTimeout(() => {
       subscription?.unsubscribe()
       end({ type: 'pending', atMs: now() })
-    }, longestRunMs)
+    }, maxRunMs)
     const abort = (): void => {
       clearTimeout(timer)
       subscription?.unsubscribe()

@@ -19,7 +19,7 @@ const chunksAtOnce = 25
 const boundBytes = 2 * 60 * 16_000
 const allowedBytes = boundBytes + 10_000_000
 const finalizeTimeoutMs = 1_000
-const longestRunMs = 60_000
+const maxRunMs = 60_000
 
 const megabytes = (bytes: number): string => `${(Math.max(0, bytes) / 1_000_000).toFixed(1)} MB`
 
@@ -122,7 +122,7 @@ const pushAll = (over: Transport, target: FaultTarget, proxy: FaultProxy, signal
     const timer = setTimeout(() => {
       subscription?.unsubscribe()
       end('never ended')
-    }, longestRunMs)
+    }, maxRunMs)
     signal.addEventListener('abort', abort, { once: true })
     const onEvent = (event: SessionEvent): void => {
       if (event.type === 'gap' && event.cause !== 'silence') gapMs += event.toMs - event.fromMs

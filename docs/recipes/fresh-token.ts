@@ -23,13 +23,13 @@ const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
 const token$ = request$.pipe(keepFresh({ rejected$, scheduler: clock }))
 
 // Any number of sessions can share this token: `recognize({ token: token$, rejected$, … })`.
-const one = token$.subscribe(({ accessToken }) => console.log(`${at()}  first session has ${accessToken}`))
-const other = token$.subscribe(({ accessToken }) => console.log(`${at()}  second session has ${accessToken}`))
+const first = token$.subscribe(({ accessToken }) => console.log(`${at()}  first session has ${accessToken}`))
+const second = token$.subscribe(({ accessToken }) => console.log(`${at()}  second session has ${accessToken}`))
 
 clock.schedule(() => rejected$.next({ accessToken: 'token 1' }), 100 * dayMs)
 clock.schedule(() => {
-  one.unsubscribe()
-  other.unsubscribe()
+  first.unsubscribe()
+  second.unsubscribe()
 }, 500 * dayMs)
 clock.flush()
 console.log(`${requests} requests in 500 days`)

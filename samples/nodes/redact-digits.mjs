@@ -5,12 +5,12 @@ import { defineNode, nodeOptions, text, wholeNumberFrom } from 'rxspeech/nodes'
 const spoken = 'zero oh one two three four five six seven eight nine'.split(' ')
 const isDigit = (word) => /\d/.test(word) || spoken.includes(word.toLowerCase())
 
-/** Redacts runs of at least `least` digits, because a single "one" is usually not a number. */
-const redact = (words, least, mark) => {
+/** Redacts runs of at least `minDigits` digits, because a single "one" is usually not a number. */
+const redact = (words, minDigits, mark) => {
   const out = []
   let run = []
   const close = () => {
-    out.push(...(run.length < least ? run : run.map(() => mark)))
+    out.push(...(run.length < minDigits ? run : run.map(() => mark)))
     run = []
   }
   for (const word of words) {
@@ -24,12 +24,12 @@ const redact = (words, least, mark) => {
   return out
 }
 
-const redactText = (transcript, least, mark) => redact(transcript.split(' '), least, mark).join(' ')
+const redactText = (transcript, minDigits, mark) => redact(transcript.split(' '), minDigits, mark).join(' ')
 
-const redactWords = (words, least, mark) => {
+const redactWords = (words, minDigits, mark) => {
   const marked = redact(
     words.map(({ Text }) => Text),
-    least,
+    minDigits,
     mark,
   )
   return words.map((word, at) => ({ ...word, Text: marked[at] }))
@@ -40,18 +40,21 @@ export const redactDigits = defineNode({
   summary: 'Removes spoken and written numbers from the texts of events.',
   inputs: { events: 'event' },
   outputs: { events: 'event' },
-  options: nodeOptions({}, { least: wholeNumberFrom(1, 20), mark: text }),
+  options: nodeOptions({}, { minDigits: wholeNumberFrom(1, 20), mark: text }),
   // Without the node, numbers would be visible: the session has to fail.
   onFault: 'fail',
   open:
-    ({ least = 2, mark = '#' }) =>
+    ({ minDigits = 2, mark = '#' }) =>
     (input$) =>
       input$.pipe(
         map((item) => {
           const { Text, Words, ...data } = item.event.data ?? {}
           if (typeof Text !== 'string') return item
-          const words = Array.isArray(Words) ? { Words: redactWords(Words, least, mark) } : {}
-          return { ...item, event: { ...item.event, data: { ...data, Text: redactText(Text, least, mark), ...words } } }
+          const words = Array.isArray(Words) ? { Words: redactWords(Words, minDigits, mark) } : {}
+          return {
+            ...item,
+            event: { ...item.event, data: { ...data, Text: redactText(Text, minDigits, mark), ...words } },
+          }
         }),
       ),
 })

@@ -2,7 +2,7 @@ import type * as kernel from '../kernel/machine.js'
 import type { SpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { FinalEvent, GapCause, SessionEvent } from '../protocol/session-event.js'
-import type { TokenInHand } from './token.js'
+import type { CurrentToken } from './token.js'
 import type { Gap } from './audio/replay-buffer.js'
 import type { SessionSettings } from './settings.js'
 import type { ControlSignal, Ending } from './protocol.js'
@@ -55,7 +55,7 @@ interface Resting {
 /** A connection of the session; its number identifies its lifetime. */
 interface SessionConnection {
   readonly id: number
-  readonly token: TokenInHand | undefined
+  readonly token: CurrentToken | undefined
   /** The updates that its start message contains. */
   readonly update: UpdateRequest | undefined
 }
@@ -93,7 +93,7 @@ export interface ClientState {
 }
 
 export type ConnectionInput = { readonly connection: number } & (
-  | { readonly type: 'authorized'; readonly token: TokenInHand }
+  | { readonly type: 'authorized'; readonly token: CurrentToken }
   /** There was no token, or the connection failed to open or broke. */
   | { readonly type: 'token-failed' | 'link-failed'; readonly error: SpeechError }
   | { readonly type: 'connected' | 'link-ended' }

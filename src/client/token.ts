@@ -31,7 +31,7 @@ export type TokenSource = string | Token | ObservableInput<string | Token>
 export type RejectedTokens = NextObserver<Pick<Token, 'accessToken'>>
 
 /** A token; `fresh` if it is not the one that was refused. */
-export interface TokenInHand {
+export interface CurrentToken {
   readonly accessToken: string
   readonly fresh: boolean
   /** When it expires, in milliseconds since 1970, if the source states it. */
@@ -48,7 +48,7 @@ export const isFixedToken = (source: TokenSource): source is string | Token =>
  *
  * Errors: that of the source; `unauthenticated` if it emits no token.
  */
-const askToken = (source: TokenSource, refused?: string, rejected$?: RejectedTokens): Observable<TokenInHand> =>
+const fetchToken = (source: TokenSource, refused?: string, rejected$?: RejectedTokens): Observable<CurrentToken> =>
   defer(() => (isFixedToken(source) ? of(source) : from(source))).pipe(
     map(presentable),
     refused === undefined || rejected$ === undefined ? pipe() : afterRejecting(refused, rejected$),
@@ -59,7 +59,7 @@ const askToken = (source: TokenSource, refused?: string, rejected$?: RejectedTok
       : defaultIfEmpty({ accessToken: refused, expiresAtMs: undefined, fresh: false }),
   )
 
-type Presentable = Omit<TokenInHand, 'fresh'>
+type Presentable = Omit<CurrentToken, 'fresh'>
 
 const afterRejecting = (refused: string, rejected$: RejectedTokens): OperatorFunction<Presentable, Presentable> =>
   pipe(
@@ -102,7 +102,7 @@ interface TokenSettings {
  */
 export class SessionToken {
   readonly #settings: TokenSettings
-  #held: TokenInHand | undefined
+  #held: CurrentToken | undefined
   #renewAtMs = Infinity
   #refused: string | undefined
 
@@ -111,7 +111,7 @@ export class SessionToken {
   }
 
   /** A token for another connection: the current one unless it is about to expire. */
-  take(): Observable<TokenInHand> {
+  take(): Observable<CurrentToken> {
     return defer(() => {
       const isFarFromEnd = this.#settings.scheduler.now() < this.#renewAtMs
       return (isFarFromEnd ? this.#good() : undefined) ?? this.replace()
@@ -119,31 +119,31 @@ export class SessionToken {
   }
 
   /** A replacement for the current token, which is about to expire; the current one if there is no other. */
-  replace(): Observable<TokenInHand> {
+  replace(): Observable<CurrentToken> {
     const { token, scheduler, deadlines } = this.#settings
     return defer(() => {
-      const asked$ = askToken(token).pipe(tap((one) => this.#hold(one)))
-      if (this.#good() === undefined || isFixedToken(token)) return asked$
+      const fetched$ = fetchToken(token).pipe(tap((fetched) => this.#hold(fetched)))
+      if (this.#good() === undefined || isFixedToken(token)) return fetched$
       const leftMs = (this.#held?.expiresAtMs ?? Infinity) - scheduler.now()
       const late$ = timer(Math.min(deadlines.authorizing, leftMs) * patience, scheduler).pipe(
         mergeMap(() => this.#good() ?? EMPTY),
       )
-      const heldInstead$ = asked$.pipe(catchError((error: unknown) => this.#good() ?? throwError(() => error)))
+      const heldInstead$ = fetched$.pipe(catchError((error: unknown) => this.#good() ?? throwError(() => error)))
       return merge(heldInstead$, late$).pipe(take(1))
     })
   }
 
   /** A token that differs from the refused one; by default from the last refused one. */
-  renew(refused = this.#refused): Observable<TokenInHand> {
+  renew(refused = this.#refused): Observable<CurrentToken> {
     const { token, rejected$ } = this.#settings
     return defer(() => {
       this.#refused = refused
       if (this.#held?.accessToken === refused) this.#held = undefined
-      return this.#good() ?? askToken(token, refused, rejected$).pipe(tap((one) => this.#hold(one)))
+      return this.#good() ?? fetchToken(token, refused, rejected$).pipe(tap((fetched) => this.#hold(fetched)))
     })
   }
 
-  #hold(token: TokenInHand): void {
+  #hold(token: CurrentToken): void {
     if (!token.fresh) return
     const nowMs = this.#settings.scheduler.now()
     const endsMs = token.expiresAtMs ?? Infinity
@@ -151,7 +151,7 @@ export class SessionToken {
     this.#renewAtMs = endsMs - Math.min(maxLeadMs, (endsMs - nowMs) / 20)
   }
 
-  #good(): Observable<TokenInHand> | undefined {
+  #good(): Observable<CurrentToken> | undefined {
     const held = this.#held
     const endsMs = held?.expiresAtMs ?? Infinity
     return held !== undefined && endsMs > this.#settings.scheduler.now() ? of(held) : undefined

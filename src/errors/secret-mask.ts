@@ -29,7 +29,7 @@ export class SecretMask {
   }
 
   learn(secret: string): void {
-    if (secret.length < minMaskedLength || this.#hidden.some((one) => one.secret === secret)) return
+    if (secret.length < minMaskedLength || this.#hidden.some((hidden) => hidden.secret === secret)) return
     this.#hidden = [new HiddenSecret(secret), ...this.#hidden].slice(0, maxSecrets)
   }
 
@@ -64,8 +64,8 @@ export class SecretMask {
     if (typeof value === 'string') return this.clean(value)
     if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value
     if (value instanceof SpeechError) return this.cleanError(value)
-    if (Array.isArray(value)) return value.map((one) => this.#all(one))
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [this.clean(name), this.#all(one)]))
+    if (Array.isArray(value)) return value.map((item) => this.#all(item))
+    return Object.fromEntries(Object.entries(value).map(([name, field]) => [this.clean(name), this.#all(field)]))
   }
 
   #holdsSecret(error: unknown, depth = 0): boolean {

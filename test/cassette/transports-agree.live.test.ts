@@ -26,9 +26,9 @@ interface Sound {
 }
 
 /** The beginning of a recording. */
-const soundOf = async (path: string, mostMs: number): Promise<Sound> => {
+const soundOf = async (path: string, maxMs: number): Promise<Sound> => {
   const { format, bytes: whole } = await readRecording(path)
-  const bytes = whole.subarray(0, bytesForMs(format, mostMs))
+  const bytes = whole.subarray(0, bytesForMs(format, maxMs))
   const size = 1600
   const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_none, index) =>
     bytes.subarray(index * size, index * size + size),
@@ -73,20 +73,20 @@ const fromTheWire = (events: readonly SessionEvent[]): readonly SessionEvent[] =
 
 const speech = '../shared/audio/ten-of-clubs.wav'
 const sounds = [
-  { name: 'the sample call', path: 'samples/call.wav', model: 'call', mostMs: 9_500, least: 5 },
+  { name: 'the sample call', path: 'samples/call.wav', model: 'call', maxMs: 9_500, minResults: 5 },
   ...(existsSync(speech)
-    ? [{ name: 'a recording of a person', path: speech, model: 'cards', mostMs: 60_000, least: 2 }]
+    ? [{ name: 'a recording of a person', path: speech, model: 'cards', maxMs: 60_000, minResults: 2 }]
     : []),
 ]
 
-describe.each(sounds)('cassettes of $name', { timeout: 200_000 }, ({ path, model, mostMs, least }) => {
+describe.each(sounds)('cassettes of $name', { timeout: 200_000 }, ({ path, model, maxMs, minResults }) => {
   it('emit equal events over both transports when recorded and when replayed', async () => {
-    const sound = await soundOf(path, mostMs)
+    const sound = await soundOf(path, maxMs)
     const grpc = await recordOver('grpc', sound, model)
     const websocket = await recordOver('websocket', sound, model)
     await replayed('grpc', grpc, sound)
     const [fromGrpc, fromSocket] = [await replayed('grpc', grpc, sound), await replayed('websocket', websocket, sound)]
-    expect(results(fromGrpc)).toBeGreaterThanOrEqual(least)
+    expect(results(fromGrpc)).toBeGreaterThanOrEqual(minResults)
     expect(promised(fromGrpc)).toEqual(promised(fromSocket))
     expect(promised(fromGrpc)).toEqual(promised(grpc.events))
     // Each replay equals its recording, event by event.

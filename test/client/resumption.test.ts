@@ -323,12 +323,12 @@ describe('two hours with ten lost connections', () => {
       const cuts = Array.from({ length: 10 }, (_, index) => 30_000 / share + index)
       let words = 0
       let endMs = 0
-      let most = 0
+      let maximum = 0
       const { dial } = verifyingRecognizer(clock, { cutAfterChunks: cuts, outageMs: 8_000 })
       tools
         .recognizing({ dial, resumption })(spoken$)
         .subscribe((event) => {
-          if (event.type === 'ledger') most = Math.max(most, event.pendingMs)
+          if (event.type === 'ledger') maximum = Math.max(maximum, event.pendingMs)
           if (event.type !== 'milestone') return
           words += event.text.trim().split(' ').length
           expect(event.startMs).toBe(endMs)
@@ -336,7 +336,7 @@ describe('two hours with ten lost connections', () => {
         })
       return () => {
         expect([words, endMs]).toEqual([count, count * chunkMs])
-        expect(most).toBeLessThan(20_000)
+        expect(maximum).toBeLessThan(20_000)
       }
     })
   })

@@ -30,13 +30,13 @@ const chunkBytes = 32_768
 
 /** Sends with flow control until the sum is reached: waits for the drain whenever the link is congested. */
 const flood = async <M>(link: Link<M, M>, message: M, count: number): Promise<number> => {
-  let mostBuffered = 0
+  let maxBuffered = 0
   for (let sent = 0; sent < count; sent += 1) {
     link.send(message)
-    mostBuffered = Math.max(mostBuffered, link.bufferedBytes)
+    maxBuffered = Math.max(maxBuffered, link.bufferedBytes)
     if (link.isCongested) await firstValueFrom(link.drain$)
   }
-  return mostBuffered
+  return maxBuffered
 }
 
 const contract = <M>(transport: Transport<M>) =>

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaderFolder, type ReaderFolder } from './reader-folder.js'
-import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
+import { checkout, maxLingerMs, runTypeScript } from './run-program.js'
 
 const folder = join(checkout, 'docs/notebooks')
 const notebooks = readdirSync(folder).filter((name) => name.endsWith('.ts'))
@@ -78,7 +78,7 @@ describe('docs/notebooks', () => {
       cwd: reader.path,
     })
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
-    expect(lingeredMs).toBeLessThan(longestLingerMs)
+    expect(lingeredMs).toBeLessThan(maxLingerMs)
     const sections = sectionsOf(stdout)
     expect(Object.keys(sections)).toEqual(expect.arrayContaining(Object.keys(seen[name] ?? {})))
     for (const [title, lines] of Object.entries(seen[name] ?? {})) {

@@ -35,13 +35,13 @@ describe('docs/PROJECTS.md', () => {
 
   it('names the ranges of limits and wires', () => {
     const rows = new Map(tableBelow(page, 'limits').map(([key, description = '']) => [named(key), description]))
-    for (const [key, [least, most]] of Object.entries(limitRanges)) {
-      expect(rows.get(key)).toContain(String(least))
-      if (most < 2 ** 31 - 1) expect(rows.get(key)).toContain(String(most))
+    for (const [key, [min, max]] of Object.entries(limitRanges)) {
+      expect(rows.get(key)).toContain(String(min))
+      if (max < 2 ** 31 - 1) expect(rows.get(key)).toContain(String(max))
     }
     const capacity = tableBelow(page, 'wire').find(([key]) => named(key) === 'capacity')?.[1] ?? ''
-    for (const [unit, [least, most]] of Object.entries(capacityRanges)) {
-      expect(capacity).toContain(`\`${String(least)} ${unit}\` to \`${String(most)} ${unit}\``)
+    for (const [unit, [min, max]] of Object.entries(capacityRanges)) {
+      expect(capacity).toContain(`\`${String(min)} ${unit}\` to \`${String(max)} ${unit}\``)
     }
   })
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { checkout, runProgram, type ProgramRun } from './run-program.js'
 
-const longestCommandMs = 180_000
+const maxCommandMs = 180_000
 /** Of a test that runs the commands of a page. */
-export const readerTimeoutMs = longestCommandMs + 30_000
+export const readerTimeoutMs = maxCommandMs + 30_000
 
 /** What the pages require: the package and its peer installed, its command in the path, the samples. */
 export interface ReaderFolder {
@@ -55,7 +55,7 @@ export const openReaderFolder = (packages: readonly string[] = []): ReaderFolder
       writeFileSync(join(path, name), text)
     },
     shell: (command = '') =>
-      runProgram('bash', ['-euo', 'pipefail', '-c', command], { cwd: path, env, timeoutMs: longestCommandMs }),
+      runProgram('bash', ['-euo', 'pipefail', '-c', command], { cwd: path, env, timeoutMs: maxCommandMs }),
     remove: () => rmSync(path, { recursive: true, force: true }),
   }
 }

@@ -6,7 +6,7 @@ import { exampleModules, publicNames } from './public-names.js'
 import { openReaderFolder, type ReaderFolder } from './reader-folder.js'
 import {
   checkout,
-  longestLingerMs,
+  maxLingerMs,
   runProgram,
   runTypeScript,
   startProgram,
@@ -62,7 +62,7 @@ const inProject = (): RunOptions => ({ cwd: project.path, timeoutMs: 100_000 })
 
 const linesOf = ({ exitCode, stdout, stderr, lingeredMs }: ProgramRun): readonly string[] => {
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
-  expect(lingeredMs).toBeLessThan(longestLingerMs)
+  expect(lingeredMs).toBeLessThan(maxLingerMs)
   return stdout.trimEnd().split('\n')
 }
 

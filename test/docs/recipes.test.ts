@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaderFolder, type ReaderFolder } from './reader-folder.js'
-import { checkout, longestLingerMs, runTypeScript } from './run-program.js'
+import { checkout, maxLingerMs, runTypeScript } from './run-program.js'
 
 const folder = join(checkout, 'docs/recipes')
 const recipes = readdirSync(folder).filter((name) => name.endsWith('.ts'))
@@ -45,7 +45,7 @@ describe('docs/recipes', () => {
       cwd: reader.path,
     })
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
-    expect(lingeredMs).toBeLessThan(longestLingerMs)
+    expect(lingeredMs).toBeLessThan(maxLingerMs)
     const lines = stdout.trimEnd().split('\n')
     const expected = printed[name]?.split('\n') ?? []
     if (name === 'captions.ts') {

@@ -6,7 +6,7 @@ import { resolveSessionOptions } from '../../src/client/options.js'
 import { defaultHeartbeatMs } from '../../src/client/options.js'
 import { blocksOf, filesOf, tableBelow } from './markdown.js'
 import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
-import { checkout, longestLingerMs } from './run-program.js'
+import { checkout, maxLingerMs } from './run-program.js'
 
 const page = readFileSync(join(checkout, 'docs/recipes/resumption.md'), 'utf8')
 const blocks = blocksOf(page)
@@ -21,7 +21,7 @@ afterAll(() => recipe.remove())
 const printed = async (command: string): Promise<readonly string[]> => {
   const { exitCode, stdout, stderr, lingeredMs } = await recipe.shell(command)
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
-  expect(lingeredMs).toBeLessThan(longestLingerMs)
+  expect(lingeredMs).toBeLessThan(maxLingerMs)
   return stdout.trimEnd().split('\n')
 }
 

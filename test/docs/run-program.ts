@@ -14,7 +14,7 @@ export interface ProgramRun {
 }
 
 /** A program that has printed everything exits soon; a timer of a session would keep it alive for 30 s. */
-export const longestLingerMs = 15_000
+export const maxLingerMs = 15_000
 
 export interface RunOptions {
   readonly cwd?: string

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { blocksOf, commandsOf } from './markdown.js'
 import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
-import { checkout, longestLingerMs } from './run-program.js'
+import { checkout, maxLingerMs } from './run-program.js'
 
 /** The output of the program of each recipe. */
 const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] = [
@@ -61,7 +61,7 @@ for (const [name, prints] of recipes) {
       const ran = await folder.shell(`exec node ${file}`)
       expect({ exitCode: ran.exitCode, stderr: ran.stderr }).toEqual({ exitCode: 0, stderr: '' })
       for (const pattern of prints) expect(ran.stdout).toMatch(pattern)
-      expect(ran.lingeredMs).toBeLessThan(longestLingerMs)
+      expect(ran.lingeredMs).toBeLessThan(maxLingerMs)
     })
 
     for (const command of commandsOf(blocks)) {

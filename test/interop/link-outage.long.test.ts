@@ -13,7 +13,7 @@ interface Outcome {
   readonly gapMs: number
   readonly ledger: LedgerEvent
   /** The longest time between two milestones. */
-  readonly longestPauseMs: number
+  readonly maxPauseMs: number
   readonly end: string
 }
 
@@ -83,7 +83,7 @@ describe.skipIf(networkNamespaces.areAbsent)(networkNamespaces.title('a link bet
     const outcomes = await outcomes$
     service.send('prove')
     const evidence = await messageOf<readonly Evidence[]>(service)
-    outcomes.forEach(({ states, text, gapMs, ledger, longestPauseMs, end }, index) => {
+    outcomes.forEach(({ states, text, gapMs, ledger, maxPauseMs, end }, index) => {
       const { proof, transcript, foreignSamples } = evidence[index] ?? {}
       expect({ end, text, gapMs }).toEqual({ end: 'complete', text: transcript, gapMs: 0 })
       expect(proof).toMatchObject({ missing: [], unfinalized: [] })
@@ -96,7 +96,7 @@ describe.skipIf(networkNamespaces.areAbsent)(networkNamespaces.title('a link bet
         droppedMs: 0,
       }
       expect(ledger).toMatchObject(whole)
-      expect(longestPauseMs).toBeGreaterThan(outageMs - 1_000)
+      expect(maxPauseMs).toBeGreaterThan(outageMs - 1_000)
       if (index >= 2) expect(states).toContain('resumed')
     })
   })

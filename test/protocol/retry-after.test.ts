@@ -31,9 +31,9 @@ describe('writes the Retry-After header', () => {
     [0, '1', '3'],
     [1_001, '2', '4'],
     [60_000, '60', '66'],
-  ])('for %s ms is between %s and %s seconds', (waitMs, least, most) => {
-    expect(spreadRetryAfter(waitMs, () => 0)).toBe(least)
-    expect(spreadRetryAfter(waitMs, () => 0.999)).toBe(most)
+  ])('for %s ms is between %s and %s seconds', (waitMs, min, max) => {
+    expect(spreadRetryAfter(waitMs, () => 0)).toBe(min)
+    expect(spreadRetryAfter(waitMs, () => 0.999)).toBe(max)
     expect(retryAfterMs(spreadRetryAfter(waitMs), 0)).toBeGreaterThanOrEqual(waitMs ?? 1_000)
   })
 })

@@ -89,13 +89,13 @@ describe('the memory of the service', { timeout }, () => {
     let over = false
     void closed.then(() => (over = true))
     const stop = JSON.stringify({ 'message-name': 'stop-recognition' })
-    let most = 0
+    let maximum = 0
     for (let round = 0; !over && round < 200; round += 1) {
       for (let count = 0; count < 1_000; count += 1) socket.send(stop)
       if (!(await send(socket, stop, 4_000))) break
-      if (round % 20 === 0) most = Math.max(most, (await held()).heapBytes - before.heapBytes)
+      if (round % 20 === 0) maximum = Math.max(maximum, (await held()).heapBytes - before.heapBytes)
     }
-    expect(most).toBeLessThan(16_000_000)
+    expect(maximum).toBeLessThan(16_000_000)
     socket.terminate()
     await closed
     expect((await held()).heapBytes - before.heapBytes).toBeLessThan(2_000_000)

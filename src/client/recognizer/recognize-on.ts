@@ -152,9 +152,9 @@ export const recognizeOn = (
 
 /** The options for one channel. Decoding G.711 doubles the size of a message. */
 const settingsOfChannel = (settings: SessionSettings): SessionSettings => {
-  const { format, maxChunkBytes: most, ...bounds } = settings.bounds
+  const { format, maxChunkBytes: maxSourceBytes, ...bounds } = settings.bounds
   if (format.encoding === 'pcm' && format.channels === 1) return settings
-  const maxChunkBytes = format.encoding === 'pcm' ? most : Math.floor(most / 2)
+  const maxChunkBytes = format.encoding === 'pcm' ? maxSourceBytes : Math.floor(maxSourceBytes / 2)
   return { ...settings, bounds: { ...bounds, format: { ...format, channels: 1 }, maxChunkBytes } }
 }
 

@@ -178,7 +178,7 @@ const timeout = (state: Live, which: Timeout): Step => {
     case 'open':
       return state.name === 'started' ? withFault(state, 'start-failed', lateOpening()) : { state }
     case 'session':
-      return state.name === 'running' ? flush({ ...state, leaving: longest }) : { state }
+      return state.name === 'running' ? flush({ ...state, leaving: tooLong }) : { state }
     case 'pause':
       return state.name === 'running' ? flush(state) : { state }
     case 'flush':
@@ -352,7 +352,7 @@ const withFault = (state: Live, cause: EndCause, error: SpeechError): Step => {
   return { ...step, outputs: [{ type: 'fault', error }, ...(step.outputs ?? [])] }
 }
 
-const longest: CloseReason = {
+const tooLong: CloseReason = {
   code: 'going-away',
   message: 'The session has reached its maximum duration; start another one.',
 }

@@ -64,7 +64,7 @@ const certificatesOf = (ca: Certificates, isPlain: boolean): Buffer => {
   if (isPlain) throw new SpeechError('invalid-options', 'ca cannot be used without TLS; leave it out, or insecure.')
   try {
     const certificates = Array.isArray(ca) ? ca : [ca]
-    const pem = Buffer.concat(certificates.flatMap((one) => [Buffer.from(one), Buffer.from('\n')]))
+    const pem = Buffer.concat(certificates.flatMap((certificate) => [Buffer.from(certificate), Buffer.from('\n')]))
     // Node reads a text without a certificate as an empty list, and then trusts no server, without an explanation.
     new X509Certificate(pem)
     return pem

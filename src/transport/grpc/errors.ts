@@ -24,10 +24,10 @@ export interface ReceivedStatus extends Partial<GrpcStatus> {
  * or `grpc-retry-pushback-ms` of gRPC.
  */
 export const requestedWaitMs = (metadata: readonly (Metadata | undefined)[], nowMs: number): number | undefined => {
-  for (const one of metadata) {
-    const waitMs = retryAfterMs(textOf(one, 'retry-after'), nowMs)
+  for (const fields of metadata) {
+    const waitMs = retryAfterMs(textOf(fields, 'retry-after'), nowMs)
     if (waitMs !== undefined) return waitMs
-    const pushback = textOf(one, 'grpc-retry-pushback-ms')
+    const pushback = textOf(fields, 'grpc-retry-pushback-ms')
     if (pushback !== undefined && /^\d{1,8}$/.test(pushback)) return Number(pushback)
   }
   return undefined

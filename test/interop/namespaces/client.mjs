@@ -28,8 +28,8 @@ const outcomeOf = (session$, onReceived) =>
     let gapMs = 0
     let ledger
     let resultAtMs
-    let longestPauseMs = 0
-    const resolveWith = (end) => resolve({ states, text, gapMs, ledger, longestPauseMs, end })
+    let maxPauseMs = 0
+    const resolveWith = (end) => resolve({ states, text, gapMs, ledger, maxPauseMs, end })
     session$.subscribe({
       next: (event) => {
         if (event.type === 'connection') states.push(event.state)
@@ -40,7 +40,7 @@ const outcomeOf = (session$, onReceived) =>
           text += event.text
           const nowMs = performance.now()
           if (resultAtMs === undefined) onReceived()
-          longestPauseMs = Math.max(longestPauseMs, nowMs - (resultAtMs ?? nowMs))
+          maxPauseMs = Math.max(maxPauseMs, nowMs - (resultAtMs ?? nowMs))
           resultAtMs = nowMs
         }
       },

@@ -139,18 +139,18 @@ describe('dtmf-detector', () => {
     const input$ = new Subject<NodeItem>()
     let givenBytes = 0
     let takenBytes = 0
-    let mostHeld = 0
+    let maxHeld = 0
     const subscription = node(input$, undefined as never).subscribe((value) => {
       if (value.type === 'audio') takenBytes += value.bytes.byteLength
     })
     for (const piece of cut(bytes, 80)) {
       givenBytes += piece.type === 'audio' ? piece.bytes.byteLength : 0
       input$.next(piece)
-      mostHeld = Math.max(mostHeld, givenBytes - takenBytes)
+      maxHeld = Math.max(maxHeld, givenBytes - takenBytes)
     }
     subscription.unsubscribe()
-    expect(mostHeld / 16).toBeLessThan(150)
-    expect(mostHeld).toBeGreaterThan(0)
+    expect(maxHeld / 16).toBeLessThan(150)
+    expect(maxHeld).toBeGreaterThan(0)
   })
 })
 

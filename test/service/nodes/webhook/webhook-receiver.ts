@@ -43,7 +43,7 @@ export const openReceiver = async (
   return {
     url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}/hook?key=hidden`,
     received,
-    mostAtOnce: () => most,
+    maxAtOnce: () => most,
     close: async (): Promise<void> => {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))

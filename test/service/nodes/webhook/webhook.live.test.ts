@@ -134,7 +134,7 @@ describe('webhook', () => {
       const sorted = [...receiver.received].sort((a, b) => sequenceOf(a) - sequenceOf(b))
       expect(namesIn(sorted)).toEqual(Array.from({ length: 10_000 }, (_none, index) => String(index)))
       expect(receiver.received).toHaveLength(100)
-      expect(receiver.mostAtOnce()).toBeLessThanOrEqual(inFlight)
+      expect(receiver.maxAtOnce()).toBeLessThanOrEqual(inFlight)
     },
   )
 

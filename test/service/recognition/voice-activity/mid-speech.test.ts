@@ -10,7 +10,7 @@ import { amplitude, halved, joined, noiseSource, recording, recordingsMissing, s
 const parameters = { ...defaultSegmenterParameters, preSpeechMs: 0, postSpeechMs: 0 }
 const stepMs = 100
 /** After a cut, this much speech must remain. */
-const leastMs = 300
+const minMs = 300
 const runInMs = 1000
 
 interface Span {
@@ -39,7 +39,7 @@ const delaysOf = async (samples: Int16Array, rateHz: number): Promise<readonly n
   const delays: number[] = []
   for (const { startMs, endMs } of await spansBehindRoom(samples, rateHz)) {
     const firstMs = Math.ceil(Math.max(startMs, 0) / stepMs) * stepMs
-    for (let cutMs = firstMs; cutMs <= endMs - leastMs; cutMs += stepMs) {
+    for (let cutMs = firstMs; cutMs <= endMs - minMs; cutMs += stepMs) {
       const cut = samples.subarray(cutMs * perMs, (endMs + 300) * perMs)
       const [expected] = await spansBehindRoom(cut, rateHz)
       if (expected === undefined) continue

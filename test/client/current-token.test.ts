@@ -6,7 +6,7 @@ import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import { pace } from '../../src/operators/audio/pace.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { Token } from '../../src/protocol/token.js'
-import type { TokenInHand } from '../../src/client/token.js'
+import type { CurrentToken } from '../../src/client/token.js'
 import { SessionToken } from '../../src/client/token.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
@@ -131,7 +131,7 @@ interface Kept {
   readonly asked: () => number
   readonly taken$: string[]
   readonly scheduler: LongTestScheduler
-  readonly taken: (token$: Observable<TokenInHand>) => string
+  readonly taken: (token$: Observable<CurrentToken>) => string
 }
 
 const kept = (source: (asked: number, scheduler: LongTestScheduler) => ObservableInput<string | Token>): Kept => {
@@ -145,7 +145,7 @@ const kept = (source: (asked: number, scheduler: LongTestScheduler) => Observabl
   })
   const rejected$ = { next: ({ accessToken }: Pick<Token, 'accessToken'>): void => void taken$.push(accessToken) }
   const tokens = new SessionToken({ token: token$, rejected$, scheduler, deadlines: { authorizing: 20_000 } })
-  const taken = (token$: Observable<TokenInHand>): string => {
+  const taken = (token$: Observable<CurrentToken>): string => {
     let result = 'nothing'
     token$.subscribe({
       next: ({ accessToken, fresh }) => (result = fresh ? accessToken : `${accessToken}, the same`),
