@@ -1,6 +1,6 @@
 /**
  * Cuts audio into frames of one length, whatever the length of its chunks, so that results depend on the samples alone.
- * The memory of a frame is reused: whoever keeps a frame copies it.
+ * The memory of a frame is reused: a consumer that stores a frame must copy it.
  */
 export class FrameCutter {
   readonly #frame: Int16Array

@@ -53,7 +53,7 @@ describe('parseCassette', () => {
     ['another version', [header('grpc', { version: 2 })], 'invalid-field: Line 1 of the cassette: version must be 1'],
     ['another transport', [header('grpc', { transport: 'fax' })], 'transport must be "grpc" or "websocket"'],
     ['a cut line', [...opened, '{"atMs":2,"conn'], 'invalid-json: Line 4 of the cassette: The text is not JSON'],
-    ['an unknown event', [...opened, line(2, 'heard')], 'Line 4 of the cassette: event must be "dial", "open", "sent"'],
+    ['an unknown event', [...opened, line(2, 'read')], 'Line 4 of the cassette: event must be "dial", "open", "sent"'],
     ['a field of Object', [...opened, line(2, 'constructor')], 'Line 4 of the cassette: event must be "dial"'],
     ['no time', [...opened, line(2, 'sent', { atMs: 'x' })], 'Line 4 of the cassette: atMs must be a number of ms'],
     ['a time that decreases', [...opened, line(0.5, 'close')], 'Line 4 of the cassette: atMs must be at least'],

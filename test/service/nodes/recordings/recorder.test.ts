@@ -143,9 +143,9 @@ describe('recorder', () => {
   })
 
   it('is refused by name if the service stores no recordings', async () => {
-    await expect(openNode(recorder, {}, { node: 'tape' })).rejects.toMatchObject({
+    await expect(openNode(recorder, {}, { node: 'archive' })).rejects.toMatchObject({
       code: 'refused',
-      message: expect.stringContaining('tape'),
+      message: expect.stringContaining('archive'),
     })
   })
 

@@ -25,8 +25,8 @@ export const webhookBench = () => {
   return {
     context,
     logged,
-    receive: async (...terms: Parameters<typeof openReceiver>) => {
-      receiver = await openReceiver(...terms)
+    receive: async (...options: Parameters<typeof openReceiver>) => {
+      receiver = await openReceiver(...options)
       return receiver
     },
     /** A node that sends to the receiver. */
