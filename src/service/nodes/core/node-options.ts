@@ -1,7 +1,7 @@
 // The codecs of a node's options: those of the validation kit, under the names of `rxspeech/nodes`.
 import * as t from 'io-ts'
 import {
-  flag,
+  flag as boolean,
   listOf as listOfAny,
   nonEmptyText,
   number,
@@ -18,7 +18,7 @@ import {
  * @example
  * nodeOptions({}, { partials: flag })
  */
-export { flag }
+export const flag: t.Type<boolean, unknown> = boolean
 
 /**
  * A string that is not empty.
