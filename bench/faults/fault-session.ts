@@ -6,7 +6,6 @@ import type { Recognition } from '../../src/client/recognizer/recognize-on.js'
 import type { SessionOptions, TokenSource } from '../../src/client/options.js'
 import type { Token } from '../../src/protocol/token.js'
 import type { ModelChoice } from '../../src/cli/service/access.js'
-import { defined } from '../../src/cli/service/defined.js'
 import type { VerifyingService } from '../../src/testing/verifying/verifying-service.js'
 import type { LinkFaults } from '../../src/testing/faults/link-faults.js'
 import { dialGrpc } from '../../src/transport/grpc/client.js'
@@ -84,7 +83,7 @@ const overGrpc = (
     tenant,
     project,
     ca: isPlaintext ? undefined : ca,
-    settings: model && { ModelName: model.name, ...defined({ ModelTenant: model.tenant }) },
+    settings: model && { ModelName: model.name, ...(model.tenant !== undefined && { ModelTenant: model.tenant }) },
     testing: { dial: links?.wrap(dialGrpc) },
   })
 }

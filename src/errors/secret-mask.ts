@@ -56,7 +56,7 @@ export class SecretMask {
     return new SpeechError(code, this.clean(message), {
       retryable,
       retryAfterMs,
-      ...(cause === undefined ? {} : { cause: this.#cause(cause) }),
+      cause: this.#cause(cause),
     })
   }
 

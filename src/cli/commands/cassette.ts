@@ -47,10 +47,10 @@ const showCassette = async ({
   })
   if (svg === undefined) {
     const columns = width ?? (output.terminal.isTTY === true ? output.terminal.columns : undefined)
-    output.write(`${toMarbles(cassette, columns === undefined ? {} : { width: columns })}\n`)
+    output.write(`${toMarbles(cassette, { width: columns })}\n`)
     return
   }
-  const picture = toMarbles(cassette, { as: 'svg', ...(width === undefined ? {} : { width }) })
+  const picture = toMarbles(cassette, { as: 'svg', width })
   if (svg === '-') output.write(picture)
   else await writeFile(svg, picture).catch((error: unknown) => Promise.reject(cannotWrite(svg, error)))
 }

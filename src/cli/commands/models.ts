@@ -11,7 +11,6 @@ import { jsonFlag } from '../parsing/service-flags.js'
 import { oneOf, text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import { sampleModels } from '../process/package-files.js'
-import { defined } from '../service/defined.js'
 import { tableText } from '../view/plain-text.js'
 
 const listFlags = {
@@ -87,7 +86,9 @@ const planModel = (name: string, flags: FlagValues<typeof addFlags>): NewModel =
     name: checkModelName('name', name),
     source: sourceOf(flags),
     batch,
-    ...defined({ version, dictionary, language }),
+    version,
+    dictionary,
+    language,
   }
 }
 

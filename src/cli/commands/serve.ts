@@ -117,7 +117,7 @@ const planProduction = (flags: ServeFlags, basics: ServeBasics, env: Environment
     mode: 'production',
     ...basics,
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
-    ...(clientId === undefined ? {} : { subscriber: { clientId, clientSecret: subscriberSecret(env) } }),
+    subscriber: clientId === undefined ? undefined : { clientId, clientSecret: subscriberSecret(env) },
     tenants: tenant.length === 0 ? ['Default'] : tenant,
   }
 }
@@ -235,7 +235,7 @@ const runUntilSignal = async (
     if (isDevelopment && host.stdout.isTTY && host.stderr.isTTY) host.stderr.write(howToTry(access) ?? '')
     const signal = await ended
     logger.log('info', 'The service is shutting down: it refuses new sessions and finalizes running ones.', { signal })
-    await service.close(drainMs === undefined ? {} : { drainMs })
+    await service.close({ drainMs })
     logger.log('info', 'The service has stopped.')
   } finally {
     interruption.release()

@@ -20,7 +20,6 @@ import { date, duration, text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
-import { defined } from '../service/defined.js'
 import { tableText } from '../view/plain-text.js'
 
 const storeFlags = { state: stateFlag }
@@ -131,7 +130,7 @@ const planSubscription = (flags: FlagValues<typeof createFlags>, nowMs: number):
   if (validUntilMs <= validFromMs) throw usageError('--valid-until must be after --valid-from.')
   if (validUntilMs <= nowMs) throw usageError('--valid-until is in the past; set a later time.')
   return {
-    ...defined({ clientId: flags.clientId }),
+    clientId: flags.clientId,
     tenants: flags.tenant,
     projects: flags.project,
     models: flags.model,

@@ -105,7 +105,7 @@ const planRemote = (flags: ServiceFlags, env: Environment): RemotePlan => {
     grpc,
     isPlaintext: isPlaintext(flags),
     caFile: ca,
-    ...(proxy === undefined ? {} : { proxy }),
+    proxy,
     credentials: sessionCredentials(flags, env),
     tenant: tenant ?? 'Default',
     project,
@@ -126,7 +126,7 @@ const planEmbedded = (flags: ServiceFlags): ServicePlan => {
     project,
     tenant: tenant ?? 'Default',
     modelTenant: modelTenant ?? tenant,
-    ...(model !== undefined ? { model } : models.length === 0 ? { model: 'call' } : {}),
+    model: model ?? (models.length === 0 ? 'call' : undefined),
   }
 }
 

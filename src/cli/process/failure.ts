@@ -46,7 +46,7 @@ export class CommandError extends Error {
 
 /** The error `invalid-options`: exit code 2. */
 export const usageError = (sentence: string, cause?: unknown): SpeechError =>
-  new SpeechError('invalid-options', sentence, cause === undefined ? {} : { cause })
+  new SpeechError('invalid-options', sentence, { cause })
 
 /**
  * The failure for an error, with its sentence as one line that is safe for a terminal. `command`: the command, such as

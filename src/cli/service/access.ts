@@ -2,7 +2,6 @@ import type { Observable } from 'rxjs'
 import { nodeFetch } from '../../auth/node-fetch.js'
 import { requestToken } from '../../auth/request-token.js'
 import type { Token } from '../../protocol/token.js'
-import { defined } from './defined.js'
 
 /** A client of a token endpoint (PROTOCOL 2). */
 export interface ClientCredentials {
@@ -48,5 +47,4 @@ export interface TokenRequestOptions extends Pick<Access, 'ca' | 'proxy'> {
 export const tokenOf = (
   { authUrl, clientId, clientSecret }: ClientCredentials,
   { ca, proxy, ...options }: TokenRequestOptions,
-): Observable<Token> =>
-  requestToken({ authUrl, clientId, clientSecret, ...defined(options), fetch: nodeFetch(defined({ ca, proxy })) })
+): Observable<Token> => requestToken({ authUrl, clientId, clientSecret, ...options, fetch: nodeFetch({ ca, proxy }) })

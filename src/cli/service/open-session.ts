@@ -6,7 +6,6 @@ import type { SessionEvent } from '../../protocol/session-event.js'
 import type { SessionOptions, TokenSource } from '../../client/options.js'
 import { usageError } from '../process/failure.js'
 import { tokenOf, type Access, type ModelChoice } from './access.js'
-import { defined } from './defined.js'
 
 export interface SessionRequest {
   readonly access: Access
@@ -68,7 +67,7 @@ const overGrpc = async (access: Access, options: CommonOptions, record: Recorded
 /** The project `transcribe` takes the model from the settings (PROTOCOL 3.4). */
 const settingsOf = ({ name, tenant }: ModelChoice): Settings => ({
   ModelName: name,
-  ...defined({ ModelTenant: tenant }),
+  ...(tenant !== undefined && { ModelTenant: tenant }),
 })
 
 const overWebSocket = async (access: Access, options: CommonOptions, record: RecordedSession): Promise<OpenSession> => {

@@ -36,7 +36,7 @@ export type ServePlan =
       /** The files of the certificate and its key, PEM; none for plain text on loopback. */
       readonly tls?: CertificateFiles | undefined
       /** A subscriber in addition to those of the store in the state folder. */
-      readonly subscriber?: { readonly clientId: string; readonly clientSecret: string }
+      readonly subscriber?: { readonly clientId: string; readonly clientSecret: string } | undefined
       /** The grants of the subscriber, and the tenants of the service in addition to those of the subscriptions. */
       readonly tenants: readonly string[]
     })

@@ -40,10 +40,9 @@ export const captionView = (view: CaptionViewOptions): View => {
   let audioMs = 0
   let isNoted = !isHurried
   const events$ = new Subject<SessionEvent>()
-  const order = channels === undefined ? {} : { channels }
   const written$ = events$.pipe(
     toCaptions({ audioMs: () => audioMs, ...options, speakers }),
-    format === 'vtt' ? toWebVtt(order) : toSrt(order),
+    format === 'vtt' ? toWebVtt({ channels }) : toSrt({ channels }),
   )
   const writing = written$.subscribe({ next: write, error: () => undefined })
   return {

@@ -88,11 +88,10 @@ export class ProjectSession {
 
   /** The facts of the session for the operator. */
   get facts(): StartedSession {
-    const { model } = this.#variables
     return {
       ...this.#started,
       pendingSamples: () => (this.#graph.pendingMs() * this.#started.sampleRateHz) / 1000,
-      ...(model === undefined ? {} : { model }),
+      model: this.#variables.model,
     }
   }
 
@@ -169,8 +168,8 @@ const graphSession = (
       maxCallMs,
     },
     log: (node, message, fields) => watch?.noted(node, message, fields),
-    ...(watch === undefined ? {} : { monitor: monitorOf(watch) }),
-    ...(onFault === undefined ? {} : { onFault }),
+    monitor: watch && monitorOf(watch),
+    onFault,
     context: {
       session: {
         id: watch?.facts.sessionId ?? randomUUID(),

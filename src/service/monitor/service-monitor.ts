@@ -26,15 +26,15 @@ export interface SessionFacts {
   /** The peer's address, without its port. */
   readonly peer: string
   /** The client whose token was presented. */
-  readonly clientId?: string
+  readonly clientId?: string | undefined
   /** The tenant of the project or of the model. */
-  readonly tenant?: string
+  readonly tenant?: string | undefined
   /** The project, over gRPC. */
-  readonly project?: string
+  readonly project?: string | undefined
   /** The model that the client or the project named. */
-  readonly model?: string
+  readonly model?: string | undefined
   /** On a WebSocket: the current or the last recognition. */
-  readonly recognitionId?: string
+  readonly recognitionId?: string | undefined
 }
 
 /** The end of a session. */
@@ -42,7 +42,7 @@ export interface SessionEnd {
   /** How it ended. */
   readonly outcome: SessionOutcome
   /** The error that the client was sent, if any. */
-  readonly code?: ErrorCode
+  readonly code?: ErrorCode | undefined
   /** From the first phase to the end, in milliseconds. */
   readonly durationMs: number
   /** Received audio of one channel, in milliseconds. */

@@ -150,7 +150,7 @@ export class SessionWatch {
     this.#move(undefined)
     this.#monitor.sessionEnded(this.#facts, {
       outcome: typeof end === 'string' ? end : this.#hasStarted ? 'failed' : 'refused',
-      ...(code === undefined ? {} : { code }),
+      code,
       durationMs: this.#now() - this.#openedAtMs,
       audioMs: Math.round(this.#audioMs),
     })

@@ -53,9 +53,9 @@ export const openOperations = async (options: OperationsOptions): Promise<Operat
   const metrics = address && (await openSpeechMetrics({ engines: tracker.engines, isReady }))
   const onLineDropped = metrics?.lineDropped
   const limitedLog = logger && new RateLimitedLog({ logger, scheduler, maxLinesPerMinute, onLineDropped })
-  const faultHandlers = withoutUndefined([metrics?.onFault, limitedLog && logFault(limitedLog, now), options.onFault])
+  const faultHandlers = [metrics?.onFault, limitedLog && logFault(limitedLog, now), options.onFault]
   const onFault = (error: unknown): void => {
-    for (const handle of faultHandlers) handle(error)
+    for (const handle of faultHandlers) handle?.(error)
   }
   tracker.onFault = onFault
   tracker.onChange = ({ type }) => {
@@ -72,7 +72,9 @@ export const openOperations = async (options: OperationsOptions): Promise<Operat
     }))
   return {
     monitor: combineMonitors(
-      withoutUndefined([metrics?.monitor, limitedLog && sessionLog(logger, limitedLog), options.monitor]),
+      [metrics?.monitor, limitedLog && sessionLog(logger, limitedLog), options.monitor].filter(
+        (monitor) => monitor !== undefined,
+      ),
     ),
     onFault,
     url: listener?.url,
@@ -91,9 +93,6 @@ export const openOperations = async (options: OperationsOptions): Promise<Operat
     },
   }
 }
-
-const withoutUndefined = <T>(items: readonly (T | undefined)[]): readonly T[] =>
-  items.filter((item) => item !== undefined)
 
 const readinessLines: Readonly<Record<Readiness['type'], string>> = {
   starting: 'starting: the service does not listen yet, or its first engine is not loaded\n',

@@ -1,5 +1,5 @@
 import type { SpeechError } from '../../errors/speech-error.js'
-import type { ModelName } from '../nodes/core/node.js'
+import { completeModel, type ModelName } from '../nodes/core/node.js'
 import type { ProjectGraph } from './format/project-graph.js'
 import type { GraphSession } from './runtime/graph-session.js'
 import { openGraph, type OpenGraph } from './runtime/open-graph.js'
@@ -47,7 +47,7 @@ const withModel = (session: GraphSession, model: ModelName): GraphSession => ({
   ...session,
   context: {
     ...session.context,
-    engine: (asked) => session.context.engine(asked.name === undefined ? { ...model, ...asked } : asked),
+    engine: (asked) => session.context.engine(completeModel(asked, model)),
   },
 })
 

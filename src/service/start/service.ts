@@ -53,7 +53,7 @@ export interface Service {
    */
   close(options?: {
     /** How long the sessions may take, in milliseconds. @default 10_000 */
-    readonly drainMs?: number
+    readonly drainMs?: number | undefined
   }): Promise<void>
 }
 
@@ -214,7 +214,7 @@ const proxyTrust = ({ trustedProxies = [], proxyProtocol }: ServiceOptions): Pro
     : { proxies: new TrustedProxies(trustedProxies), isHeaderRequired: proxyProtocol === 'required' }
 
 const watchGrants = (authority: Identity, { scheduler = asyncScheduler, onFault }: ServiceOptions): RunningGrants =>
-  new RunningGrants({ authority, scheduler, ...(onFault === undefined ? {} : { onFault }) })
+  new RunningGrants({ authority, scheduler, onFault })
 
 const admission =
   (identity: Identity, admissions: Admissions, running: RunningGrants): SessionContext['admit'] =>

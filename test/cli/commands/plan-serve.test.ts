@@ -57,7 +57,7 @@ describe('planServe', () => {
 
   it('uses the subscribers in the state folder if none is given', () => {
     expect(planServe({ state: 's' }, {})).toMatchObject({ mode: 'production', stateFolder: 's', tenants: ['Default'] })
-    expect(planServe({}, env)).not.toHaveProperty('subscriber')
+    expect(planServe({}, env)).toHaveProperty('subscriber', undefined)
     expect(planServe({ clientId: 'a' }, env)).toMatchObject({
       subscriber: { clientId: 'a', clientSecret: env.RXSPEECH_CLIENT_SECRET },
     })

@@ -20,7 +20,7 @@ describe('planTranscribe', () => {
   })
 
   it('does not choose a model before the given folders are read', () => {
-    expect(plan({ models: ['m'] }).service).not.toHaveProperty('model')
+    expect(plan({ models: ['m'] }).service).toHaveProperty('model', undefined)
   })
 
   it('accepts raw samples, one channel by default', () => {
@@ -51,7 +51,7 @@ describe('planTranscribe', () => {
     const proxy = 'http://user:hidden@proxy.example:3128'
     expect(plan({ ...flags, proxy }).service).toMatchObject({ proxy })
     expect(plan({ ...flags, proxy: false }).service).toMatchObject({ proxy: false })
-    expect(plan(flags).service).not.toHaveProperty('proxy')
+    expect(plan(flags).service).toHaveProperty('proxy', undefined)
     const invalid = { code: 'invalid-options', message: expect.not.stringContaining('hidden') as unknown }
     expect(() => plan({ ...flags, proxy: 'user:hidden@proxy.example:3128' })).toThrow(expect.objectContaining(invalid))
     // The embedded service is in the same process.

@@ -90,7 +90,7 @@ const connect = async (model: ModelDescription, options: RemoteOptions, env: Env
   const ca = options.ca === undefined ? undefined : await readModelFile(model, 'ca', options.ca)
   const clientSecret = await readSecret(model, options, env)
   const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
-  const fetch = nodeFetch(ca === undefined ? {} : { ca })
+  const fetch = nodeFetch({ ca })
   const token$ = requestToken({ authUrl, clientId, clientSecret, fetch }).pipe(keepFresh({ rejected$ }))
   const openRecognition = recognize({
     url,

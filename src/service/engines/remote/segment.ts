@@ -16,7 +16,7 @@ export type OpenRecognition = (audio: ObservableInput<Uint8Array>) => Observable
 const remoteFailed = (cause: unknown): SpeechError => {
   if (!isSpeechError(cause)) return engineFailed({ cause })
   const { code, retryable, retryAfterMs } = cause
-  const options = { cause, retryable, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
+  const options = { cause, retryable, retryAfterMs }
   return code === 'overloaded'
     ? new SpeechError('overloaded', 'The recognition engine is overloaded; try again later.', options)
     : engineFailed(options)

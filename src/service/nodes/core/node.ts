@@ -25,12 +25,16 @@ export type PortFormats = Readonly<Record<string, AudioFormat>>
 /** A model by the names that a client may give; each name defaults to the project's. */
 export interface ModelName {
   /** The tenant of the model. */
-  readonly tenant?: string
+  readonly tenant?: string | undefined
   /** The name of the model. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** The version of the model. @default that of the project, else the newest */
-  readonly version?: string
+  readonly version?: string | undefined
 }
+
+/** A model with the parts that it leaves open from a default. Another name is another model, which has no part of it. */
+export const completeModel = (model: ModelName, { name, tenant, version }: ModelName = {}): ModelName =>
+  model.name === undefined ? { name, tenant: model.tenant ?? tenant, version: model.version ?? version } : model
 
 /** An entry of a project's `resources`, read when the project is loaded; clients cannot name one. */
 export type Resource =

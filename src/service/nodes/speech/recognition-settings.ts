@@ -17,7 +17,7 @@ import {
   type SegmenterParameters,
 } from '../../recognition/segmenter-parameters.js'
 import { flag, oneOfWords, wholeNumberFrom } from '../core/node-options.js'
-import type { ModelName, NodeContext, PortFormats } from '../core/node.js'
+import { completeModel, type ModelName, type NodeContext, type PortFormats } from '../core/node.js'
 
 const maxMs = 86_400_000
 
@@ -114,16 +114,10 @@ export const readRecognitionSettings = (
   defaults: RecognitionDefaults = {},
 ): either.Either<SpeechError, RecognitionPlan> =>
   either.chain(({ modelName, modelTenant, modelVersion, ...given }: RecognitionSettings) => {
-    const requested: ModelName = {
-      ...(modelName === undefined ? {} : { name: modelName }),
-      ...(modelTenant === undefined ? {} : { tenant: modelTenant }),
-      ...(modelVersion === undefined ? {} : { version: modelVersion }),
-    }
     const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...defaults.parameters, ...given }
     return either.tryCatch(
       (): RecognitionPlan => ({
-        // Another name is another model, so the version of the project's model does not apply to it.
-        model: modelName === undefined ? { ...defaults.model, ...requested } : requested,
+        model: completeModel({ name: modelName, tenant: modelTenant, version: modelVersion }, defaults.model),
         parameters: validateSegmenterParameters(parameters, 'setting'),
       }),
       (error) => error as SpeechError,

@@ -54,7 +54,7 @@ const readModel = (node: YamlNode, path: string, faults: ProjectFaults): ModelNa
   const tenant = table.value('tenant', 'a text that is not empty', textOf)
   const version = table.value('version', 'a version such as 1 or 1.2', versionOf)
   if (name === undefined) return undefined
-  return { name, ...(tenant === undefined ? {} : { tenant }), ...(version === undefined ? {} : { version }) }
+  return { name, tenant, version }
 }
 
 const readInputs = (node: YamlNode | undefined, faults: ProjectFaults): ProjectInputs => {
