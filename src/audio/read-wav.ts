@@ -1,5 +1,4 @@
-import { bytesPerFrame, msForBytes, type AudioFormat } from './format.js'
-import { joinBytes } from './pcm.js'
+import { bytesPerFrame, joinBytes, msForBytes, type AudioFormat } from './format.js'
 import { maxFormatBytes, parseWavFormat, refuseWav } from './wav-header.js'
 import { SpeechError } from '../errors/speech-error.js'
 

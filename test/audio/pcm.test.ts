@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bytesOf, joinBytes, samplesOf, swapBytePairs } from '../../src/audio/pcm.js'
+import { joinBytes } from '../../src/audio/format.js'
+import { bytesOf, samplesOf, swapBytePairs } from '../../src/audio/pcm.js'
 
 describe('samplesOf', () => {
   it('reads 16-bit signed little-endian numbers', () => {

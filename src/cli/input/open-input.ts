@@ -1,5 +1,4 @@
-import { bytesPerFrame, msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
-import { joinBytes } from '../../audio/pcm.js'
+import { bytesPerFrame, joinBytes, msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
 import { readWav } from '../../audio/read-wav.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Host } from '../process/host.js'

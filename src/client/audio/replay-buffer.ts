@@ -1,5 +1,4 @@
-import { bytesPerFrame, bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
-import { joinBytes } from '../../audio/pcm.js'
+import { bytesForMs, bytesPerFrame, joinBytes, msForBytes, type AudioFormat } from '../../audio/format.js'
 import { anySound, findSound, type SoundRule } from '../../audio/silence.js'
 import type { GapCause } from '../../protocol/session-event.js'
 import { BlockBuffer } from './block-buffer.js'

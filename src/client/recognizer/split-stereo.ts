@@ -1,6 +1,5 @@
 import { deinterleaveChannels } from '../../audio/channels.js'
-import { bytesPerFrame, bytesPerSample, type AudioFormat } from '../../audio/format.js'
-import { joinBytes } from '../../audio/pcm.js'
+import { bytesPerFrame, bytesPerSample, joinBytes, type AudioFormat } from '../../audio/format.js'
 import type { Puller } from '../../operators/interop/pull.js'
 
 /** The audio of the left and of the right channel. */

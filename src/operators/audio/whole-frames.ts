@@ -1,5 +1,5 @@
 import { concat, defer, filter, map, type OperatorFunction } from 'rxjs'
-import { joinBytes } from '../../audio/pcm.js'
+import { joinBytes } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
 
 /**

@@ -1,6 +1,5 @@
 import { decodeSamples } from '../../../audio/codec.js'
-import { msForBytes } from '../../../audio/format.js'
-import { joinBytes } from '../../../audio/pcm.js'
+import { joinBytes, msForBytes } from '../../../audio/format.js'
 import { readWav } from '../../../audio/read-wav.js'
 import { createResampler } from '../../../audio/resampler.js'
 import type { Sound } from '../../../audio/tone-cadence.js'
