@@ -1,6 +1,7 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import type { ProxyOption } from '../protocol/proxy-option.js'
+import { anything, checkOptions, optionsOf } from '../protocol/validation.js'
 import { connectThrough } from '../proxy/connect.js'
 import { checkProxy, proxyFor } from '../proxy/proxy.js'
 import type { TokenFetch, TokenFetchResponse } from './token-fetch.js'
@@ -19,6 +20,8 @@ export interface NodeFetchOptions {
   readonly proxy?: ProxyOption | undefined
 }
 
+const nodeFetchOptions = optionsOf<NodeFetchOptions>()({}, { ca: anything, proxy: anything })
+
 /**
  * Sends a token request by Node's own https, because the global `fetch` of Node does not support a CA. Node only.
  *
@@ -30,7 +33,8 @@ export interface NodeFetchOptions {
  * const fetch = nodeFetch({ ca: readFileSync('ca.pem') })
  * const token$ = requestToken({ authUrl, clientId, clientSecret, fetch })
  */
-export const nodeFetch = ({ ca, proxy: option }: NodeFetchOptions = {}): TokenFetch => {
+export const nodeFetch = (options: NodeFetchOptions = {}): TokenFetch => {
+  const { ca, proxy: option } = checkOptions(nodeFetchOptions, options)
   checkProxy(option)
   return (url, { method, headers, body, signal }) =>
     new Promise<TokenFetchResponse>((resolve, reject) => {

@@ -1,4 +1,5 @@
 import { lastValueFrom, materialize, map, toArray, type Observable, type SchedulerLike } from 'rxjs'
+import { checkOptions, functionValue, number, optionsOf, schedulerValue } from '../protocol/validation.js'
 
 /** The scale of the diagram. */
 export interface DrawMarblesOptions<Value> {
@@ -7,8 +8,13 @@ export interface DrawMarblesOptions<Value> {
   /** The clock of the stream. */
   readonly scheduler: SchedulerLike
   /** Returns one character for a value. @default () => 'o' */
-  readonly symbol?: (value: Value) => string
+  readonly symbol?: ((value: Value) => string) | undefined
 }
+
+const drawMarblesOptions = optionsOf<DrawMarblesOptions<never>>()(
+  { frameMs: number(), scheduler: schedulerValue },
+  { symbol: functionValue },
+)
 
 /**
  * Draws a stream as a marble diagram when it has ended: `-` for time without a value, a character for each value,
@@ -23,8 +29,10 @@ export interface DrawMarblesOptions<Value> {
  */
 export const drawMarbles = async <Value>(
   stream$: Observable<Value>,
-  { frameMs, scheduler, symbol = () => 'o' }: DrawMarblesOptions<Value>,
+  options: DrawMarblesOptions<Value>,
 ): Promise<string> => {
+  checkOptions(drawMarblesOptions, options)
+  const { frameMs, scheduler, symbol = () => 'o' } = options
   const startMs = scheduler.now()
   const notes = await lastValueFrom(
     stream$.pipe(

@@ -1,4 +1,5 @@
 import { createHook } from 'node:async_hooks'
+import { checkOptions, durationMs, objectWith, optionsOf } from '../protocol/validation.js'
 
 /**
  * Resources of the system and pending work: timers, also those that do not keep the process alive; sockets; threads.
@@ -26,10 +27,12 @@ export interface OpenHandle {
 /** How long handles may stay open, and which do not count. */
 export interface HandleOptions {
   /** The time in which everything has to close, in milliseconds. @default 1000 */
-  readonly withinMs?: number
+  readonly withinMs?: number | undefined
   /** Handles to ignore, by the innermost call outside Node. @default those of test runners */
-  readonly ignore?: RegExp
+  readonly ignore?: RegExp | undefined
 }
+
+const handleOptions = optionsOf<HandleOptions>()({}, { withinMs: durationMs(0), ignore: objectWith('test') })
 
 const testRunners = /[\\/]node_modules[\\/](?:@?vitest|birpc|tinypool|jest[^\\/]*|mocha)[\\/]/
 const pollMs = 10
@@ -44,8 +47,9 @@ const pollMs = 10
  */
 export const expectNoHandles = async <Result>(
   work: () => Promise<Result> | Result,
-  { withinMs = 1_000, ignore = testRunners }: HandleOptions = {},
+  options: HandleOptions = {},
 ): Promise<Result> => {
+  const { withinMs = 1_000, ignore = testRunners } = checkOptions(handleOptions, options)
   // Node opens them on first access, and they belong to no test.
   for (const stream of [process.stdout, process.stderr]) stream.writable.valueOf()
   const watch = watchHandles(ignore)

@@ -1,7 +1,7 @@
-import { NEVER } from 'rxjs'
+import { asyncScheduler, NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { record, replay, toMarbles, type Cassette } from '../../src/cassette.js'
-import { dataflow } from '../../src/grpc.js'
+import { parseCassette, readCassette, record, replay, toMarbles, type Cassette } from '../../src/cassette.js'
+import { dataflow, loadDataflow, nodeFetch } from '../../src/grpc.js'
 import {
   chunk,
   deinterleave,
@@ -19,8 +19,19 @@ import {
   toWebVtt,
   transcode,
 } from '../../src/index.js'
-import { startService } from '../../src/service.js'
 import {
+  createModelRegistry,
+  createSegmentEngine,
+  openIdentityStore,
+  pocketsphinx,
+  remote,
+  soundswallower,
+  startDevelopmentService,
+  startService,
+} from '../../src/service.js'
+import {
+  drawMarbles,
+  expectNoHandles,
   faultMarbles,
   faultProxy,
   inMemoryService,
@@ -35,6 +46,7 @@ const cassette: Cassette = {
   header: { version: 1, transport: 'websocket', format, startedAt: '2026-01-01T00:00:00Z', audio: 'sha256' },
   lines: [],
 }
+const capabilities = { sampleRateHz: 8000, partials: false, words: true, kind: 'dictation', segmentsAtOnce: 1 } as const
 const nonsense: object = { nonsense: 'a-value' }
 
 /** Every function with options, given one that it does not have. */
@@ -66,6 +78,27 @@ const calls: Readonly<Record<string, () => unknown>> = {
   faultMarbles: () => faultMarbles('-', { ...nonsense }),
   scriptedEngine: () => scriptedEngine({ ...nonsense, texts: [] }),
   startService: () => startService({ ...nonsense, modelFolders: [] }),
+  startDevelopmentService: () =>
+    startDevelopmentService({ ...nonsense, modelFolders: [], stateFolder: '/dev/null/none' }),
+  'client of replay': () => replay(cassette).client(() => NEVER, { ...nonsense, token: 't' }),
+  'listen of verifyingService': () => verifyingService().listen({ ...nonsense }),
+  nodeFetch: () => nodeFetch({ ...nonsense }),
+  parseCassette: () => parseCassette('', { ...nonsense }),
+  readCassette: () => readCassette('/dev/null/none', { ...nonsense }),
+  loadDataflow: () => loadDataflow({ ...nonsense }),
+  expectNoHandles: () => expectNoHandles(() => undefined, { ...nonsense }),
+  drawMarbles: () => drawMarbles(NEVER, { ...nonsense, frameMs: 1, scheduler: asyncScheduler }),
+  createModelRegistry: () => createModelRegistry({ ...nonsense, folders: [], kinds: [] }),
+  createSegmentEngine: () =>
+    createSegmentEngine({
+      ...nonsense,
+      capabilities,
+      openChannel: () => () => Promise.reject(new Error('unused')) as never,
+    }),
+  openIdentityStore: () => openIdentityStore({ ...nonsense, stateFolder: '/dev/null/none' }),
+  remote: () => remote({ ...nonsense }),
+  pocketsphinx: () => pocketsphinx({ ...nonsense }),
+  soundswallower: () => soundswallower({ ...nonsense }),
 }
 
 describe('an unknown option', () => {

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { either } from 'fp-ts'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
-import { checkOption, wholeNumber } from '../../protocol/validation.js'
+import { checkOptions, optionsOf, wholeNumber } from '../../protocol/validation.js'
 import type { Cassette, CassetteHeader, CassetteLine } from './cassette.js'
 import { readHeader, readLine } from './codec.js'
 
@@ -20,6 +20,11 @@ export interface ReadCassetteOptions {
    */
   readonly maxLineBytes?: number | undefined
 }
+
+const readCassetteOptions = optionsOf<ReadCassetteOptions>()(
+  {},
+  { maxBytes: wholeNumber({ min: 1 }), maxLineBytes: wholeNumber({ min: 1 }) },
+)
 
 /**
  * Reads a cassette from its text or its lines. Ignores unknown fields and empty lines.
@@ -74,9 +79,10 @@ class CassetteReader {
   #nowMs = 0
   #state: 'complete' | 'incomplete' | 'ended' = 'complete'
 
-  constructor({ maxBytes = 256 * 1024 * 1024, maxLineBytes = 4 * 1024 * 1024 }: ReadCassetteOptions) {
-    this.#maxBytes = checkOption('maxBytes', wholeNumber({ min: 1 }), maxBytes)
-    this.#maxLineBytes = checkOption('maxLineBytes', wholeNumber({ min: 1 }), maxLineBytes)
+  constructor(options: ReadCassetteOptions) {
+    const { maxBytes = 256 * 1024 * 1024, maxLineBytes = 4 * 1024 * 1024 } = checkOptions(readCassetteOptions, options)
+    this.#maxBytes = maxBytes
+    this.#maxLineBytes = maxLineBytes
   }
 
   add(text: string): void {

@@ -4,7 +4,7 @@ import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { Mailbox } from '../../kernel/mailbox.js'
 import { contentType } from '../../protocol/dataflow-messages.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import { checkOption, durationMs } from '../../protocol/validation.js'
+import { durationMs, optionsOf, text } from '../../protocol/validation.js'
 import type { Dial, Link } from '../../transport/link.js'
 import { connectionsOf, redacted, requireComplete } from '../format/cassette.js'
 import type { Cassette, LocatedLine, OpenLine, RecordedConnection, RecordedMessage } from '../format/cassette.js'
@@ -23,6 +23,8 @@ export interface PlayClientOptions {
    */
   readonly answerTimeoutMs?: number | undefined
 }
+
+export const playClientOptions = optionsOf<PlayClientOptions>()({ token: text }, { answerTimeoutMs: durationMs(1) })
 
 interface ClientPlayerSettings<Message> {
   readonly token: string
@@ -57,7 +59,7 @@ export const playClient = <Message extends WireMessage>(
     speed,
     scheduler,
     messageOf,
-    answerTimeoutMs: checkOption('answerTimeoutMs', durationMs(1), answerTimeoutMs),
+    answerTimeoutMs,
   }
   return from(overlappingConnections(connectionsOf(cassette))).pipe(
     concatMap((group) => {

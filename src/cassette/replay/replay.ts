@@ -10,7 +10,7 @@ import type { DataflowMessage, Dial, SocketMessage } from '../../transport/link.
 import { dialMemory } from '../../transport/memory/link.js'
 import { connectionsOf, requireComplete, type Cassette, type RecordedConnection } from '../format/cassette.js'
 import { dataflowMessageOf, socketMessageOf, type WireMessage } from '../format/recorded-message.js'
-import { playClient, type PlayClientOptions } from './client-player.js'
+import { playClient, playClientOptions, type PlayClientOptions } from './client-player.js'
 import { recordedDataflowOptions, recordedRecognizeOptions } from './recorded-options.js'
 import { ServicePlayer, type CassetteMismatch, type ServicePlayerSettings } from './service-player.js'
 
@@ -93,7 +93,7 @@ export const replay = (cassette: Cassette, options: ReplayOptions = {}): Replay 
       return completePreset({ ...recordedDataflowOptions(cassette), testing: { dial, scheduler } }, given)
     },
     client: (dial, clientOptions) => {
-      const playOptions = { ...clientOptions, speed, scheduler }
+      const playOptions = { ...checkOptions(playClientOptions, clientOptions), speed, scheduler }
       return cassette.header.transport === 'grpc'
         ? playClient(cassette, dial as () => Dial<DataflowMessage, DataflowMessage>, dataflowMessageOf, playOptions)
         : playClient(cassette, dial as () => Dial<SocketMessage, SocketMessage>, socketMessageOf, playOptions)

@@ -2,6 +2,7 @@ import { defer, Observable, takeWhile, type OperatorFunction, type Subscriber } 
 import { SpeechError } from '../../errors/speech-error.js'
 import { Mailbox } from '../../kernel/mailbox.js'
 import type { Word } from '../../protocol/session-event.js'
+import { checkOptions, functionValue, jsonObject, optionsOf } from '../../protocol/validation.js'
 import type {
   Engine,
   EngineCapabilities,
@@ -29,6 +30,11 @@ export interface SegmentEngineOptions {
   readonly close?: (() => Promise<void>) | undefined
 }
 
+const segmentEngineOptions = optionsOf<SegmentEngineOptions>()(
+  { capabilities: jsonObject, openChannel: functionValue },
+  { ready: functionValue, busyMs: functionValue, close: functionValue },
+)
+
 const nothing = (): Promise<void> => Promise.resolve()
 
 /**
@@ -51,13 +57,9 @@ const nothing = (): Promise<void> => Promise.resolve()
  * })
  * ```
  */
-export const createSegmentEngine = ({
-  capabilities,
-  openChannel,
-  ready = nothing,
-  busyMs,
-  close = nothing,
-}: SegmentEngineOptions): Engine => {
+export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
+  checkOptions(segmentEngineOptions, options)
+  const { capabilities, openChannel, ready = nothing, busyMs, close = nothing } = options
   const channels = new Set<Channel>()
   let closing: Promise<void> | undefined
   return {

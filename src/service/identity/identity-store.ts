@@ -1,5 +1,6 @@
 import { Subject, type Observable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import { checkOptions, functionValue, optionsOf, text } from '../../protocol/validation.js'
 import { clientTable } from './clients/client-table.js'
 import { validateClient } from './clients/client.js'
 import type { ClientRegistry } from './clients/manage-clients.js'
@@ -14,6 +15,8 @@ export interface IdentityStoreOptions {
   /** Milliseconds since 1970. @default Date.now */
   readonly now?: (() => number) | undefined
 }
+
+const identityStoreOptions = optionsOf<IdentityStoreOptions>()({ stateFolder: text }, { now: functionValue })
 
 /**
  * Client registrations and revoked tokens in one file that several processes can have open, such as a service and the
@@ -40,6 +43,7 @@ export interface IdentityStore extends ClientRegistry {
  * const store = await openIdentityStore({ stateFolder: '.rxspeech' })
  */
 export const openIdentityStore = async (options: IdentityStoreOptions): Promise<IdentityStore> => {
+  checkOptions(identityStoreOptions, options)
   const { stateFolder, now = Date.now } = options
   const database = await openDatabase(stateFolder)
   const clients = clientTable(database)

@@ -4,7 +4,7 @@ import { hashSecret, newClientSecret } from '../identity/clients/client-secret.j
 import { developmentCertificates } from '../identity/keys/development-certificates.js'
 import { everything, memoryClients } from '../identity/clients/client.js'
 import { startService, type Service } from './service.js'
-import type { ServiceOptions } from './service-options.js'
+import { checkServiceOptions, type ServiceOptions } from './service-options.js'
 
 /** Everything that a client needs to use the service. */
 export interface ServiceAccess {
@@ -50,6 +50,7 @@ const clientId = 'development'
  * const service = await startDevelopmentService({ stateFolder: '.rxspeech', modelFolders: ['models'] })
  */
 export const startDevelopmentService = async (options: DevelopmentServiceOptions): Promise<DevelopmentService> => {
+  checkServiceOptions(options)
   const certificates = await developmentCertificates(join(options.stateFolder, 'certificates'))
   const clientSecret = newClientSecret()
   const service = await startService({

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { Server } from '@grpc/grpc-js'
 import { WebSocketServer } from 'ws'
 import { SpeechError } from '../../errors/speech-error.js'
+import { checkOptions, jsonObject, nonEmptyText, optionsOf } from '../../protocol/validation.js'
 import { subprotocol, refuseUpgrade } from '../../service/listen/upgrade-request.js'
 import { keepaliveOptions, listenForGrpc } from '../../service/listen/grpc-connections.js'
 import { openHttp } from '../../service/listen/http-listener.js'
@@ -23,6 +24,8 @@ export interface VerifyingListenOptions {
    */
   readonly host?: string | undefined
 }
+
+const listenOptions = optionsOf<VerifyingListenOptions>()({}, { certificate: jsonObject, host: nonEmptyText })
 
 /** The ports of a verifying service. */
 export interface VerifyingListener {
@@ -51,10 +54,9 @@ export const presentedToken = (
   protocols.find((protocol) => protocol.startsWith('bearer.'))?.slice('bearer.'.length)
 
 /** Listens on two free ports. Rejects with `listen-failed`, or `invalid-options` for an invalid certificate. */
-export const listen = async (
-  endpoints: Endpoints,
-  { certificate, host = '127.0.0.1' }: VerifyingListenOptions,
-): Promise<VerifyingListener> => {
+export const listen = async (endpoints: Endpoints, options: VerifyingListenOptions): Promise<VerifyingListener> => {
+  checkOptions(listenOptions, options)
+  const { certificate, host = '127.0.0.1' } = options
   const address = { host, port: 0 }
   const http = await openHttp(address, { certificate })
   http.handle({

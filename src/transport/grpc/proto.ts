@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import type { MethodDefinition } from '@grpc/grpc-js'
 import { loadSync, type MethodDefinition as LoadedMethod, type PackageDefinition } from '@grpc/proto-loader'
 import { SpeechError } from '../../errors/speech-error.js'
+import { checkOptions, optionsOf, text } from '../../protocol/validation.js'
 import type { DataflowMessage } from '../link.js'
 
 /** Where the proto is read from. */
@@ -14,6 +15,8 @@ export interface LoadDataflowOptions {
    */
   readonly protoPath?: string | undefined
 }
+
+const loadDataflowOptions = optionsOf<LoadDataflowOptions>()({}, { protoPath: text })
 
 /** The method as `Client.makeBidiStreamRequest` and `Server.addService` take it, already between bytes and `DataflowMessage`. */
 export type DataflowMethod = MethodDefinition<DataflowMessage, DataflowMessage>
@@ -165,5 +168,7 @@ let ownDataflow: DataflowService | undefined
  * @example
  * const { path } = loadDataflow({ protoPath: 'speech.proto' }).Stream // such as /speech.dataflow/Stream
  */
-export const loadDataflow = ({ protoPath }: LoadDataflowOptions = {}): DataflowService =>
-  protoPath === undefined ? (ownDataflow ??= load(ownProtoPath())) : load(protoPath)
+export const loadDataflow = (options: LoadDataflowOptions = {}): DataflowService => {
+  const { protoPath } = checkOptions(loadDataflowOptions, options)
+  return protoPath === undefined ? (ownDataflow ??= load(ownProtoPath())) : load(protoPath)
+}

@@ -1,6 +1,16 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { schedule } from '../../../kernel/timers.js'
+import {
+  anything,
+  checkOptions,
+  durationMs,
+  functionValue,
+  listOf,
+  optionsOf,
+  schedulerValue,
+  text,
+} from '../../../protocol/validation.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
 import { withSegmentRetry } from '../segment-retry.js'
 import { scanModelFolder, type FoundModel } from './model-folders.js'
@@ -19,6 +29,11 @@ export interface ModelRegistryOptions {
   /** The clock of the time-outs and of the retries. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
+
+const modelRegistryOptions = optionsOf<ModelRegistryOptions>()(
+  { folders: listOf(text), kinds: listOf(anything) },
+  { onFault: functionValue, closeWithinMs: durationMs(0), scheduler: schedulerValue },
+)
 
 /** What a client names (PROTOCOL 4.2: model-name, model-tenant, model-version). */
 export interface ModelName {
@@ -105,6 +120,7 @@ const settledWithin = (work: Promise<unknown>, durationMs: number, scheduler: Sc
  * console.log(models.list(), models.problems())
  */
 export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistry => {
+  checkOptions(modelRegistryOptions, options)
   const { folders, onFault, closeWithinMs = 5_000, scheduler = asyncScheduler } = options
   const kinds = kindsByName(options.kinds)
   const models = collect(folders, kinds)

@@ -7,7 +7,17 @@ import { recognize } from '../../../client/recognizer/recognize.js'
 import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
 import { Semaphore } from '../../../kernel/semaphore.js'
 import type { Token } from '../../../protocol/token.js'
-import { eitherOf, flag, nonEmptyText, oneOf, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
+import {
+  checkOptions,
+  eitherOf,
+  flag,
+  jsonObject,
+  nonEmptyText,
+  oneOf,
+  optionsCodec,
+  optionsOf,
+  wholeNumber,
+} from '../../../protocol/validation.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
 import { readModelFile } from '../models/model-files.js'
 import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
@@ -142,6 +152,8 @@ export interface RemoteEngineOptions {
   readonly env?: Environment | undefined
 }
 
+const engineOptions = optionsOf<RemoteEngineOptions>()({}, { env: jsonObject })
+
 /**
  * Another service of this protocol as an engine: every segment is one recognition there, through the client of this package
  * on a WebSocket of its own. Segments beyond `segmentsAtOnce` wait in a queue. Each wait has the deadline of the client.
@@ -152,16 +164,19 @@ export interface RemoteEngineOptions {
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [remote({ env: { ACME_SECRET: clientSecret } })] })
  */
-export const remote = ({ env = process.env }: RemoteEngineOptions = {}): EngineKind => ({
-  name: 'remote',
-  open: async (model) => {
-    const options = decodeModelOptions(model, modelOptions)
-    try {
-      const service = await connect(model, options, env)
-      await firstValueFrom(service.token$)
-      return createEngine(options, service)
-    } catch (error) {
-      throw asInvalidModel(model, error)
-    }
-  },
-})
+export const remote = (given: RemoteEngineOptions = {}): EngineKind => {
+  const { env = process.env } = checkOptions(engineOptions, given)
+  return {
+    name: 'remote',
+    open: async (model) => {
+      const options = decodeModelOptions(model, modelOptions)
+      try {
+        const service = await connect(model, options, env)
+        await firstValueFrom(service.token$)
+        return createEngine(options, service)
+      } catch (error) {
+        throw asInvalidModel(model, error)
+      }
+    },
+  }
+}
