@@ -48,7 +48,7 @@ const required = createRequire(import.meta.url)('rxspeech')
 assert.ok(isSpeechError(new required.SpeechError('internal', 'For a test.')))
 
 // The dependencies of the service are not installed; the error explains how to install them.
-await assert.rejects(startService({ stateFolder: 'state' }), {
+await assert.rejects(startService({ modelFolders: [], stateFolder: 'state' }), {
   code: 'missing-dependency',
   message: /npm install rxspeech-service/,
 })
