@@ -26,7 +26,7 @@ const droppedConnection =
   /ECONNRESET|EPIPE|socket hang up|Socket closed|disconnected before|Connection dropped|RST_STREAM/i
 
 /** Errors of sockets (errno names), of TLS (names and sentences of OpenSSL) and of HTTP, most specific first. */
-const failures: readonly Failure[] = [
+export const connectFailures: readonly Failure[] = [
   {
     pattern: /ALTNAME_INVALID|does not match certificate/i,
     sentence: (peer) => `The certificate of ${peer} is for another name; use the name that it is for.`,
@@ -101,7 +101,7 @@ const textOf = (error: Error): string => {
  */
 export const connectFailure = (peer: string, error: unknown): SpeechError => {
   const text = error instanceof Error ? textOf(error) : ''
-  const failure = failures.find(({ pattern }) => pattern.test(text))
+  const failure = connectFailures.find(({ pattern }) => pattern.test(text))
   return failure === undefined
     ? noConnection(peer, error)
     : new SpeechError('connection-failed', failure.sentence(peer), {

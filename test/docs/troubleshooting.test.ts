@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { errorTable } from '../../src/errors/error-table.js'
+import { connectFailures } from '../../src/transport/connection-errors.js'
 import type {
   ConnectionEvent,
   GapCause,
@@ -91,6 +92,13 @@ describe('docs/TROUBLESHOOTING.md', () => {
   it.each(messages)('has for %s a message of the code: %s', (code, message) => {
     expect(isInSources(code, message)).toBe(true)
   })
+
+  it.each(connectFailures.map(({ sentence }) => sentence('…')))(
+    'has the reason of a failed connection: %s',
+    (sentence) => {
+      expect(messages).toContainEqual(['connection-failed', sentence])
+    },
+  )
 
   it.each(parts)('explains for $heading what it means, what the session does, and what to do', ({ lines }) => {
     expect(lines.map((line) => /^- (.+?): .{6}/.exec(line)?.[1])).toEqual(['Means', 'The session', 'Do'])
