@@ -1,11 +1,13 @@
 import type { ErrorCode } from '../errors/error-table.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { Machine, MachineResult } from '../kernel/machine.js'
+import { causeOfClose, causeOfLoss, endingOf, fates, isPending, type EndCause, type Fate } from './endings.js'
 import { mergeUpdates } from './merge-updates.js'
 import type { GapCause } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
 import type { ControlSignal } from './protocol.js'
 import type { Wait } from './settings.js'
+import { renewalLeadMs } from './token.js'
 import { afterProgress, nextAttempt, noRetries } from './retries.js'
 import type {
   BeforeStreaming,
@@ -127,10 +129,10 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
   switch (input.type) {
     case 'begin':
       return phase.name === 'idle'
-        ? authorize(state, { ...first, isAudioOver: phase.isAudioOver }, 'any', context)
+        ? authorize(state, { ...firstAttempt, isAudioOver: phase.isAudioOver }, 'any', context)
         : { state }
     case 'stop':
-      return onStop(state, context)
+      return conclude(state, { cause: causeOfStop(phase, context) }, context)
     case 'audio-over':
       return join([{ do: 'end-audio' }], onAudioOver(state, context))
     case 'drained':
@@ -144,11 +146,13 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
     case 'retry':
       return phase.name === 'waiting' ? onRetry(state, phase, context) : { state }
     case 'deadline':
-      return onDeadline(state, context)
+      return isWait(phase.name)
+        ? conclude(state, { cause: 'deadline', error: deadlineError(phase.name, context) }, context)
+        : { state }
     case 'handover-time':
       return context.facts.hasSentAudio ? openSuccessor(state, input.dueMs, input.endingToken, context) : { state }
     case 'handover-due':
-      return handOver(state, context) ?? { state }
+      return isHandoverReady(state) ? conclude(state, { cause: 'handover' }, context) : { state }
     case 'successor-late':
       return { state: { ...state, handover: undefined } }
     case 'gap':
@@ -158,7 +162,7 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
     case 'update':
       return onUpdate(state, input.update)
     case 'failed':
-      return fail(state, input.error)
+      return conclude(state, { cause: 'failed', error: input.error }, context)
   }
 }
 
@@ -175,13 +179,13 @@ const onConnection = (state: ClientState, input: ConnectionInput, context: Conte
     case 'leaving':
       return phase.name === 'streaming' ? hurryHandover(state, context) : { state }
     case 'link-ended':
-      return onLinkEnded(state, context)
+      return onClosed(state, context)
     case 'token-failed':
       return onLost(state, input.error, context)
     case 'link-failed':
       // A connection failure after all requested finals arrived counts as a normal end.
       return phase.name === 'finalizing' && context.facts.isAnswered
-        ? onLinkEnded(state, context)
+        ? onClosed(state, context)
         : onLost(state, input.error, context)
   }
 }
@@ -195,9 +199,9 @@ const emit = (event: Extract<ClientOutput, { readonly do: 'emit' | 'read' }>['ev
 
 const announce = (state: AnnouncedState): ClientOutput => emit({ type: 'connection', state })
 
-const join = (first: readonly ClientOutput[], step: ClientStep): ClientStep => ({
+const join = (outputs: readonly ClientOutput[], step: ClientStep): ClientStep => ({
   ...step,
-  outputs: [...first, ...(step.outputs ?? [])],
+  outputs: [...outputs, ...(step.outputs ?? [])],
 })
 
 /** Enters a phase and starts its deadline. */
@@ -253,29 +257,9 @@ const end = (
   outputs: [{ do: 'drop', cause }, announce(phase.name), { do: 'close-ledger' }],
 })
 
-/** Emits the pending finals, because no later result can replace them. */
-const endWithFinals = (state: ClientState, step: ClientStep): ClientStep =>
-  join(
-    state.pendingFinals.map((event) => ({ do: 'read', event })),
-    step,
-  )
-
-/** The service has finished as requested: all audio that was sent has its results, unless a final has an error. */
-const finish = (state: ClientState): ClientStep =>
-  join(state.pendingFinals.length === 0 ? [{ do: 'settle' }] : [], complete(state, 'ended'))
-
-/** Audio that the service has not confirmed has no result. */
-const complete = (state: ClientState, cause: 'ended' | 'silence'): ClientStep =>
-  endWithFinals(state, end(state, { name: 'done' }, cause))
-
-const stopped = (state: ClientState): ClientStep => end(state, { name: 'stopped' }, 'stopped')
-
-const fail = (state: ClientState, error: SpeechError): ClientStep =>
-  endWithFinals(state, end(state, { name: 'failed', error }, 'failed'))
-
 // Opening a connection
 
-const first = { refusal: undefined, isResuming: false, isReusing: false }
+const firstAttempt = { refusal: undefined, isResuming: false, isReusing: false }
 
 /** Starts another connection with its token. */
 const authorize = (
@@ -308,7 +292,9 @@ const onAuthorized = (
   const { phase, connection } = state
   if (phase.name !== 'authorizing') return { state }
   // The service would refuse the same token again.
-  if (phase.refusal !== undefined && !token.fresh) return fail(state, phase.refusal)
+  if (phase.refusal !== undefined && !token.fresh) {
+    return conclude(state, { cause: 'failed', error: phase.refusal }, context)
+  }
   const { id, update } = connection
   const next = { ...state, connection: { ...connection, token } }
   return advance(next, { ...phase, name: 'connecting' }, context, { do: 'dial', connection: id, update })
@@ -360,8 +346,7 @@ const onMessage = (
   if (isFinal && phase.name !== 'stopping' && facts.isRepeated(event)) {
     return { state, outputs: [{ do: 'activity' }, { do: 'repeated-final', event }] }
   }
-  // If another connection may follow, only the way this one ends shows whether this final ends the session.
-  if (isFinal && event.error !== undefined && policy.resumption !== undefined) {
+  if (isFinal && isPending(event, policy)) {
     const next = { ...state, pendingFinals: [...state.pendingFinals, event] }
     return { state: next, outputs: [{ do: 'activity' }, { do: 'hold-final', event }], raise: [read(false)] }
   }
@@ -389,10 +374,12 @@ const onRead = (state: ClientState, { isOnTimeline, isFinal, signal }: MessageRe
   const isProgress = isOnTimeline && facts.hasProgress
   const next = isProgress ? { ...state, retries: afterProgress(state.retries) } : state
   if (signal !== undefined) return onSignal(next, signal, context)
-  if (isFinal && facts.isFinal && isSending(state.phase) && !policy.isContinuous) return complete(next, 'ended')
+  if (isFinal && facts.isFinal && isSending(state.phase) && !policy.isContinuous) {
+    return conclude(next, { cause: 'all-finals' }, context)
+  }
   if (!isProgress) return { state: next }
   if (state.phase.name === 'finalizing') return restartDeadline(next, context)
-  return handOver(next, context) ?? { state: next }
+  return isHandoverReady(next) ? conclude(next, { cause: 'handover' }, context) : { state: next }
 }
 
 const onSignal = (state: ClientState, { type, error }: ControlSignal, context: Context): ClientStep => {
@@ -405,7 +392,7 @@ const onSignal = (state: ClientState, { type, error }: ControlSignal, context: C
       return onFinalizeAnswer(state, error, context)
     case 'stop-answer':
       if (phase.name !== 'stopping') return { state }
-      return error === undefined ? stopped(state) : fail(state, error)
+      return conclude(state, { cause: error === undefined ? 'stop-answered' : 'failed', error }, context)
     case 'session-ended':
       return onSessionEnded(state, error, context)
   }
@@ -420,53 +407,132 @@ const onFinalizeAnswer = (state: ClientState, error: SpeechError | undefined, co
   }
   if (phase.name !== 'closing') return { state }
   // Refused because the recognition had already ended: the final and the request crossed.
-  return error === undefined ? finish(state) : onRecognitionOver(state, true, true, context)
+  return conclude(state, { cause: error === undefined ? 'answered' : 'recognition-over', isConnected: true }, context)
 }
 
 const onSessionEnded = (state: ClientState, error: SpeechError | undefined, context: Context): ClientStep => {
   const { phase } = state
-  // The final and the stop crossed: the recognition has already ended.
-  if (phase.name === 'stopping') return stopped(state)
-  if (error !== undefined) return onLost(state, error, context)
-  if (isSending(phase)) return onRecognitionOver(state, phase.name === 'draining', true, context)
-  if (phase.name !== 'finalizing') return { state }
-  return phase.isAcknowledged ? finish(state) : enter(state, { name: 'closing' }, context)
+  // In `stopping` the final and the stop crossed.
+  if (error !== undefined && phase.name !== 'stopping') return onLost(state, error, context)
+  const isAnswer = phase.name === 'finalizing' && phase.isAcknowledged
+  return conclude(state, { cause: isAnswer ? 'answered' : 'session-ended', isConnected: true }, context)
 }
 
-// The end of a recognition
+// The end of a recognition, a connection or the session
 
-/** A recognition counts as progress if it lasted this long or made this much audio definitive. */
-const progressAfterMs = 10_000
-const progressOfMs = 200
+/** Why something ends; `endings` defines how. */
+interface End {
+  readonly cause: EndCause
+  /** That of the cause, or a lost connection. */
+  readonly error?: SpeechError | undefined
+  /** Whether the connection is still open. */
+  readonly isConnected?: boolean
+}
 
-/** The service has ended a recognition that the client did not finalize. */
-const onRecognitionOver = (
+/** Ends a recognition, a connection or the session as the table defines. */
+const conclude = (state: ClientState, end: End, context: Context): ClientStep => {
+  const ending = endingOf(state, end.cause, context.policy, context.facts)
+  const { pendingFinals } = state
+  const fate = fates[ending]
+  const outputs = outputsOf(fate, pendingFinals)
+  const step = perform(fate === 'keep' ? state : { ...state, pendingFinals: [] }, ending, end, context)
+  // All audio that was sent has its results, unless a final has an error.
+  if (ending === 'finish' && pendingFinals.length === 0) return join([{ do: 'settle' }], step)
+  return outputs.length === 0 ? step : join(outputs, step)
+}
+
+const outputsOf = (fate: Fate, finals: ClientState['pendingFinals']): readonly ClientOutput[] => {
+  if (fate === 'emit') return finals.map((event) => ({ do: 'read', event }))
+  return fate === 'continue' ? [{ do: 'continue-after', finals }] : []
+}
+
+/** The pending finals have been handled. */
+const perform = (
   state: ClientState,
-  isAudioOver: boolean,
-  isConnected: boolean,
+  ending: keyof typeof fates,
+  { error = endedEarly(), isConnected = false }: End,
   context: Context,
 ): ClientStep => {
-  const { policy, facts } = context
-  if (!policy.isContinuous) return complete(state, 'ended')
-  if (!facts.hasSound && isAudioOver) return complete(state, 'silence')
-  const pause: readonly ClientOutput[] = [{ do: 'continue-after', finals: state.pendingFinals }, { do: 'pause' }]
-  const paused: ClientState = {
-    ...state,
-    handover: undefined,
-    pendingFinals: [],
-    recognition: { ...state.recognition, isNext: true },
+  const { phase, connection } = state
+  const isOver = isAudioOver(phase)
+  switch (ending) {
+    case 'stay':
+      return { state }
+    case 'disconnect':
+      return phase.name === 'paused' ? { state: { ...state, phase: { ...phase, isConnected: false } } } : { state }
+    case 'renew':
+      return 'isResuming' in phase ? authorize(state, { ...phase, refusal: error }, renewal(state), context) : { state }
+    case 'reopen':
+      return nextRecognition(state, isOver, false, context)
+    case 'resume':
+      return reconnect(state, error, context)
+    case 'hand-over':
+      return handOver(state, context)
+    case 'pause':
+      return enter(
+        afterOwnEnd(state),
+        { name: 'paused', isConnected },
+        context,
+        [{ do: 'pause' }],
+        [{ lifetime: 'listening', action: { do: 'listen' } }],
+      )
+    case 'next':
+      return join([{ do: 'pause' }], nextRecognition(afterOwnEnd(state), isOver, isConnected, context))
+    case 'retry': {
+      const slow: readonly ClientOutput[] = [{ do: 'pause' }, { do: 'slow', speed: 'as spoken' }]
+      const sending: ClientState = { ...afterOwnEnd(state), phase: { name: isOver ? 'draining' : 'streaming' } }
+      return join(slow, onLost(sending, endedAtOnce(), context))
+    }
+    case 'close':
+      return enter(state, { name: 'closing' }, context)
+    case 'ask':
+      return enter(
+        withoutHandover(state),
+        { name: 'stopping' },
+        context,
+        [{ do: 'drop', cause: 'stopped' }],
+        [{ lifetime: lifetimes.connection(connection.id), action: { do: 'stop', connection: connection.id } }],
+      )
+    case 'finish':
+    case 'complete':
+      return end(state, { name: 'done' }, 'ended')
+    case 'silence':
+      return end(state, { name: 'done' }, 'silence')
+    case 'stopped':
+    case 'stopped-after-final':
+      return end(state, { name: 'stopped' }, 'stopped')
+    case 'fail':
+      return end(state, { name: 'failed', error }, 'failed')
   }
-  if (!facts.hasSound) {
-    return enter(paused, { name: 'paused', isConnected }, context, pause, [
-      { lifetime: 'listening', action: { do: 'listen' } },
-    ])
-  }
-  const hasProgress = facts.nowMs - state.recognition.sinceMs >= progressAfterMs || facts.progressMs >= progressOfMs
-  if (hasProgress) return join(pause, nextRecognition(paused, isAudioOver, isConnected, context))
-  const error = new SpeechError('connection-lost', 'The service ended the recognition as soon as it had begun.')
-  const sending: ClientState = { ...paused, phase: { name: isAudioOver ? 'draining' : 'streaming' } }
-  return join([...pause, { do: 'slow', speed: 'as spoken' }], onLost(sending, error, context))
 }
+
+const endedEarly = (): SpeechError =>
+  new SpeechError('connection-lost', 'The service closed the connection before the final result.')
+const endedUnanswered = (): SpeechError =>
+  new SpeechError('protocol-violation', 'The service closed the connection without answering the start.')
+const endedAtOnce = (): SpeechError =>
+  new SpeechError('connection-lost', 'The service ended the recognition as soon as it had begun.')
+
+/** The connection failed to open or broke, or the service ended the session with an error. */
+const onLost = (state: ClientState, error: SpeechError, context: Context): ClientStep =>
+  conclude(state, { cause: causeOfLoss(state.phase, error, context.policy), error }, context)
+
+/** The service closed the connection without an error. */
+const onClosed = (state: ClientState, context: Context): ClientStep => {
+  const error = isSending(state.phase) || state.phase.name === 'finalizing' ? endedEarly() : endedUnanswered()
+  return conclude(state, { cause: causeOfClose(state.phase, context.policy, context.facts), error }, context)
+}
+
+/** A client that has half-closed the connection can send no request. */
+const causeOfStop = (phase: Phase, { policy }: Context): EndCause =>
+  phase.name === 'finalizing' && policy.finalizeBy === 'half-close' ? 'stop-unsendable' : 'stop'
+
+/** The service has ended a recognition that the client did not finalize. */
+const afterOwnEnd = (state: ClientState): ClientState => ({
+  ...state,
+  handover: undefined,
+  recognition: { ...state.recognition, isNext: true },
+})
 
 const nextRecognition = (
   state: ClientState,
@@ -483,138 +549,24 @@ const nextRecognition = (
 
 const onAudioOver = (state: ClientState, context: Context): ClientStep => {
   const { phase } = state
-  if (phase.name === 'paused') return complete(state, 'silence')
+  if (phase.name === 'paused') return conclude(state, { cause: 'audio-over' }, context)
   if ('isAudioOver' in phase) return { state: { ...state, phase: { ...phase, isAudioOver: true } } }
   if (phase.name !== 'streaming') return { state }
   return context.facts.isSent ? finalize(state, context) : enter(state, { name: 'draining' }, context)
 }
 
-const onStop = (state: ClientState, context: Context): ClientStep => {
-  const { phase } = state
-  const { id } = state.connection
-  switch (phase.name) {
-    case 'stopping':
-      return { state }
-    case 'closing':
-      return join(
-        state.pendingFinals.map((event) => ({ do: 'read', event })),
-        stopped(state),
-      )
-    case 'finalizing':
-      if (context.policy.finalizeBy === 'half-close') return stopped(state)
-      break
-    case 'streaming':
-    case 'draining':
-      break
-    default:
-      return stopped(state)
-  }
-  const next = withoutHandover(state)
-  return enter(
-    next,
-    { name: 'stopping' },
-    context,
-    [{ do: 'drop', cause: 'stopped' }],
-    [{ lifetime: lifetimes.connection(id), action: { do: 'stop', connection: id } }],
-  )
-}
-
-// The end of a connection
-
-const onLinkEnded = (state: ClientState, context: Context): ClientStep => {
-  const { phase } = state
-  const { policy, facts } = context
-  switch (phase.name) {
-    case 'stopping':
-      return stopped(state)
-    case 'closing':
-      return finish(state)
-    case 'paused':
-      return { state: { ...state, phase: { ...phase, isConnected: false } } }
-    case 'streaming':
-    case 'draining':
-    case 'finalizing': {
-      if (policy.endsWith !== 'end-of-stream' || !facts.isWhole) return onLost(state, endedEarly(), context)
-      // Some services send their finals but no answer to the request.
-      const isAnswer =
-        phase.name === 'finalizing' && (phase.isAcknowledged || policy.finalizeBy === 'half-close' || facts.isAnswered)
-      return isAnswer && !facts.isUnread
-        ? finish(state)
-        : onRecognitionOver(state, phase.name !== 'streaming', false, context)
-    }
-    default:
-      if (isReusing(phase)) return nextRecognition(state, phase.isAudioOver, false, context)
-      return onLost(state, endedUnanswered(), context)
-  }
-}
-
-const endedEarly = (): SpeechError =>
-  new SpeechError('connection-lost', 'The service closed the connection before the final result.')
-const endedUnanswered = (): SpeechError =>
-  new SpeechError('protocol-violation', 'The service closed the connection without answering the start.')
-
-const isReusing = (phase: Phase): phase is BeforeStreaming => phase.name === 'starting' && phase.isReusing
-
-/** The connection failed to open or broke, or the service ended the session with an error. */
-const onLost = (state: ClientState, error: SpeechError, context: Context): ClientStep => {
-  const { phase } = state
-  if (phase.name === 'paused') return { state: { ...state, phase: { ...phase, isConnected: false } } }
-  // This service closes its connection at the end of each recognition.
-  if (isReusing(phase) && error.retryable) return nextRecognition(state, phase.isAudioOver, false, context)
-  if (isRefusedToken(phase, error, context))
-    return authorize(state, { ...phase, refusal: error }, renewal(state), context)
-  if (isResumable(phase, error, context)) return reconnect(state, error, context)
-  // The final has arrived, so the way the connection ends does not matter.
-  return phase.name === 'closing' ? complete(state, 'ended') : fail(state, error)
-}
-
-/** After the first refusal of a token, before its connection has streamed, another token is requested. */
-const isRefusedToken = (phase: Phase, error: SpeechError, { policy }: Context): phase is BeforeStreaming =>
-  error.code === 'unauthenticated' &&
-  policy.isTokenRenewable &&
-  (phase.name === 'connecting' || phase.name === 'starting') &&
-  phase.refusal === undefined
-
-/**
- * Temporary failures: the service is available and speaks the protocol, but has not decided on the request. The first
- * connection is retried only after these; a wrong address or a refused token fails at once (PROTOCOL 5.13).
- */
-const laterCodes: ReadonlySet<ErrorCode> = new Set(['overloaded', 'going-away', 'connection-lost', 'too-many-attempts'])
-
-const isResumable = (phase: Phase, error: SpeechError, { policy }: Context): boolean => {
-  if (policy.resumption === undefined) return false
-  switch (phase.name) {
-    case 'authorizing':
-    case 'connecting':
-    case 'starting':
-      return error.retryable && (phase.isResuming || laterCodes.has(error.code))
-    case 'streaming':
-    case 'draining':
-    case 'finalizing':
-    case 'closing':
-      return error.retryable || (error.code === 'unauthenticated' && policy.isTokenRenewable)
-    default:
-      return false
-  }
-}
-
 /** A handover connection that is ready takes over at once; otherwise the session waits for the next attempt. */
 const reconnect = (state: ClientState, error: SpeechError, context: Context): ClientStep => {
   const { policy, facts } = context
-  const { phase, pendingFinals, handover } = state
+  const { phase, handover } = state
   const isOver = isAudioOver(phase)
-  const outputs: ClientOutput[] = [{ do: 'continue-after', finals: pendingFinals }, { do: 'report-ledger' }]
-  const left: ClientState = {
-    ...state,
-    pendingFinals: [],
-    handover: undefined,
-    recognition: { ...state.recognition, isNext: false },
-  }
+  const outputs: ClientOutput[] = [{ do: 'report-ledger' }]
+  const left: ClientState = { ...state, handover: undefined, recognition: { ...state.recognition, isNext: false } }
   const successor = handover?.successor
   if (successor?.isReady === true) return join(outputs, stream({ ...left, connection: successor }, isOver, context))
   if (error.code === 'too-fast') outputs.push({ do: 'slow', speed: 'with bursts' })
   const next = policy.resumption && nextAttempt(state.retries, policy.resumption, error, facts.nowMs)
-  if (next === undefined) return join(outputs, fail(left, error))
+  if (next === undefined) return join(outputs, end(left, { name: 'failed', error }, 'failed'))
   const { retries, attempt, delayMs } = next
   outputs.push({ do: 'reconnecting', attempt, delayMs, cause: error.code })
   const waiting: Waiting = { name: 'waiting', isAudioOver: isOver, refusal: refusalToRenew(phase, error), delayMs }
@@ -642,24 +594,16 @@ const deadlineErrors = {
 
 export const isWait = (name: Phase['name']): name is Wait => name in deadlineErrors
 
-const onDeadline = (state: ClientState, context: Context): ClientStep => {
-  const { phase } = state
-  if (!isWait(phase.name)) return { state }
-  // There is no answer; the final counts as the answer.
-  if (phase.name === 'closing') return finish(state)
-  const [code, message] = deadlineErrors[phase.name]
-  const { pendingFromMs } = context.facts
+const deadlineError = (name: Wait, { facts }: Context): SpeechError => {
+  const [code, message] = deadlineErrors[name]
+  const { pendingFromMs } = facts
   const isPending = code === 'finalize-timeout' && pendingFromMs !== undefined
-  const error = new SpeechError(code, isPending ? `${message} Pending from ${pendingFromMs} ms.` : message)
-  return 'isResuming' in phase && phase.isResuming ? onLost(state, error, context) : fail(state, error)
+  return new SpeechError(code, isPending ? `${message} Pending from ${pendingFromMs} ms.` : message)
 }
 
 // Handover: the next connection opens while the current one is in use
 
-/** The handover begins this long before the token expires, or a twentieth of the remaining time if that is shorter. */
-const maxLeadMs = 60_000
-
-/** The next connection takes over at the latest when this share of the lead time remains. */
+/** The next connection takes over at the latest when this share of `renewalLeadMs` remains. */
 const minLead = 1 / 4
 
 /** Within this time, in milliseconds, a connection that has broken fails; one that only received a GOAWAY continues. */
@@ -675,7 +619,7 @@ const planHandover = ({ connection }: ClientState, { policy, facts }: Context): 
   const tokenMs = (connection.token?.expiresAtMs ?? Infinity) - facts.nowMs
   const leftMs = Math.min(tokenMs, maxConnectionMs)
   if (leftMs <= 0 || leftMs === Infinity) return undefined
-  const leadMs = Math.min(maxLeadMs, leftMs / 20)
+  const leadMs = renewalLeadMs(leftMs)
   return {
     do: 'wait',
     delayMs: leftMs - leadMs,
@@ -755,12 +699,11 @@ const onSuccessor = (state: ClientState, successor: Successor, input: Connection
 }
 
 /** The next connection takes over when it is ready: at the next progress, where the least audio is sent twice, or when due. */
-const handOver = (state: ClientState, context: Context): ClientStep | undefined => {
-  const successor = state.handover?.successor
-  if (state.phase.name !== 'streaming' || successor?.isReady !== true) return undefined
-  const next: ClientState = { ...state, connection: successor, pendingFinals: [] }
-  return join([{ do: 'continue-after', finals: state.pendingFinals }], stream(next, false, context))
-}
+const isHandoverReady = ({ phase, handover }: ClientState): boolean =>
+  phase.name === 'streaming' && handover?.successor?.isReady === true
+
+const handOver = (state: ClientState, context: Context): ClientStep =>
+  stream({ ...state, connection: state.handover?.successor ?? state.connection }, false, context)
 
 // Updates
 

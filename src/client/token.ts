@@ -83,8 +83,8 @@ const presentable = (token: unknown): Presentable => {
   return { accessToken, expiresAtMs: typeof expiresAtMs === 'number' ? expiresAtMs : undefined }
 }
 
-/** A token is renewed this long before it expires, or a twentieth of its lifetime if that is shorter. */
-const maxLeadMs = 60_000
+/** How long before its end a token is renewed, or a connection replaced: 60 s, or a twentieth of its life if that is shorter. */
+export const renewalLeadMs = (lifeMs: number): number => Math.min(60_000, lifeMs / 20)
 
 /** The share of the deadline, or of the remaining validity, that the token source may take for a renewal. */
 const patience = 1 / 2
@@ -148,7 +148,7 @@ export class SessionToken {
     const nowMs = this.#settings.scheduler.now()
     const endsMs = token.expiresAtMs ?? Infinity
     this.#held = token
-    this.#renewAtMs = endsMs - Math.min(maxLeadMs, (endsMs - nowMs) / 20)
+    this.#renewAtMs = endsMs - renewalLeadMs(endsMs - nowMs)
   }
 
   #good(): Observable<CurrentToken> | undefined {

@@ -520,6 +520,125 @@ describe('a final', () => {
   })
 })
 
+/**
+ * Pending finals are `emitted` as they are, `continued` by the next recognition, `dropped`, or still `held`. The session has
+ * one pending final; no sound follows.
+ */
+describe('a pending final', () => {
+  const fateIn = ({ state, outputs = [] }: ClientStep): string => {
+    const isEmitted = outputs.some((output) => output.do === 'read' && output.event === failedFinal)
+    const isContinued = outputs.some((output) => output.do === 'continue-after' && output.finals.includes(failedFinal))
+    const isHeld = state.pendingFinals.includes(failedFinal)
+    return [isEmitted && 'emitted', isContinued && 'continued', isHeld && 'held'].filter(Boolean).join('+') || 'dropped'
+  }
+  const noResumption: SessionPolicy = { ...lastingSocket, resumption: undefined }
+  const oneRecognition: SessionPolicy = { ...lastingSocket, isContinuous: false }
+  const fixedToken: SessionPolicy = { ...lastingSocket, isTokenRenewable: false }
+  const policies = { lastingSocket, lastingStream, noResumption, oneRecognition, fixedToken }
+
+  it.each<[PhaseKey, InputKey, keyof typeof policies, string, string]>([
+    // The connection is lost.
+    ['streaming', 'lost', 'lastingSocket', 'waiting', 'continued'],
+    ['draining', 'lost', 'lastingSocket', 'waiting+over', 'continued'],
+    ['finalizing', 'lost', 'lastingSocket', 'waiting+over', 'continued'],
+    ['unanswered', 'lost', 'lastingSocket', 'waiting+over', 'continued'],
+    ['closing', 'lost', 'lastingSocket', 'waiting+over', 'continued'],
+    ['stopping', 'lost', 'lastingSocket', 'failed', 'emitted'],
+    ['streaming', 'lost', 'noResumption', 'failed', 'emitted'],
+    ['finalizing', 'lost', 'noResumption', 'failed', 'emitted'],
+    ['closing', 'lost', 'noResumption', 'done', 'emitted'],
+    ['streaming', 'lost', 'oneRecognition', 'waiting', 'continued'],
+    // The token is refused.
+    ['streaming', 'refused', 'lastingSocket', 'waiting', 'continued'],
+    ['finalizing', 'refused', 'lastingSocket', 'waiting+over', 'continued'],
+    ['closing', 'refused', 'lastingSocket', 'waiting+over', 'continued'],
+    ['streaming', 'refused', 'fixedToken', 'failed', 'emitted'],
+    ['finalizing', 'refused', 'fixedToken', 'failed', 'emitted'],
+    ['closing', 'refused', 'fixedToken', 'done', 'emitted'],
+    ['stopping', 'refused', 'lastingSocket', 'failed', 'emitted'],
+    // The service ends the session with an error that no other connection would help.
+    ['streaming', 'session-ended, error', 'lastingSocket', 'failed', 'emitted'],
+    ['finalizing', 'session-ended, error', 'lastingSocket', 'failed', 'emitted'],
+    ['closing', 'session-ended, error', 'lastingSocket', 'done', 'emitted'],
+    ['stopping', 'session-ended, error', 'lastingSocket', 'stopped', 'dropped'],
+    // The service closes the connection.
+    ['streaming', 'link-ended', 'lastingSocket', 'waiting', 'continued'],
+    ['draining', 'link-ended', 'lastingSocket', 'waiting+over', 'continued'],
+    ['finalizing', 'link-ended', 'lastingSocket', 'waiting+over', 'continued'],
+    ['closing', 'link-ended', 'lastingSocket', 'done', 'emitted'],
+    ['stopping', 'link-ended', 'lastingSocket', 'stopped', 'dropped'],
+    ['streaming', 'link-ended', 'lastingStream', 'paused+alone', 'continued'],
+    ['draining', 'link-ended', 'lastingStream', 'done', 'emitted'],
+    ['finalizing', 'link-ended', 'lastingStream', 'done', 'emitted'],
+    ['unanswered', 'link-ended', 'lastingStream', 'done', 'emitted'],
+    ['streaming', 'link-ended', 'noResumption', 'failed', 'emitted'],
+    // The service ends the recognition.
+    ['streaming', 'session-ended', 'lastingSocket', 'paused', 'continued'],
+    ['streaming', 'session-ended', 'oneRecognition', 'done', 'emitted'],
+    ['draining', 'session-ended', 'lastingSocket', 'done', 'emitted'],
+    ['finalizing', 'session-ended', 'lastingSocket', 'done', 'emitted'],
+    ['unanswered', 'session-ended', 'lastingSocket', 'closing', 'held'],
+    ['closing', 'finalize-answer', 'lastingSocket', 'done', 'emitted'],
+    ['closing', 'finalize-answer, refused', 'lastingSocket', 'done', 'emitted'],
+    ['stopping', 'session-ended', 'lastingSocket', 'stopped', 'dropped'],
+    // The service does not answer in time.
+    ['draining', 'deadline', 'lastingSocket', 'failed', 'emitted'],
+    ['finalizing', 'deadline', 'lastingSocket', 'failed', 'emitted'],
+    ['unanswered', 'deadline', 'lastingSocket', 'failed', 'emitted'],
+    ['closing', 'deadline', 'lastingSocket', 'done', 'emitted'],
+    ['stopping', 'deadline', 'lastingSocket', 'failed', 'emitted'],
+    // The user stops the session, or ends its audio.
+    ['streaming', 'stop', 'lastingSocket', 'stopping', 'held'],
+    ['finalizing', 'stop', 'lastingSocket', 'stopping', 'held'],
+    ['finalizing', 'stop', 'lastingStream', 'stopped', 'dropped'],
+    ['closing', 'stop', 'lastingSocket', 'stopped', 'emitted'],
+    ['closing', 'stop', 'lastingStream', 'stopped', 'emitted'],
+    ['stopping', 'stop-answer', 'lastingSocket', 'stopped', 'dropped'],
+    ['stopping', 'stop-answer, refused', 'lastingSocket', 'failed', 'emitted'],
+    ['streaming', 'audio-over', 'lastingSocket', 'finalizing', 'held'],
+    ['draining', 'drained', 'lastingSocket', 'finalizing', 'held'],
+    // Something of the user fails.
+    ['streaming', 'failed', 'lastingSocket', 'failed', 'emitted'],
+    ['finalizing', 'failed', 'lastingSocket', 'failed', 'emitted'],
+    ['closing', 'failed', 'lastingSocket', 'failed', 'emitted'],
+  ])('in %s, %s, %s: the session is %s, the final %s', (phase, input, policy, expected, fate) => {
+    const next = step(at(phases[phase], { pendingFinals: [failedFinal] }), inputs[input], policies[policy])
+    expect([nameOf(next.state.phase), fateIn(next)]).toEqual([expected, fate])
+  })
+
+  it.each<[InputKey, Partial<SessionFacts>, boolean, number, string]>([
+    ['handover-due', {}, true, 3, 'continued'],
+    ['handover-due', {}, false, 1, 'held'],
+    ['read', { hasProgress: true }, true, 3, 'continued'],
+    ['read', {}, true, 1, 'held'],
+    ['lost', {}, true, 3, 'continued'],
+  ])('during a handover, %s, facts %o, successor ready %s: connection %i, the final %s', (...row) => {
+    const [input, facts, isReady, id, fate] = row
+    const successor = { id: 3, token: tokenOf('second'), update: undefined, isReady, endingToken: undefined }
+    const state = at(phases.streaming, { pendingFinals: [failedFinal], lastId: 3, handover: { id: 2, successor } })
+    const next = step(state, inputs[input], lastingSocket, facts)
+    expect([next.state.phase.name, next.state.connection.id, fateIn(next)]).toEqual(['streaming', id, fate])
+  })
+
+  it('is followed by the next recognition if there is sound, also after a refused finalize request', () => {
+    for (const [phase, input] of [
+      ['streaming', 'session-ended'],
+      ['draining', 'session-ended'],
+      ['closing', 'finalize-answer, refused'],
+    ] as const) {
+      const state = at(phases[phase], { pendingFinals: [failedFinal] })
+      const next = step(state, inputs[input], lastingSocket, { hasSound: true })
+      expect([next.state.phase.name, fateIn(next)]).toEqual(['starting', 'continued'])
+    }
+  })
+
+  it('is continued, and not emitted, when the budget leaves no time for another attempt', () => {
+    const retries = { attempts: 3, sinceMs: 39_000, servesSinceMs: Infinity }
+    const next = step(at(phases.streaming, { pendingFinals: [failedFinal], retries }), inputs.lost, lastingSocket)
+    expect([next.state.phase.name, fateIn(next)]).toEqual(['failed', 'continued'])
+  })
+})
+
 describe('a recognition that the service ends by itself', () => {
   const sound = { hasSound: true }
   const idle = { hasSound: true, progressMs: 0, nowMs: 1_000 }
