@@ -10,7 +10,7 @@ export interface LineWriter {
 export interface CassetteLoss {
   /** How many lines are missing. */
   readonly lines: number
-  /** The length of these lines. */
+  /** The length of these lines in UTF-8. */
   readonly bytes: number
   /** `sink-slow`: too many lines were waiting; `sink-failed`: the sink failed, and nothing more is written. */
   readonly cause: 'sink-slow' | 'sink-failed'
@@ -31,6 +31,14 @@ interface Dropped {
 
 const nothingDropped: Dropped = { lines: 0, bytes: 0 }
 
+interface QueuedLine {
+  readonly text: string
+  /** The length in UTF-8. */
+  readonly bytes: number
+}
+
+const queuedLine = (text: string): QueuedLine => ({ text, bytes: Buffer.byteLength(text) })
+
 /**
  * Decouples a session, which must not wait, from a sink, which may be slow. Lines keep their order. When the queue is
  * full, further lines are dropped until the sink has written everything that waits; then one line states how many are
@@ -39,14 +47,14 @@ const nothingDropped: Dropped = { lines: 0, bytes: 0 }
 export class LineQueue {
   readonly #writer: LineWriter
   readonly #options: LineQueueOptions
-  #waiting: string[] = []
+  #waiting: QueuedLine[] = []
   #waitingBytes = 0
   #dropped: Dropped | undefined
   /** Creates the line that replaces the dropped ones. */
   #lostLine: ((lines: number, bytes: number) => string) | undefined
   #state: 'ready' | 'writing' | 'failed' | 'ended' = 'ready'
   /** The line that the writer has not accepted yet. */
-  #writing: string | undefined
+  #writing: QueuedLine | undefined
   /** Called when the last line is written; set when no more lines follow. */
   #onFinished: (() => void) | undefined
 
@@ -56,14 +64,15 @@ export class LineQueue {
   }
 
   /** @param lostLine creates the line that replaces this one and others if they are dropped */
-  push(line: string, lostLine: (lines: number, bytes: number) => string): void {
-    const isFull = this.#waiting.length > 0 && this.#waitingBytes + line.length > this.#options.maxQueueBytes
+  push(text: string, lostLine: (lines: number, bytes: number) => string): void {
+    const line = queuedLine(text)
+    const isFull = this.#waiting.length > 0 && this.#waitingBytes + line.bytes > this.#options.maxQueueBytes
     if (this.#dropped !== undefined || this.#state === 'failed' || isFull) {
       this.#lostLine = lostLine
       this.#drop(line)
     } else {
       this.#waiting.push(line)
-      this.#waitingBytes += line.length
+      this.#waitingBytes += line.bytes
       if (this.#state === 'ready') this.#write()
     }
   }
@@ -79,9 +88,9 @@ export class LineQueue {
     if (this.#state !== 'ended') this.#fail(error)
   }
 
-  #drop(line: string): void {
+  #drop(line: QueuedLine): void {
     const { lines, bytes } = this.#dropped ?? nothingDropped
-    this.#dropped = { lines: lines + 1, bytes: bytes + line.length }
+    this.#dropped = { lines: lines + 1, bytes: bytes + line.bytes }
   }
 
   /** Writes until the writer returns a promise or no line is left. */
@@ -89,9 +98,9 @@ export class LineQueue {
     while (this.#state === 'ready') {
       const line = this.#waiting.shift() ?? this.#endLoss()
       if (line === undefined) break
-      this.#waitingBytes = Math.max(0, this.#waitingBytes - line.length)
+      this.#waitingBytes = Math.max(0, this.#waitingBytes - line.bytes)
       this.#writing = line
-      this.#call(() => this.#writer.write(line), 'ready')
+      this.#call(() => this.#writer.write(line.text), 'ready')
     }
     if (this.#onFinished === undefined) return
     if (this.#state === 'ready') this.#call(() => this.#writer.end?.(), 'ended')
@@ -134,12 +143,13 @@ export class LineQueue {
   }
 
   /** Reports the dropped lines and returns the line that replaces them. */
-  #endLoss(): string | undefined {
+  #endLoss(): QueuedLine | undefined {
     const dropped = this.#dropped
     if (dropped === undefined) return undefined
     this.#dropped = undefined
     this.#options.onLoss({ ...dropped, cause: 'sink-slow' })
-    return this.#lostLine?.(dropped.lines, dropped.bytes)
+    const lostLine = this.#lostLine?.(dropped.lines, dropped.bytes)
+    return lostLine === undefined ? undefined : queuedLine(lostLine)
   }
 
   #fail(error: unknown): void {
