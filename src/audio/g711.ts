@@ -54,10 +54,10 @@ const encodeTable = (encode: (sample: number) => number): Uint8Array =>
   Uint8Array.from({ length: 65536 }, (_, i) => encode((i << 16) >> 16))
 
 /** The sample of each code. */
-export const muLawSamples = lazy(() => decodeTable(decodeMuLawCode))
+export const muLawSamples = /* @__PURE__ */ lazy(() => decodeTable(decodeMuLawCode))
 const muLawCodes = /* @__PURE__ */ lazy(() => encodeTable(encodeMuLawSample))
 /** The sample of each code. */
-export const aLawSamples = lazy(() => decodeTable(decodeALawCode))
+export const aLawSamples = /* @__PURE__ */ lazy(() => decodeTable(decodeALawCode))
 const aLawCodes = /* @__PURE__ */ lazy(() => encodeTable(encodeALawSample))
 
 const expand = (codes: Uint8Array, table: Int16Array): Int16Array => {

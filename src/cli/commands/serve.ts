@@ -9,6 +9,7 @@ import {
   type LogLevel,
   type TextStyle,
 } from '../../service/operations/logger.js'
+import { minSecretLength } from '../../service/identity/clients/client-secret.js'
 import { listenAddress } from '../parsing/addresses.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flag, flagGroup, flagName, flagOr, repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
@@ -69,8 +70,6 @@ export const addServe = (command: Command, context: CommandContext): void =>
     run: serve,
   })
 
-/** The shortest secret that cannot be guessed. */
-const minSecretLength = 16
 const anyPort = { host: '127.0.0.1', port: 0 }
 
 /**

@@ -4,7 +4,7 @@ import { either } from 'fp-ts'
 import { readConfiguration, type ConfigurationFault } from '../../service/configuration/read-configuration.js'
 import type { CustomNode, ServiceConfiguration } from '../../service/configuration/service-configuration.js'
 import type { SecretSource } from '../../service/configuration/settings.js'
-import { hashSecret } from '../../service/identity/clients/client-secret.js'
+import { hashSecret, minSecretLength } from '../../service/identity/clients/client-secret.js'
 import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
 import { makePrivateFolder } from '../../service/identity/state/state-files.js'
 import { everything, memoryClients, type ClientRegistration } from '../../service/identity/clients/client.js'
@@ -135,9 +135,6 @@ const clientsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<reado
       }),
     ),
   )
-
-/** The shortest secret that cannot be guessed. */
-const minSecretLength = 16
 
 /** The secret itself. Throws `invalid-options` that says where it is missing. */
 const readSecret = (

@@ -3,8 +3,6 @@ import type { Engine } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { everything, isGranted } from '../identity/clients/client.js'
 
-export { isGranted, isGrantedByName } from '../identity/clients/client.js'
-
 /** The tenant of models that every tenant may use, and the default of `model-tenant` (PROTOCOL 4.2). */
 export const sharedTenant = 'Default'
 

@@ -6,6 +6,9 @@ const cost = { N: 16_384, r: 8, p: 1 } as const
 const saltBytes = 16
 const hashBytes = 32
 
+/** The shortest secret that cannot be guessed. */
+export const minSecretLength = 16
+
 interface SecretHash {
   readonly N: number
   readonly r: number

@@ -12,7 +12,7 @@ export interface Drops {
 }
 
 /** Counts what a wire drops, by episode and in total. */
-export class DropCounter {
+export class WireDropCounter {
   readonly #report: (drops: Drops) => void
   #offered = 0
   #unreported = 0

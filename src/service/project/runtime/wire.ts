@@ -1,5 +1,5 @@
 import type { NodeItem } from '../../nodes/core/node.js'
-import { DropCounter, type Drops } from './wire-drops.js'
+import { WireDropCounter, type Drops } from './wire-drops.js'
 import type { WireOptions } from './wire-options.js'
 import { WireQueue } from './wire-queue.js'
 
@@ -41,7 +41,7 @@ export class Wire {
   readonly #target: WireTarget
   readonly #events: WireEvents
   readonly #queue: WireQueue
-  readonly #drops: DropCounter
+  readonly #drops: WireDropCounter
   #unacked = 0
   #isReady = false
   #isBlocked = false
@@ -55,7 +55,7 @@ export class Wire {
     this.#target = target
     this.#events = events
     this.#queue = new WireQueue(options)
-    this.#drops = new DropCounter((drops) => events.dropped(drops, this))
+    this.#drops = new WireDropCounter((drops) => events.dropped(drops, this))
   }
 
   /** Frames or events that wait or are not acknowledged. Silence that waits does not count. */
