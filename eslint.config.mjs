@@ -25,6 +25,7 @@ export default defineConfig(
     name: 'rxspeech/every-file',
     rules: {
       eqeqeq: 'error',
+      'no-duplicate-imports': 'error',
       'no-restricted-syntax': ['error', noExportStar],
       'object-shorthand': 'error',
       'prefer-const': 'error',

@@ -6,8 +6,15 @@ import { isFixedToken, type TokenSource } from '../../src/client/token.js'
 import { faultProxy, type FaultProxy } from '../../src/testing/faults/fault-proxy.js'
 import { linkFaults } from '../../src/testing/faults/link-faults.js'
 import { faultScripts, type NamedFault } from '../../src/testing/faults/named-faults.js'
-import { faultSession } from './fault-session.js'
-import { audioFormat, audioMs, chunkMs, tokenSourceOf, type FaultTarget, type Transport } from './fault-session.js'
+import {
+  faultSession,
+  audioFormat,
+  audioMs,
+  chunkMs,
+  tokenSourceOf,
+  type FaultTarget,
+  type Transport,
+} from './fault-session.js'
 import { errorSettled, type RunRecord, type Settled } from './run-record.js'
 
 /**

@@ -1,5 +1,4 @@
-import { concat, EMPTY, merge, mergeMap, NEVER, of, throwError, timer } from 'rxjs'
-import type { Observable, SchedulerLike } from 'rxjs'
+import { concat, EMPTY, merge, mergeMap, NEVER, of, throwError, timer, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { MemoryLinkOptions } from '../../src/transport/memory/link.js'

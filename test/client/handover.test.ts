@@ -1,6 +1,21 @@
 import { happeningsOf } from './happenings.js'
-import { concat, concatMap, defer, finalize, from, map, mergeMap, NEVER, of, take, tap, throwError, timer } from 'rxjs'
-import type { Observable, SchedulerLike } from 'rxjs'
+import {
+  concat,
+  concatMap,
+  defer,
+  finalize,
+  from,
+  map,
+  mergeMap,
+  NEVER,
+  of,
+  take,
+  tap,
+  throwError,
+  timer,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'

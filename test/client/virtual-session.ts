@@ -1,5 +1,21 @@
-import { concat, defer, EMPTY, finalize, from, map, merge, mergeMap, NEVER, of, Subscription, tap, timer } from 'rxjs'
-import type { Observable, SchedulerAction, SchedulerLike } from 'rxjs'
+import {
+  concat,
+  defer,
+  EMPTY,
+  finalize,
+  from,
+  map,
+  merge,
+  mergeMap,
+  NEVER,
+  of,
+  Subscription,
+  tap,
+  timer,
+  type Observable,
+  type SchedulerAction,
+  type SchedulerLike,
+} from 'rxjs'
 import { isSpeechError, type SpeechError } from '../../src/errors/speech-error.js'
 import type { LedgerEvent, SessionEvent } from '../../src/protocol/session-event.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'

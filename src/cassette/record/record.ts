@@ -1,5 +1,16 @@
-import { asyncScheduler, catchError, concat, defer, finalize, from, mergeMap, Observable, throwError } from 'rxjs'
-import type { ObservableInput, SchedulerLike } from 'rxjs'
+import {
+  asyncScheduler,
+  catchError,
+  concat,
+  defer,
+  finalize,
+  from,
+  mergeMap,
+  Observable,
+  throwError,
+  type ObservableInput,
+  type SchedulerLike,
+} from 'rxjs'
 import type { DataflowOptions } from '../../client/dataflow/dataflow.js'
 import type { Recognition, RecognizeOptions } from '../../client/recognizer/recognize-on.js'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'

@@ -1,15 +1,40 @@
-import { concatMap, defer, EMPTY, from, merge, mergeMap, Observable, of, Subscription, timer } from 'rxjs'
-import type { SchedulerLike, Subscriber } from 'rxjs'
+import {
+  concatMap,
+  defer,
+  EMPTY,
+  from,
+  merge,
+  mergeMap,
+  Observable,
+  of,
+  Subscription,
+  timer,
+  type SchedulerLike,
+  type Subscriber,
+} from 'rxjs'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { Mailbox } from '../../kernel/mailbox.js'
 import { contentType } from '../../protocol/dataflow-messages.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { durationMs, optionsOf, text } from '../../protocol/validation.js'
 import type { Dial, Link } from '../../transport/link.js'
-import { connectionsOf, redacted, requireComplete } from '../format/cassette.js'
-import type { Cassette, LocatedLine, OpenLine, RecordedConnection, RecordedMessage } from '../format/cassette.js'
-import { createEventReader, kindOf, recordMessage } from '../format/recorded-message.js'
-import type { EventReader, WireMessage } from '../format/recorded-message.js'
+import {
+  connectionsOf,
+  redacted,
+  requireComplete,
+  type Cassette,
+  type LocatedLine,
+  type OpenLine,
+  type RecordedConnection,
+  type RecordedMessage,
+} from '../format/cassette.js'
+import {
+  createEventReader,
+  kindOf,
+  recordMessage,
+  type EventReader,
+  type WireMessage,
+} from '../format/recorded-message.js'
 
 /** What the played client needs for its messages and waits. */
 export interface PlayClientOptions {

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import { addModel, type NewModel } from '../../service/engines/models/add-model.js'
+import { addModel, checkModelName, type NewModel } from '../../service/engines/models/add-model.js'
 import type { FoundModel } from '../../service/engines/models/model-folders.js'
-import { checkModelName } from '../../service/engines/models/add-model.js'
 import { findModels } from '../../service/engines/models/model-registry.js'
 import { soundswallower } from '../../service/engines/soundswallower/soundswallower.js'
 import { builtInEngines } from '../../service/start/models-and-projects.js'

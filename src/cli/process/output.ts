@@ -1,5 +1,4 @@
-import { exitCode } from './failure.js'
-import { SilentExit, CommandError } from './failure.js'
+import { exitCode, SilentExit, CommandError } from './failure.js'
 import type { Host } from './host.js'
 import type { ScreenStream } from '../view/live-screen.js'
 

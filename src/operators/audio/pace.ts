@@ -12,8 +12,10 @@ import {
   Subject,
   takeUntil,
   tap,
+  type Observable,
+  type ObservableInput,
+  type SchedulerLike,
 } from 'rxjs'
-import type { Observable, ObservableInput, SchedulerLike } from 'rxjs'
 import { bytesForMs, msForBytes, type AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { anything, checkOption, checkOptions, number, optionsOf, schedulerValue } from '../../protocol/validation.js'

@@ -1,5 +1,4 @@
-import type { CaptionLine, CueTimes } from './caption-cue.js'
-import { weakest } from './caption-cue.js'
+import { weakest, type CaptionLine, type CueTimes } from './caption-cue.js'
 import type { CaptionRules } from './caption-options.js'
 import type { TimedToken } from './caption-times.js'
 

@@ -1,5 +1,17 @@
-import { defer, filter, finalize, from, isObservable, map, mergeMap, of, takeWhile, tap } from 'rxjs'
-import type { Observable, ObservableInput } from 'rxjs'
+import {
+  defer,
+  filter,
+  finalize,
+  from,
+  isObservable,
+  map,
+  mergeMap,
+  of,
+  takeWhile,
+  tap,
+  type Observable,
+  type ObservableInput,
+} from 'rxjs'
 
 /** A source that is read on request: the common part of iterators, async iterators and Web streams. */
 export interface Puller<Value> {

@@ -1,5 +1,15 @@
-import { concat, map, of, Subject, take, throwError, toArray, VirtualTimeScheduler } from 'rxjs'
-import type { OperatorFunction, SchedulerLike } from 'rxjs'
+import {
+  concat,
+  map,
+  of,
+  Subject,
+  take,
+  throwError,
+  toArray,
+  VirtualTimeScheduler,
+  type OperatorFunction,
+  type SchedulerLike,
+} from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../src/audio/format.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'

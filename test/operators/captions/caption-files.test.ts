@@ -1,8 +1,7 @@
 import { concat, from, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { CaptionCue } from '../../../src/operators/captions/caption-cue.js'
-import { toSrt } from '../../../src/operators/captions/caption-files.js'
-import { toWebVtt } from '../../../src/operators/captions/caption-files.js'
+import { toSrt, toWebVtt } from '../../../src/operators/captions/caption-files.js'
 import { codeThrownBy, marbles } from '../marbles.js'
 
 const cue = (details: Partial<CaptionCue> = {}): CaptionCue => ({

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { map, VirtualTimeScheduler, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { ClockMarks } from '../../../src/operators/metrics/sample-clock.js'
-import { sampleClock } from '../../../src/operators/metrics/sample-clock.js'
+import { ClockMarks, sampleClock } from '../../../src/operators/metrics/sample-clock.js'
 import { Histogram } from '../../../src/operators/metrics/histogram.js'
 import { codeThrownBy, marbles } from '../marbles.js'
 

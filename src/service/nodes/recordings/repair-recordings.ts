@@ -3,8 +3,7 @@ import { open, opendir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../../../errors/speech-error.js'
 import { bytesPerFrame, type AudioFormat } from '../../../audio/format.js'
-import { parseWavFormat } from '../../../audio/wav-header.js'
-import { wavHeader } from '../../../audio/wav-header.js'
+import { parseWavFormat, wavHeader } from '../../../audio/wav-header.js'
 
 /** The recorder's file names. */
 const recordingName = /^[\w-]{1,64}-[\w-]{1,64}-(?:all|\d)(?:-\d{1,3})?\.wav$/

@@ -3,10 +3,9 @@ import type { ResourceUse } from '../../nodes/core/node.js'
 import { suggestName } from '../../../protocol/nearest-name.js'
 import type { NodeEntry, ProjectFile } from '../format/project-file.js'
 import type { ProjectFacts } from './project-facts.js'
-import type { ProjectFaults } from '../format/project-fault.js'
+import type { ProjectFaults, Span } from '../format/project-fault.js'
 import type { GraphNode } from '../format/project-graph.js'
 import { plainValue, type YamlNode } from '../format/read-yaml.js'
-import type { Span } from '../format/project-fault.js'
 import { pathTo } from '../format/tree-table.js'
 
 /** A node of the graph with its entry in the file. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { reportBusyTime } from '../../../../src/service/engines/pool/worker-messages.js'
-import type { FromWorker } from '../../../../src/service/engines/pool/worker-messages.js'
+import { reportBusyTime, type FromWorker } from '../../../../src/service/engines/pool/worker-messages.js'
 import { fakePool } from './fake-workers.js'
 
 describe('reportBusyTime', () => {

@@ -1,7 +1,7 @@
 import type { StartPoolWorker } from '../../../../src/service/engines/pool/worker-pool.js'
 import type { SherpaHost } from '../../../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
-import type { SherpaSettings } from '../../../../src/service/engines/sherpa-onnx/package.js'
 import type {
+  SherpaSettings,
   SherpaRecognizer,
   SherpaResult,
   SherpaStream,

@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { checkProject } from '../../../../src/service/project/check/check-project.js'
 import { drawMermaid } from '../../../../src/service/project/draw-graph.js'
 import type { ProjectFacts } from '../../../../src/service/project/check/project-facts.js'
-import { faultLine } from '../../../../src/service/project/format/project-fault.js'
+import { faultLine, excerptOf } from '../../../../src/service/project/format/project-fault.js'
 import { loadYaml } from '../../../../src/service/project/format/read-yaml.js'
-import { excerptOf } from '../../../../src/service/project/format/project-fault.js'
 import { facts, graphOf } from '../graphs.js'
 
 const check = async (text: string, change: Partial<ProjectFacts> = {}) => {
