@@ -66,6 +66,9 @@ describe('rxspeech cassette show', () => {
     const none = await runInProcess(['cassette', 'show', join(folder, 'none')])
     expect(none).toMatchObject({ code: 3, stdout: '' })
     expect(none.stderr).toMatch(/does not exist; check the name/)
-    expect(await runInProcess(['cassette', 'show', cassette, '--width', '10'])).toMatchObject({ code: 2 })
+    expect(await runInProcess(['cassette', 'show', cassette, '--width', '10'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--width must be a whole number from 60 to 400, not "10".') as unknown,
+    })
   })
 })

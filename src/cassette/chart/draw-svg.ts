@@ -3,6 +3,9 @@ import { formatTime, ticksOf } from './time-axis.js'
 
 const margin = 24
 const nameWidth = 104
+
+/** The width of a drawing in pixels. */
+export const svgWidthPx = { min: 480, max: 10_000 } as const
 const rowHeight = 38
 const top = 84
 const entryHeight = 21
@@ -12,10 +15,9 @@ const maxEntries = 60
 /**
  * Draws a chart as one SVG file with its own style. It loads nothing, and every text of the session is escaped.
  *
- * @param width pixels, 480 to 10,000
+ * @param widthPx of `svgWidthPx`
  */
-export const drawSvg = (chart: Chart, width = 1200): string => {
-  const widthPx = Math.min(10_000, Math.max(480, Math.floor(width)))
+export const drawSvg = (chart: Chart, widthPx = 1200): string => {
   const area: Area = {
     leftPx: margin + nameWidth,
     rightPx: widthPx - margin,

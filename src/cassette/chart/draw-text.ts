@@ -1,18 +1,17 @@
 import type { Chart, ChartRow, Marble } from './chart.js'
 import { formatTime, ticksOf } from './time-axis.js'
 
-const minWidth = 60
-const maxWidth = 400
+/** The columns of a drawing. */
+export const textColumns = { min: 60, max: 400 } as const
 const nameWidth = 14
 
 /**
  * Draws a chart in columns of text: heights for audio, bars for connections and speech, one character for each marble.
  * A letter refers to the list below the chart; `+` stands for several marbles in one column.
  *
- * @param width columns, 60 to 400
+ * @param columns of `textColumns`
  */
-export const drawText = (chart: Chart, width = 100): string => {
-  const columns = Math.min(maxWidth, Math.max(minWidth, Math.floor(width)))
+export const drawText = (chart: Chart, columns = 100): string => {
   const plot = new Plot(chart.durationMs, columns - nameWidth - 1)
   const entries = entriesOf(chart)
   const rows = chart.rows.map((row) => `${row.name.padEnd(nameWidth)} ${plot.row(row, entries)}`)

@@ -104,17 +104,21 @@ const wireBytesPerMs = ({ transport, format }: CassetteHeader): number => {
   return bytesPerSecond(onWire) / 1000
 }
 
-/** Uses binary search because a call has ten thousand messages. A time that was not sent yet counts as sent last. */
+/**
+ * Uses binary search because a call has ten thousand messages.
+ *
+ * @param unsentAtMs for a time that was not sent yet; by default when the last audio was sent
+ */
 const sentAtOf =
-  (sent: readonly SentAudio[]): SentAt =>
+  (sent: readonly SentAudio[], unsentAtMs = sent.at(-1)?.atMs ?? 0): SentAt =>
   (audioMs) => {
-    let [low, high] = [0, sent.length - 1]
+    let [low, high] = [0, sent.length]
     while (low < high) {
       const middle = (low + high) >> 1
       if ((sent[middle]?.sentMs ?? 0) < audioMs) low = middle + 1
       else high = middle
     }
-    return sent[low]?.atMs ?? 0
+    return sent[low]?.atMs ?? unsentAtMs
   }
 
 /** Shows the events of a session at the times when they were emitted, from the first one on. */
@@ -134,7 +138,7 @@ export const chartOfEvents = (events: readonly Timestamp<SessionEvent>[]): Chart
     const atMs = timestamp - startMs
     if (value.type === 'ledger') {
       const before = sent.at(-1)?.sentMs ?? 0
-      sent.push({ atMs, sentMs: value.sentMs })
+      if (sent.length === 0 || value.sentMs > before) sent.push({ atMs, sentMs: value.sentMs })
       if (value.sentMs > before) chart.row('audio').audio.push({ atMs, audioMs: value.sentMs - before })
       continue
     }
@@ -145,8 +149,7 @@ export const chartOfEvents = (events: readonly Timestamp<SessionEvent>[]): Chart
       endState(atMs)
       current = { state: value.state, atMs }
     } else {
-      const sentAt = (audioMs: number): number => sent.find(({ sentMs }) => sentMs >= audioMs)?.atMs ?? atMs
-      chart.addEvent(atMs, value, sentAt)
+      chart.addEvent(atMs, value, sentAtOf(sent, atMs))
     }
   }
   endState(durationMs)

@@ -1,9 +1,9 @@
 import type { Timestamp } from 'rxjs'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import { checkOptions, number, oneOf, optionsOf } from '../../protocol/validation.js'
+import { anything, checkOption, checkOptions, oneOf, optionsOf, wholeNumber } from '../../protocol/validation.js'
 import type { Cassette } from '../format/cassette.js'
-import { drawSvg } from './draw-svg.js'
-import { drawText } from './draw-text.js'
+import { drawSvg, svgWidthPx } from './draw-svg.js'
+import { drawText, textColumns } from './draw-text.js'
 import { chartOfCassette, chartOfEvents } from './session-charts.js'
 
 /** The kind and the size of the drawing. */
@@ -18,7 +18,10 @@ export interface ToMarblesOptions {
   readonly width?: number | undefined
 }
 
-const toMarblesOptions = optionsOf<ToMarblesOptions>()({}, { as: oneOf('text', 'svg'), width: number() })
+const toMarblesOptions = optionsOf<ToMarblesOptions>()({}, { as: oneOf('text', 'svg'), width: anything })
+
+/** The codec of the width of each kind of drawing. */
+export const widthCodecs = { text: wholeNumber(textColumns), svg: wholeNumber(svgWidthPx) } as const
 
 /**
  * Draws a session: rows for connections, control, audio, speech, partials, milestones and finals over one time axis, and
@@ -27,6 +30,7 @@ const toMarblesOptions = optionsOf<ToMarblesOptions>()({}, { as: oneOf('text', '
  * Speech is drawn at the time when its audio was sent, everything else at the time when it was sent or received. The SVG
  * loads nothing and has no script; all texts of the session are escaped.
  *
+ * @throws SpeechError `invalid-options`, such as for a width out of range
  * @example
  * console.log(toMarbles(await readCassette('call.jsonl')))
  */
@@ -35,6 +39,7 @@ export const toMarbles = (
   options: ToMarblesOptions = {},
 ): string => {
   const { as = 'text', width } = checkOptions(toMarblesOptions, options)
+  if (width !== undefined) checkOption('width', widthCodecs[as], width)
   const chart = 'header' in session ? chartOfCassette(session) : chartOfEvents(session)
   return as === 'svg' ? drawSvg(chart, width) : drawText(chart, width)
 }

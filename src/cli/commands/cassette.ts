@@ -1,21 +1,20 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { readCassette } from '../../cassette/format/read-cassette.js'
-import { toMarbles } from '../../cassette/chart/to-marbles.js'
+import { textColumns } from '../../cassette/chart/draw-text.js'
+import { toMarbles, widthCodecs } from '../../cassette/chart/to-marbles.js'
 import { codeOf, isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import { unreadable } from '../input/byte-source.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flag } from '../parsing/flags.js'
-import { text, wholeNumber } from '../parsing/values.js'
+import { numberFlag, text } from '../parsing/values.js'
 import { CommandError } from '../process/failure.js'
+import type { ScreenStream } from '../view/live-screen.js'
 
 const showFlags = {
   svg: flag('<file>', 'write a picture instead; - for standard output', text),
   width: flag('<n>', 'columns of the text (default: the terminal, else 100), pixels of the picture (1200)', text),
 }
-
-const columnRange = { min: 60, max: 400 }
-const pixelRange = { min: 480, max: 10_000 }
 
 /** `rxspeech cassette`. */
 export const addCassette = (command: Command, context: CommandContext): void => {
@@ -40,20 +39,23 @@ const showCassette = async ({
   output,
 }: CommandCall<typeof showFlags, string>): Promise<void> => {
   const width =
-    typed === undefined ? undefined : wholeNumber(svg === undefined ? columnRange : pixelRange)(typed, '--width')
+    typed === undefined ? undefined : numberFlag(widthCodecs[svg === undefined ? 'text' : 'svg'])(typed, '--width')
   const file = text(argument, 'FILE')
   const cassette = await readCassette(file).catch((error: unknown) => {
     throw cannotRead(file, error)
   })
   if (svg === undefined) {
-    const columns = width ?? (output.terminal.isTTY === true ? output.terminal.columns : undefined)
-    output.write(`${toMarbles(cassette, { width: columns })}\n`)
+    output.write(`${toMarbles(cassette, { width: width ?? columnsOf(output.terminal) })}\n`)
     return
   }
   const picture = toMarbles(cassette, { as: 'svg', width })
   if (svg === '-') output.write(picture)
   else await writeFile(svg, picture).catch((error: unknown) => Promise.reject(cannotWrite(svg, error)))
 }
+
+/** The width of the terminal, within what a drawing can have. */
+const columnsOf = ({ isTTY, columns }: ScreenStream): number | undefined =>
+  isTTY === true && columns !== undefined ? Math.min(textColumns.max, Math.max(textColumns.min, columns)) : undefined
 
 /** A file that is not a cassette is an unreadable input: exit code 3. */
 const cannotRead = (file: string, error: unknown): SpeechError => {

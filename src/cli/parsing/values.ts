@@ -1,3 +1,13 @@
+import { either } from 'fp-ts'
+import {
+  codec,
+  nonEmptyText,
+  number,
+  oneOf as oneOfValues,
+  wholeNumber as wholeNumberOf,
+  type Codec,
+  type NumberRange,
+} from '../../protocol/validation.js'
 import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
 import { usageError } from '../process/failure.js'
 import type { ParseValue } from './flags.js'
@@ -5,49 +15,55 @@ import type { ParseValue } from './flags.js'
 /** The input, quoted for a message. Never for a secret. */
 const quoted = (typed: string): string => JSON.stringify(typed.length > 40 ? `${typed.slice(0, 40)}…` : typed)
 
-/** Any text that is not empty. */
+/** What a codec expects; a word is typed without quotes. */
+const expectedBy = ({ name }: { readonly name: string }): string => name.replaceAll('"', '')
+
+/**
+ * A flag that a codec of the validation kit decodes.
+ *
+ * @param read converts the text to the input of the codec
+ */
+export const decoded =
+  <A>(codec: Codec<A>, read: (typed: string) => unknown = (typed) => typed): ParseValue<A> =>
+  (typed, flag) => {
+    const result = codec.decode(read(typed))
+    if (either.isRight(result)) return result.right
+    throw usageError(`${flag} must be ${expectedBy(codec)}, not ${quoted(typed)}.`)
+  }
+
+/** Any text that is not blank. It may be a secret, so the message does not repeat it. */
 export const text: ParseValue<string> = (typed, flag) => {
-  if (typed.trim() === '') throw usageError(`${flag} must not be empty.`)
+  if (!nonEmptyText.is(typed.trim())) throw usageError(`${flag} must not be empty.`)
   return typed
 }
 
-export const oneOf =
-  <A extends string>(choices: readonly A[]): ParseValue<A> =>
-  (typed, flag) => {
-    const found = choices.find((choice) => choice === typed)
-    if (found !== undefined) return found
-    throw usageError(`${flag} must be ${listOf(choices)}, not ${quoted(typed)}.`)
-  }
+export const oneOf = <A extends string>(choices: readonly A[]): ParseValue<A> => decoded(oneOfValues(...choices))
 
-const listOf = (choices: readonly string[]): string =>
-  choices.length < 2 ? choices.join() : `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`
+/** Reads digits only: `Number` also accepts an empty text and "0x10". */
+const readNumber = (typed: string): unknown => (/^\d{1,15}(\.\d{1,6})?$/.test(typed) ? Number(typed) : typed)
 
-export const wholeNumber =
-  ({ min, max }: { readonly min: number; readonly max: number }): ParseValue<number> =>
-  (typed, flag) => {
-    const number = /^\d{1,15}$/.test(typed) ? Number(typed) : NaN
-    if (number >= min && number <= max) return number
-    throw usageError(`${flag} must be a whole number from ${min} to ${max}, not ${quoted(typed)}.`)
-  }
+/** A number that a codec of the validation kit accepts. */
+export const numberFlag = (codec: Codec<number>): ParseValue<number> => decoded(codec, readNumber)
 
-const minSpeed = 0.1
-const maxSpeed = 1000
+export const wholeNumber = (range: NumberRange): ParseValue<number> => numberFlag(wholeNumberOf(range))
+
+const times = number({ min: 0.1, max: 1000 })
 
 /** Times real time; `Infinity` for `max`. */
-export const speed: ParseValue<number> = (typed, flag) => {
-  if (typed === 'max') return Infinity
-  const times = /^\d{1,4}(\.\d{1,6})?$/.test(typed) ? Number(typed) : NaN
-  if (times >= minSpeed && times <= maxSpeed) return times
-  throw usageError(`${flag} must be a number from ${minSpeed} to ${maxSpeed}, or max, not ${quoted(typed)}.`)
-}
+export const speed: ParseValue<number> = decoded(
+  codec(`${times.name}, or max`, (value): value is number => value === Infinity || times.is(value)),
+  (typed) => (typed === 'max' ? Infinity : readNumber(typed)),
+)
 
 /** Two names, `left,right`. */
-export const speakers: ParseValue<readonly [string, string]> = (typed, flag) => {
-  const [left, right, ...more] = typed.split(',').map((name) => name.trim())
-  if (left !== undefined && left !== '' && right !== undefined && right !== '' && more.length === 0)
-    return [left, right]
-  throw usageError(`${flag} must be two names such as agent,customer, not ${quoted(typed)}.`)
-}
+export const speakers: ParseValue<readonly [string, string]> = decoded(
+  codec(
+    'two names such as agent,customer',
+    (value): value is readonly [string, string] =>
+      Array.isArray(value) && value.length === 2 && value.every(nonEmptyText.is),
+  ),
+  (typed) => typed.split(',').map((name) => name.trim()),
+)
 
 const dateForm = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/
 

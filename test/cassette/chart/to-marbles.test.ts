@@ -2,6 +2,7 @@ import { XMLParser } from './xml.js'
 import { timestamp, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { parseCassette } from '../../../src/cassette/format/read-cassette.js'
+import { chartOfEvents } from '../../../src/cassette/chart/session-charts.js'
 import { toMarbles } from '../../../src/cassette/chart/to-marbles.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { marbles } from '../../operators/marbles.js'
@@ -54,6 +55,28 @@ finals         ─────────────────────�
  6     8.00 s  connection ! going-away
  7    10.00 s  connection ! connection-failed`,
     )
+  })
+
+  it.each([
+    [{ width: 59 }, 'width must be a whole number from 60 to 400, not 59.'],
+    [{ width: 401 }, 'width must be a whole number from 60 to 400, not 401.'],
+    [{ width: 100.5 }, 'width must be a whole number from 60 to 400, not 100.5.'],
+    [{ as: 'svg', width: 479 }, 'width must be a whole number from 480 to 10000, not 479.'],
+    [{ as: 'svg', width: 10_001 }, 'width must be a whole number from 480 to 10000, not 10001.'],
+  ] as const)('refuses a width out of range: %j', (options, message) => {
+    expect(() => toMarbles(cassette, options)).toThrow(expect.objectContaining({ code: 'invalid-options', message }))
+  })
+
+  it('draws the events of a long session in time that grows with their number', () => {
+    const count = 20_000
+    const events = Array.from({ length: count }, (_, at) => [
+      { timestamp: at, value: { type: 'ledger', sentMs: at } as SessionEvent },
+      { timestamp: at, value: { type: 'milestone', text: 'a', startMs: at, endMs: at } as SessionEvent },
+    ]).flat()
+    const before = process.cpuUsage()
+    const { rows } = chartOfEvents(events)
+    expect(rows.find(({ kind }) => kind === 'speech')?.bars).toHaveLength(count)
+    expect(process.cpuUsage(before).user).toBeLessThan(500_000)
   })
 
   it.each([60, 80, 120, 400])('uses at most %i columns', (width) => {
