@@ -317,6 +317,37 @@ export const optionsOf =
   ): OptionsCodec<Options> =>
     optionsCodec(required as Codecs, optional as Codecs, expected) as unknown as OptionsCodec<Options>
 
+/**
+ * A union of objects, of which the property `tag` names the one that applies.
+ *
+ * @example
+ * const shape = taggedBy('kind', { circle: optionsOf<Circle>()({ kind: text, radius: number() }, {}) })
+ */
+export const taggedBy = <Variants extends Readonly<Record<string, Any>>>(
+  tag: string,
+  variants: Variants,
+): Codec<TypeOf<Variants[keyof Variants]>> => {
+  type Model = TypeOf<Variants[keyof Variants]>
+  const tagCodec = oneOf(...Object.keys(variants))
+  const variantOf = (value: unknown): Codec<Model> | undefined => {
+    const name = isJsonObject(value) ? value[tag] : undefined
+    return tagCodec.is(name) ? variants[name] : undefined
+  }
+  const tagErrors = (input: JsonObject, context: Context): Errors => {
+    const value = input[tag]
+    return [{ value, context: [...context, { key: tag, type: tagCodec, actual: value }] }]
+  }
+  return new Type<Model, unknown>(
+    `an object with ${tag}`,
+    (value): value is Model => variantOf(value)?.is(value) === true,
+    (input, context) => {
+      if (!isJsonObject(input)) return failure(input, context)
+      return variantOf(input)?.validate(input, context) ?? failures(tagErrors(input, context))
+    },
+    (value) => variantOf(value)?.encode(value),
+  )
+}
+
 /** The beginning of the problem of an unknown key. */
 const unknownKey = 'is not known; '
 

@@ -1,6 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
-import { checkOptions, jsonObject, number, optionsOf } from '../../protocol/validation.js'
-import type { Fault, FaultScript } from './fault-script.js'
+import { checkOptions, number, optionsOf, recordOf } from '../../protocol/validation.js'
+import { faultCodec, type Fault, type FaultScript } from './fault-script.js'
 
 /**
  * The letters of a diagram. An outage and a stall last until `u` or `|`.
@@ -38,7 +38,10 @@ export interface FaultMarblesOptions {
   readonly frameMs?: number | undefined
 }
 
-const faultMarblesOptions = optionsOf<FaultMarblesOptions>()({}, { legend: jsonObject, frameMs: number({ min: 0 }) })
+const faultMarblesOptions = optionsOf<FaultMarblesOptions>()(
+  {},
+  { legend: recordOf(faultCodec), frameMs: number({ min: 0 }) },
+)
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 }
 

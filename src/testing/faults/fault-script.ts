@@ -1,5 +1,22 @@
+import { either } from 'fp-ts'
+import type { Errors } from 'io-ts'
+import { isErrorCode, type ErrorCode } from '../../errors/error-code.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { ErrorCode } from '../../errors/error-code.js'
+import { isJsonObject } from '../../protocol/json-object.js'
+import {
+  codec,
+  isText,
+  issuesOf,
+  issueText,
+  listOf,
+  number,
+  oneOf,
+  optionsOf,
+  taggedBy,
+  text,
+  wholeNumber,
+  type Codec,
+} from '../../protocol/validation.js'
 import type { DataflowMessage, SocketMessage } from '../../transport/link.js'
 
 /** The direction of traffic. */
@@ -83,32 +100,48 @@ export type FaultScript = readonly FaultStep[]
 /** Whether a script applies to messages or to bytes. */
 export type FaultLevel = 'link' | 'proxy'
 
-const moments: readonly string[] = [
-  'elapsed',
-  'connection',
-  'bytes',
-  'messages',
-  'audio',
-  'signal',
-] satisfies readonly FaultMoment['when'][]
+type FaultOf<Name extends Fault['do']> = Extract<Fault, { readonly do: Name }>
+type MomentOf<When extends FaultMoment['when']> = Extract<FaultMoment, { readonly when: When }>
 
-const faultNames: Readonly<Record<Fault['do'], true>> = {
-  reset: true,
-  end: true,
-  outage: true,
-  refuse: true,
-  'half-open': true,
-  'black-hole': true,
-  stall: true,
-  delay: true,
-  bandwidth: true,
-  slice: true,
-  coalesce: true,
-  corrupt: true,
-  duplicate: true,
-  inject: true,
-  restore: true,
-}
+const direction = oneOf<Direction>('to-service', 'to-client')
+const timeMs = number({ min: 0 })
+const count = wholeNumber({ min: 1 })
+const errorCode = codec('an error code', (value): value is ErrorCode => isText(value) && isErrorCode(value))
+const message = codec(
+  'a text, bytes or a message of the dataflow stream',
+  (value): value is SocketMessage | DataflowMessage =>
+    isText(value) || value instanceof Uint8Array || isJsonObject(value),
+)
+
+/** A fault as plain data. */
+export const faultCodec: Codec<Fault> = taggedBy('do', {
+  reset: optionsOf<FaultOf<'reset'>>()({ do: text }, {}),
+  end: optionsOf<FaultOf<'end'>>()({ do: text }, {}),
+  outage: optionsOf<FaultOf<'outage'>>()({ do: text }, { forMs: timeMs, by: oneOf('reset', 'refuse') }),
+  refuse: optionsOf<FaultOf<'refuse'>>()({ do: text, connections: count }, { code: errorCode }),
+  'half-open': optionsOf<FaultOf<'half-open'>>()({ do: text }, { forMs: timeMs }),
+  'black-hole': optionsOf<FaultOf<'black-hole'>>()({ do: text, direction }, {}),
+  stall: optionsOf<FaultOf<'stall'>>()({ do: text, direction }, { forMs: timeMs }),
+  delay: optionsOf<FaultOf<'delay'>>()({ do: text, delayMs: timeMs }, { jitterMs: timeMs, direction }),
+  bandwidth: optionsOf<FaultOf<'bandwidth'>>()({ do: text, bytesPerSecond: number({ min: 1 }) }, { direction }),
+  slice: optionsOf<FaultOf<'slice'>>()({ do: text, bytes: count }, { direction }),
+  coalesce: optionsOf<FaultOf<'coalesce'>>()({ do: text, everyMs: number({ min: 1 }) }, { direction }),
+  corrupt: optionsOf<FaultOf<'corrupt'>>()({ do: text, direction }, { bytes: count }),
+  duplicate: optionsOf<FaultOf<'duplicate'>>()({ do: text, direction }, {}),
+  inject: optionsOf<FaultOf<'inject'>>()({ do: text, message }, {}),
+  restore: optionsOf<FaultOf<'restore'>>()({ do: text }, {}),
+})
+
+const momentCodec: Codec<FaultMoment> = taggedBy('when', {
+  elapsed: optionsOf<MomentOf<'elapsed'>>()({ when: text, ms: timeMs }, {}),
+  connection: optionsOf<MomentOf<'connection'>>()({ when: text, number: count }, {}),
+  bytes: optionsOf<MomentOf<'bytes'>>()({ when: text, direction, count }, { connection: count }),
+  messages: optionsOf<MomentOf<'messages'>>()({ when: text, direction, count }, { connection: count }),
+  audio: optionsOf<MomentOf<'audio'>>()({ when: text, ms: timeMs }, { connection: count }),
+  signal: optionsOf<MomentOf<'signal'>>()({ when: text, name: text }, {}),
+})
+
+const scriptCodec = listOf(optionsOf<FaultStep>()({ at: momentCodec, fault: faultCodec }, {}))
 
 /** The faults and moments that only one level supports. */
 const onlyOn: Readonly<
@@ -118,20 +151,17 @@ const onlyOn: Readonly<
   proxy: { faults: ['slice', 'coalesce'], moments: ['bytes'] },
 }
 
-/** Throws `invalid-options` with the number of the step that this level does not support or that has an invalid number. */
+/** Throws `invalid-options` with the number of the step that is invalid, or that this level does not support. */
 export const checkScript = (script: FaultScript, level: FaultLevel): FaultScript => {
+  const decoded = scriptCodec.decode(script)
+  if (either.isLeft(decoded)) throw invalidScript(decoded.left)
   script.forEach(({ at, fault }, index) => {
-    if (!moments.includes(at.when)) throw invalidStep(index, `at.when must be one of ${moments.join(', ')}`)
-    if (!Object.hasOwn(faultNames, fault.do))
-      throw invalidStep(index, `fault.do must be one of ${Object.keys(faultNames).join(', ')}`)
     const unsupported = onlyOn[level === 'link' ? 'proxy' : 'link']
     const [unit, otherUnit] = level === 'link' ? ['messages', 'bytes'] : ['bytes', 'messages']
     if (unsupported.faults.includes(fault.do))
-      throw invalidStep(index, `${fault.do} applies to ${otherUnit}, and this script to ${unit}`)
+      throw invalidStep(index, `${fault.do} applies to ${otherUnit}, and this script to ${unit}.`)
     if (unsupported.moments.includes(at.when))
-      throw invalidStep(index, `${at.when} counts ${otherUnit}, and this script applies to ${unit}`)
-    checkNumbers(index, at)
-    checkNumbers(index, fault)
+      throw invalidStep(index, `${at.when} counts ${otherUnit}, and this script applies to ${unit}.`)
   })
   return script
 }
@@ -142,22 +172,13 @@ export const checkFault = (fault: Fault, level: FaultLevel): Fault => {
   return fault
 }
 
-const minimums: Readonly<Record<string, number>> = {
-  bytesPerSecond: 1,
-  everyMs: 1,
-  number: 1,
-  connection: 1,
-  connections: 1,
-  count: 1,
+const invalidScript = (errors: Errors): SpeechError => {
+  const [issue] = issuesOf(errors)
+  const [index, ...path] = issue?.path ?? []
+  if (issue === undefined || index === undefined)
+    return new SpeechError('invalid-options', 'script must be a list of steps, each with at and fault.')
+  return invalidStep(Number(index), issueText({ ...issue, path }, 'The step'))
 }
 
-const checkNumbers = (index: number, step: object): void => {
-  for (const [name, value] of Object.entries(step) as readonly (readonly [string, unknown])[]) {
-    if (typeof value !== 'number') continue
-    const min = minimums[name] ?? (name === 'bytes' ? 1 : 0)
-    if (!Number.isFinite(value) || value < min) throw invalidStep(index, `${name} must be at least ${min}`)
-  }
-}
-
-const invalidStep = (index: number, what: string): SpeechError =>
-  new SpeechError('invalid-options', `Step ${index + 1} of the fault script cannot be applied: ${what}.`)
+const invalidStep = (index: number, problem: string): SpeechError =>
+  new SpeechError('invalid-options', `Step ${index + 1} of the fault script cannot be applied: ${problem}`)

@@ -1,5 +1,5 @@
 import { XMLParser } from './xml.js'
-import { timestamp, toArray } from 'rxjs'
+import { timestamp, toArray, type Timestamp } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { parseCassette } from '../../../src/cassette/format/read-cassette.js'
 import { chartOfEvents } from '../../../src/cassette/chart/session-charts.js'
@@ -69,9 +69,9 @@ finals         ─────────────────────�
 
   it('draws the events of a long session in time that grows with their number', () => {
     const count = 20_000
-    const events = Array.from({ length: count }, (_, at) => [
+    const events = Array.from({ length: count }, (_, at): readonly Timestamp<SessionEvent>[] => [
       { timestamp: at, value: { type: 'ledger', sentMs: at } as SessionEvent },
-      { timestamp: at, value: { type: 'milestone', text: 'a', startMs: at, endMs: at } as SessionEvent },
+      { timestamp: at, value: { type: 'milestone', text: 'a', startMs: at, endMs: at } },
     ]).flat()
     const before = process.cpuUsage()
     const { rows } = chartOfEvents(events)

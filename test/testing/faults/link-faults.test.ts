@@ -187,4 +187,37 @@ describe('faults on a link', () => {
     expect(codeThrownBy(() => linkFaults().apply({ do: 'slice', bytes: 3 }))).toBe('invalid-options')
     expect(codeThrownBy(() => linkFaults().apply({ do: 'delay', delayMs: NaN }))).toBe('invalid-options')
   })
+
+  const reset = { do: 'reset' }
+  const now = { when: 'elapsed', ms: 0 }
+  it.each([
+    [{ at: { when: 'messages', direction: 'to-client' }, fault: reset }, 'at.count must be a whole number from 1.'],
+    [{ at: { when: 'messages', count: 1 }, fault: reset }, 'at.direction must be "to-service" or "to-client".'],
+    [{ at: { when: 'elapsed', ms: 1, count: 1 }, fault: reset }, 'at.count is not known; there are when, ms.'],
+    [{ at: { when: 'audio' }, fault: reset }, 'at.ms must be a number from 0.'],
+    [{ at: { when: 'signal' }, fault: reset }, 'at.name must be a string.'],
+    [
+      { at: { when: 'soon' }, fault: reset },
+      'at.when must be "elapsed", "connection", "bytes", "messages", "audio" or "signal".',
+    ],
+    [{ at: now }, 'fault must be an object with do.'],
+    [{ at: now, fault: { do: 'stall', direction: 'up' } }, 'fault.direction must be "to-service" or "to-client".'],
+    [{ at: now, fault: { do: 'outage', by: 'magic' } }, 'fault.by must be "reset" or "refuse".'],
+    [{ at: now, fault: { do: 'outage', forMS: 1 } }, 'fault.forMS is not known; did you mean forMs?'],
+    [{ at: now, fault: { do: 'refuse', connections: 1, code: 'nonsense' } }, 'fault.code must be an error code.'],
+    [{ at: now, fault: reset, note: 'x' }, 'note is not known; there are at, fault.'],
+  ])('reject a step that could never apply, and name its part: %j', (step, problem) => {
+    const script = [{ at: now, fault: reset }, step] as unknown as FaultScript
+    expect(() => linkFaults({ script, audioFormat: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } })).toThrow(
+      expect.objectContaining({
+        code: 'invalid-options',
+        message: `Step 2 of the fault script cannot be applied: ${problem}`,
+      }),
+    )
+  })
+
+  it('reject a script that is no list', () => {
+    const script = { at: now, fault: reset } as unknown as FaultScript
+    expect(() => linkFaults({ script })).toThrow('script must be a list of steps, each with at and fault.')
+  })
 })
