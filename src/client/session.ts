@@ -174,6 +174,10 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     }
   }
 
+  onFailure(error: unknown): ClientInput {
+    return { type: 'failed', error: toSpeechError(error, 'internal', 'The session failed; see the cause.') }
+  }
+
   /** Performs an output. The returned events are emitted before the next output is performed. */
   #report(output: Exclude<ClientOutput, { readonly do: 'emit' }>): readonly SessionEvent[] {
     const results = this.#results

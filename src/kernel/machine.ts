@@ -1,11 +1,4 @@
-import {
-  Observable,
-  Subscription,
-  UnsubscriptionError,
-  type Subscriber,
-  type TeardownLogic,
-  type Unsubscribable,
-} from 'rxjs'
+import { config, Observable, Subscription, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
 import { Mailbox } from './mailbox.js'
 
 /** Something that runs beside the machine and feeds inputs to it: a connection, a deadline, a request. */
@@ -58,6 +51,14 @@ export type Perform<Input, Action> = (action: Action, inputs: Inputs<Input>) => 
 /** What a machine runs on. */
 export interface MachineHost<Input, Output, Action> {
   readonly perform: Perform<Input, Action>
+  /** The input for an exception of `perform`. If this throws, too, the run errors. */
+  onFailure(error: unknown): Input
+  /**
+   * Receives the errors of teardowns.
+   *
+   * @default as RxJS: later, to `config.onUnhandledError`, or as an uncaught exception
+   */
+  readonly report?: ((error: unknown) => void) | undefined
   /** Performs an output, or emits it. */
   emit(output: Output): void
   /** Called when no more inputs wait: work that could continue endlessly must not run within a step. */
@@ -67,10 +68,10 @@ export interface MachineHost<Input, Output, Action> {
 /** Runs a machine that emits its outputs: each subscription is a separate run; see `MachineRun`. */
 export const runMachine = <State, Input, Output, Action>(
   machine: Machine<State, Input, Output, Action>,
-  perform: Perform<Input, Action>,
+  host: Omit<MachineHost<Input, Output, Action>, 'emit'>,
 ): Observable<Output> =>
   new Observable((subscriber) => {
-    const run = new MachineRun(machine, { perform, emit: (output) => subscriber.next(output) }, subscriber)
+    const run = new MachineRun(machine, { ...host, emit: (output) => subscriber.next(output) }, subscriber)
     // Added and not returned: the consumer may unsubscribe while the first step runs.
     subscriber.add(run)
     run.start()
@@ -87,7 +88,8 @@ type Posted<Input> = 'start' | { readonly lifetime: Lifetime<Input>; readonly in
  * - Inputs that arrive during a step (a consumer that re-enters, an effect that posts at once) wait in the mailbox. Those
  *   of an effect whose lifetime ends meanwhile are discarded: the machine never sees an input of an ended effect.
  * - An effect whose lifetime is not alive in the state of its own step does not start.
- * - `perform` turns failures into inputs; if it throws, that is a defect, which errors the run.
+ * - An exception of `perform` becomes an input of the lifetime whose effect did not start.
+ * - A teardown that throws changes nothing: the other ones run, the step continues, and the error is reported.
  * - Unsubscribing ends all effects and ignores the inputs that wait.
  */
 export class MachineRun<State, Input, Output, Action> implements Unsubscribable {
@@ -151,6 +153,16 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
     try {
       lifetime.add(this.#host.perform(action, lifetime))
     } catch (error) {
+      this.#fail(lifetime, error)
+    }
+    // The consumer may have unsubscribed while the effect started.
+    if (lifetime.hasEnded) lifetime.tearDown(this.#host)
+  }
+
+  #fail(lifetime: Lifetime<Input>, failure: unknown): void {
+    try {
+      lifetime.post(this.#host.onFailure(failure))
+    } catch (error) {
       this.#subscriber.error(error)
     }
   }
@@ -169,15 +181,7 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
     this.#lifetimes = this.#lifetimes.filter(({ name }) => alive.has(name))
     // Before the first teardown, which may post to another one.
     for (const lifetime of ended) lifetime.hasEnded = true
-    const errors: unknown[] = []
-    for (const lifetime of ended) {
-      try {
-        lifetime.tearDown()
-      } catch (error) {
-        errors.push(error)
-      }
-    }
-    if (errors.length > 0) throw new UnsubscriptionError(errors)
+    for (const lifetime of ended) lifetime.tearDown(this.#host)
   }
 }
 
@@ -202,21 +206,30 @@ class Lifetime<Input> implements Inputs<Input> {
   add(teardown: TeardownLogic): void {
     if (this.#teardown === undefined) this.#teardown = teardown
     else if (teardown !== undefined) (this.#others ??= new Subscription()).add(teardown)
-    // The consumer may have unsubscribed while the effect started.
-    if (this.hasEnded) this.tearDown()
   }
 
-  tearDown(): void {
-    const [teardown, others] = [this.#teardown, this.#others]
+  tearDown(host: Pick<MachineHost<never, never, never>, 'report'>): void {
+    const teardowns = [this.#teardown, this.#others]
     this.#teardown = undefined
     this.#others = undefined
-    try {
-      if (typeof teardown === 'function') teardown()
-      else teardown?.unsubscribe()
-    } finally {
-      others?.unsubscribe()
+    for (const teardown of teardowns) {
+      try {
+        if (typeof teardown === 'function') teardown()
+        else teardown?.unsubscribe()
+      } catch (error) {
+        if (host.report === undefined) reportUnhandled(error)
+        else host.report(error)
+      }
     }
   }
+}
+
+/** As RxJS reports errors that nobody handles. */
+const reportUnhandled = (error: unknown): void => {
+  setTimeout(() => {
+    if (config.onUnhandledError === null) throw error
+    config.onUnhandledError(error)
+  })
 }
 
 const noLifetimes: ReadonlySet<string> = new Set()

@@ -1,5 +1,5 @@
-import { NEVER } from 'rxjs'
-import { describe, expect, it } from 'vitest'
+import { config, NEVER, Observable } from 'rxjs'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
 import { audio, plainDataflow, plainRecognizer, scriptedService, virtually } from './virtual-session.js'
 
@@ -195,4 +195,63 @@ describe('the three verbs, in every state', () => {
 const finalizeResponse = JSON.stringify({
   'message-name': 'finalize-recognition-response',
   'operation-result': 'Success',
+})
+
+describe('a source whose teardown throws', () => {
+  const reported: string[] = []
+  beforeEach(() => {
+    vi.useFakeTimers()
+    reported.length = 0
+    config.onUnhandledError = (error) => reported.push(String(error))
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+    config.onUnhandledError = null
+  })
+
+  const source$ = new Observable<Uint8Array>((subscriber) => {
+    subscriber.next(audio(20))
+    return () => {
+      throw new Error('The microphone is gone.')
+    }
+  })
+
+  it.each([
+    ['finalize$', ['40 finalizing', '50 done', '50 complete']],
+    ['stop$', ['50 stopped', '50 complete']],
+  ] as const)('does not keep %s from its end, and is reported as RxJS does', (verb, ends) => {
+    virtually(({ clock, cold, watch, recognizing }) => {
+      const service = scriptedService(clock, [plainRecognizer(10)], { connectMs: 10 })
+      const { log } = watch(recognizing({ dial: service.dial, [verb]: cold('40ms f') })(source$))
+      return () => {
+        expect(log).toEqual(expect.arrayContaining([...ends]))
+        expect([log.at(-1), clock.pending(), service.dials.open]).toEqual([ends.at(-1), 0, 0])
+      }
+    })
+    expect(reported).toEqual([])
+    vi.runAllTimers()
+    expect(reported).toEqual([expect.stringContaining('The microphone is gone.')])
+  })
+})
+
+describe('a session whose own work throws', () => {
+  it('fails with the cause, and releases everything', () => {
+    virtually(({ clock, cold, watch, recognizing, expectSubscriptions }) => {
+      const service = scriptedService(clock, [plainRecognizer(10)])
+      const cause = new Error('No clock.')
+      const now = (): number => {
+        throw cause
+      }
+      const source$ = cold('a 49ms |', { a: audio(20) })
+      const scheduler = Object.assign(Object.create(clock) as typeof clock, { schedule: now })
+      const testing = { dial: service.dial, random: () => 0.5, scheduler }
+      const watched = watch(recognizing({ dial: service.dial, testing })(source$))
+      expectSubscriptions(source$.subscriptions).toBe([])
+      return () => {
+        expect(watched.log).toEqual(['0 authorizing', '0 failed', '0 error internal'])
+        expect(watched.error?.cause).toBe(cause)
+        expect([clock.pending(), service.dials.open]).toEqual([0, 0])
+      }
+    })
+  })
 })

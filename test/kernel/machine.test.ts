@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import {
+  config,
   EMPTY,
   map,
   NEVER,
@@ -9,18 +10,26 @@ import {
   take,
   tap,
   timer,
-  UnsubscriptionError,
   type SchedulerLike,
 } from 'rxjs'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { MachineRun, runMachine as runPlain, type Machine, type Perform, type Step } from '../../src/kernel/machine.js'
 import { marbles } from '../operators/marbles.js'
 
-/** Runs a machine whose effects are Observables; an error of an effect is a defect, like an exception of `perform`. */
+/** Of a machine without an input for a failure. */
+const failRun = (error: unknown): never => {
+  throw error
+}
+
+/** Runs a machine whose effects are Observables. */
 const runMachine = <State, Input, Output, Action>(
   machine: Machine<State, Input, Output, Action>,
   perform: (action: Action) => Observable<Input>,
-): Observable<Output> => runPlain(machine, (action, inputs) => perform(action).subscribe((input) => inputs.post(input)))
+): Observable<Output> =>
+  runPlain(machine, {
+    perform: (action, inputs) => perform(action).subscribe((input) => inputs.post(input)),
+    onFailure: failRun,
+  })
 
 type Gate = 'closed' | 'opening' | 'open' | 'broken'
 type GateInput = 'open' | 'opened' | 'slam' | 'break'
@@ -103,7 +112,26 @@ describe('runMachine', () => {
     })
   })
 
-  it('errors when an effect cannot be started, and ends the others', () => {
+  it('turns the exception of an effect that cannot be started into an input', () => {
+    const perform = (action: GateAction): Subject<GateInput> => {
+      if (action === 'listen') return listen$
+      throw new Error('no motor')
+    }
+    const listen$ = new Subject<GateInput>()
+    const log: unknown[] = []
+    runPlain<Gate, GateInput, string, GateAction>(gate, {
+      perform: (action, inputs) => perform(action).subscribe((input) => inputs.post(input)),
+      onFailure: (error) => {
+        log.push(error)
+        return 'slam'
+      },
+    }).subscribe((output) => log.push(output))
+    listen$.next('open')
+    expect(log).toEqual(['ready', 'opening', new Error('no motor'), 'closed'])
+    expect(listen$.observed).toBe(true)
+  })
+
+  it('errors when a failure has no input, and ends the effects', () => {
     const listen$ = new Subject<GateInput>()
     const ends: unknown[] = []
     const perform = (action: GateAction): Observable<GateInput> => {
@@ -116,35 +144,6 @@ describe('runMachine', () => {
     expect(listen$.observed).toBe(false)
   })
 
-  it('unsubscribes every effect even if one teardown throws, and then reports the error', () => {
-    const ended: string[] = []
-    const machine: Machine<'on' | 'off', 'off', never, string> = {
-      start: {
-        state: 'on',
-        effects: ['listen', 'first', 'second'].map((action) => ({
-          lifetime: action === 'listen' ? 'all' : 'on',
-          action,
-        })),
-      },
-      reduce: () => ({ state: 'off' }),
-      alive: (state) => new Set(['all', state]),
-      result: () => undefined,
-    }
-    let post = (): void => undefined
-    runPlain(machine, (action, inputs) => {
-      if (action === 'listen') {
-        post = () => inputs.post('off')
-        return undefined
-      }
-      return () => {
-        ended.push(action)
-        throw new Error(action)
-      }
-    }).subscribe()
-    expect(post).toThrow(UnsubscriptionError)
-    expect(ended).toEqual(['first', 'second'])
-  })
-
   it('ends an effect immediately if its start made the consumer unsubscribe', () => {
     const log: string[] = []
     const subscription = new Subscription()
@@ -154,10 +153,13 @@ describe('runMachine', () => {
       alive: (state) => new Set([state]),
       result: () => undefined,
     }
-    const run$ = runPlain(machine, (_action, inputs) => {
-      subscription.unsubscribe()
-      log.push(`ended: ${inputs.hasEnded}`)
-      return () => log.push('torn down')
+    const run$ = runPlain(machine, {
+      perform: (_action, inputs) => {
+        subscription.unsubscribe()
+        log.push(`ended: ${inputs.hasEnded}`)
+        return () => log.push('torn down')
+      },
+      onFailure: failRun,
     })
     new Observable((subscriber) => {
       subscription.add(subscriber)
@@ -256,7 +258,7 @@ describe('runMachine', () => {
         inputs$.next(3)
       }
       const perform: Perform<number, 'listen'> = (_action, inputs) => inputs$.subscribe((input) => inputs.post(input))
-      const run = new MachineRun(machine, { perform, emit, onIdle }, subscriber)
+      const run = new MachineRun(machine, { perform, onFailure: failRun, emit, onIdle }, subscriber)
       subscriber.add(run)
       run.start()
     }).subscribe()
@@ -336,6 +338,119 @@ describe('runMachine', () => {
       return NEVER
     }).subscribe()
     expect(performed).toEqual(['now'])
+  })
+})
+
+describe('a teardown that throws', () => {
+  let reported: unknown[] = []
+  beforeEach(() => {
+    vi.useFakeTimers()
+    reported = []
+    config.onUnhandledError = (error) => reported.push(error)
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+    config.onUnhandledError = null
+  })
+
+  /** Ends the lifetime 'on', emits and starts an effect in the same step, and ends at the second input. */
+  const machine: Machine<'on' | 'off' | 'ended', 'next', string, string> = {
+    start: {
+      state: 'on',
+      effects: ['listen', 'first', 'second', 'third'].map((action) => ({
+        lifetime: action === 'listen' ? 'all' : 'on',
+        action,
+      })),
+    },
+    reduce: (state) =>
+      state === 'on'
+        ? { state: 'off', outputs: ['off'], effects: [{ lifetime: 'off', action: 'fourth' }] }
+        : { state: 'ended' },
+    alive: (state) => new Set(state === 'ended' ? [] : ['all', state]),
+    result: (state) => (state === 'ended' ? 'complete' : undefined),
+  }
+
+  const started = (report?: (error: unknown) => void) => {
+    const log: string[] = []
+    let post = (): void => undefined
+    const perform: Perform<'next', string> = (action, inputs) => {
+      log.push(`start ${action}`)
+      if (action === 'listen') {
+        post = () => inputs.post('next')
+        return undefined
+      }
+      return () => {
+        log.push(`end ${action}`)
+        throw new Error(action)
+      }
+    }
+    const subscription = runPlain(machine, { perform, onFailure: failRun, report }).subscribe({
+      next: (output) => log.push(output),
+      complete: () => log.push('complete'),
+    })
+    const next = (): readonly string[] => {
+      log.length = 0
+      post()
+      return log
+    }
+    return { log, next, subscription }
+  }
+  /** RxJS wraps the errors of a `Subscription`. */
+  const messages = (errors: readonly unknown[]): readonly string[] =>
+    errors.map((error) => String(error).replace(/.*Error: /s, ''))
+
+  it('lets the step finish: the other teardowns run, then the outputs, the effects and the result follow', () => {
+    const { next } = started()
+    expect(next()).toEqual(['end first', 'end second', 'end third', 'off', 'start fourth'])
+    expect(next()).toEqual(['end fourth', 'complete'])
+    expect(reported).toEqual([])
+    vi.runAllTimers()
+    expect(messages(reported)).toEqual(['first', 'third', 'fourth'])
+    expect(String(reported[1])).toContain('second')
+  })
+
+  it('is reported as uncaught if nothing receives unhandled errors', () => {
+    config.onUnhandledError = null
+    const { next } = started()
+    next()
+    expect(() => vi.runAllTimers()).toThrow('first')
+  })
+
+  it('is reported to the host at once if it receives such errors', () => {
+    const errors: unknown[] = []
+    const { next } = started((error) => errors.push(error))
+    next()
+    expect(messages(errors)).toEqual(['first', 'third'])
+    vi.runAllTimers()
+    expect(reported).toEqual([])
+  })
+
+  it('does not reach a consumer that unsubscribes', () => {
+    const { log, subscription } = started()
+    log.length = 0
+    subscription.unsubscribe()
+    expect(log).toEqual(['end first', 'end second', 'end third'])
+    vi.runAllTimers()
+    expect(messages(reported)).toEqual(['first', 'third'])
+  })
+
+  it('does not reach the effect that is ended while it starts', () => {
+    const subscription = new Subscription()
+    const run$ = runPlain(machine, {
+      perform: (action) => {
+        subscription.unsubscribe()
+        return () => {
+          throw new Error(action)
+        }
+      },
+      onFailure: failRun,
+    })
+    new Observable((subscriber) => {
+      subscription.add(subscriber)
+      run$.subscribe(subscriber)
+    }).subscribe()
+    vi.runAllTimers()
+    expect(messages(reported)).toEqual(['listen'])
   })
 })
 

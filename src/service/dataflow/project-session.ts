@@ -64,7 +64,7 @@ export class ProjectSession {
     return new ProjectSession(request, context, graph, variables, pace)
   }
 
-  private constructor(
+  constructor(
     request: StartRequest,
     { limits, watch }: DataflowContext,
     graph: OpenGraph,

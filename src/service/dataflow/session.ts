@@ -75,11 +75,41 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
   }
 
   perform(action: DataflowAction, inputs: Inputs<DataflowInput>): TeardownLogic {
-    try {
-      return this.#perform(action, inputs)
-    } catch (error) {
-      return inputs.post(this.#fault(error))
+    switch (action.type) {
+      case 'listen':
+        return this.#listen(inputs)
+      case 'next-message':
+        return this.#queue?.next()
+      case 'wait':
+        return this.#wait(action.timeout, inputs, action.delayMs)
+      case 'admit':
+        return this.#admit(action.request, inputs)
+      case 'hold':
+        return this.#hold(action.admission, inputs)
+      case 'open':
+        return this.#open(action.request, action.admission, inputs)
+      case 'take-audio':
+        return this.#takeAudio(action.project)
+      case 'run':
+        return this.#run(action.project, inputs)
+      case 'drain':
+        return action.project.drain()
+      case 'finish':
+        return action.project.finish()
+      case 'update':
+        return inputs.post({ type: 'updated', error: action.project.update(action.request) })
+      case 'abort':
+        return action.project.abort(action.error)
     }
+  }
+
+  onFailure(error: unknown): DataflowInput {
+    return { type: 'end', cause: 'fault', error: clientError(error, this.#context) }
+  }
+
+  /** Not as an uncaught exception, which would end the service. */
+  report(error: unknown): void {
+    this.#context.onFault?.(error)
   }
 
   emit(output: DataflowOutput): void {
@@ -111,39 +141,10 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
     }
   }
 
-  #perform(action: DataflowAction, inputs: Inputs<DataflowInput>): TeardownLogic {
-    switch (action.type) {
-      case 'listen':
-        return this.#listen(inputs)
-      case 'next-message':
-        return this.#queue?.next()
-      case 'wait':
-        return this.#wait(action.timeout, action.delayMs, inputs)
-      case 'admit':
-        return this.#admit(action.request, inputs)
-      case 'hold':
-        return this.#hold(action.admission, inputs)
-      case 'open':
-        return this.#open(action.request, action.admission, inputs)
-      case 'take-audio':
-        return this.#takeAudio(action.project)
-      case 'run':
-        return this.#run(action.project, inputs)
-      case 'drain':
-        return action.project.drain()
-      case 'finish':
-        return action.project.finish()
-      case 'update':
-        return inputs.post({ type: 'updated', error: action.project.update(action.request) })
-      case 'abort':
-        return action.project.abort(action.error)
-    }
-  }
-
   #wait(
     timeout: Timeout,
-    delayMs = limitOf(timeout, this.#context.limits),
     inputs: Inputs<DataflowInput>,
+    delayMs = limitOf(timeout, this.#context.limits),
   ): Unsubscribable {
     return schedule(this.#context.scheduler, delayMs, () => inputs.post({ type: 'timeout', timeout }), { ref: true })
   }
@@ -181,7 +182,7 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
         inputs.post({ type: 'message', message: { type: 'end', cause: 'refused-audio', error } })
       } else inputs.post({ type: 'message', message: this.#decode(message) })
     } catch (error) {
-      inputs.post(this.#fault(error))
+      inputs.post(this.onFailure(error))
     }
     return false
   }
@@ -257,10 +258,6 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
 
   #startFailed(error: unknown): DataflowInput {
     return { type: 'end', cause: 'start-failed', error: clientError(error, this.#context) }
-  }
-
-  #fault(error: unknown): DataflowInput {
-    return { type: 'end', cause: 'fault', error: clientError(error, this.#context) }
   }
 }
 

@@ -67,11 +67,33 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
   }
 
   perform(action: RecognizerAction, inputs: Inputs<RecognizerInput>): TeardownLogic {
-    try {
-      return this.#perform(action, inputs)
-    } catch (error) {
-      return inputs.post(this.#fault(error))
+    switch (action.type) {
+      case 'listen':
+        return this.#listen(inputs)
+      case 'next-message':
+        return this.#queue?.next()
+      case 'wait':
+        return this.#wait(action.timeout, inputs, action.delayMs)
+      case 'open':
+        return this.#open(action.request, inputs)
+      case 'take-audio':
+        return this.#takeAudio(action.recognition)
+      case 'run':
+        return this.#run(action.recognition, inputs)
+      case 'drain':
+        return action.recognition.drain()
+      case 'finish':
+        return action.recognition.finish()
     }
+  }
+
+  onFailure(error: unknown): RecognizerInput {
+    return { type: 'end', cause: 'fault', error: clientError(error, this.#context) }
+  }
+
+  /** Not as an uncaught exception, which would end the service. */
+  report(error: unknown): void {
+    this.#context.onFault?.(error)
   }
 
   emit(output: RecognizerOutput): void {
@@ -104,31 +126,10 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
     }
   }
 
-  #perform(action: RecognizerAction, inputs: Inputs<RecognizerInput>): TeardownLogic {
-    switch (action.type) {
-      case 'listen':
-        return this.#listen(inputs)
-      case 'next-message':
-        return this.#queue?.next()
-      case 'wait':
-        return this.#wait(action.timeout, action.delayMs, inputs)
-      case 'open':
-        return this.#open(action.request, inputs)
-      case 'take-audio':
-        return this.#takeAudio(action.recognition)
-      case 'run':
-        return this.#run(action.recognition, inputs)
-      case 'drain':
-        return action.recognition.drain()
-      case 'finish':
-        return action.recognition.finish()
-    }
-  }
-
   #wait(
     timeout: Timeout,
-    delayMs = limitOf(timeout, this.#context.limits),
     inputs: Inputs<RecognizerInput>,
+    delayMs = limitOf(timeout, this.#context.limits),
   ): Unsubscribable {
     return schedule(this.#context.scheduler, delayMs, () => inputs.post({ type: 'timeout', timeout }), { ref: true })
   }
@@ -164,7 +165,7 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
         inputs.post({ type: 'message', message: { type: 'end', cause: 'refused-audio', error } })
       }
     } catch (error) {
-      inputs.post(this.#fault(error))
+      inputs.post(this.onFailure(error))
     }
     return false
   }
@@ -208,10 +209,6 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
 
   #send(message: RecognizerMessage): void {
     this.#client.next(writeRecognizerMessage(message))
-  }
-
-  #fault(error: unknown): RecognizerInput {
-    return { type: 'end', cause: 'fault', error: clientError(error, this.#context) }
   }
 }
 

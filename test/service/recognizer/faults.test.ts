@@ -1,13 +1,15 @@
-import { throwError } from 'rxjs'
+import { Observable, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Engine } from '../../../src/service/engines/engine.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import {
+  brief,
   inState,
   nothingLeft,
   parsed,
   recognize,
+  stopRecognition,
   connectRecognizer,
   untilFinal,
   type Json,
@@ -55,6 +57,26 @@ describe('a fault inside', () => {
       nothingLeft(connection)
     },
   )
+
+  it('does not keep a recognition from its end, and is reported, for an engine whose teardown throws', async () => {
+    const connection = connectRecognizer(() =>
+      Promise.resolve({
+        ...base,
+        recognize: () => () =>
+          new Observable(() => () => {
+            throw new Error(secret)
+          }),
+      }),
+    )
+    connection.send(recognize())
+    await connection.receive()
+    connection.send(stopRecognition)
+    expect(brief(await connection.receive())).toBe('stop-recognition: Success')
+    expect(String(connection.faults)).toContain(secret)
+    connection.drain$.next({ pauseWithinMs: 0 })
+    expect(await connection.ended).toBe('going-away')
+    nothingLeft(connection)
+  })
 
   it('sends the text until then with the final', async () => {
     const connection = await inState('running')
