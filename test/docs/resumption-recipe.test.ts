@@ -74,11 +74,12 @@ describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, 
       byDefault,
     ])
     expect(settings.bounds.maxReplayBytes).toBe(60 * 16_000)
+    expect(settings.bounds.maxPulledReplayBytes).toBe(600 * 16_000)
     expect(rows).toEqual([
       [['resumption'], settings.resumption === undefined ? '`false`' : '`true`'],
       [['resumption.budgetMs'], String(given?.budgetMs)],
       [['resumption.firstDelayMs', 'resumption.maxDelayMs'], [given?.firstDelayMs, given?.maxDelayMs].join(', ')],
-      [['resumption.maxReplayBytes'], '60 s of the format'],
+      [['resumption.maxReplayBytes'], '60 s of the format, 600 s for a source that is pulled'],
       [['resumption.maxConnectionMs'], String(given?.maxConnectionMs)],
       [['buffer.maxMs'], String(settings.bounds.maxWaitingMs)],
       [['heartbeatMs'], String(defaultHeartbeatMs)],
