@@ -20,6 +20,7 @@ export {
   text,
   wholeNumberFrom,
   type ModelOf,
+  type NodeOptionsCodec,
 } from './service/nodes/core/node-options.js'
 export {
   isNodeFault,

@@ -76,7 +76,8 @@ export const tableOf = <A>(item: t.Type<A, unknown>, max = 10_000): t.Type<Reado
 
 /** The type of options with these codecs. */
 export type ModelOf<C extends Codecs> = { readonly [K in keyof C]: t.TypeOf<C[K]> }
-type NodeOptionsCodec<Required extends Codecs, Optional extends Codecs> = t.Type<
+/** The codec of a table of options: all of `Required`, and any of `Optional`. */
+export type NodeOptionsCodec<Required extends Codecs, Optional extends Codecs> = t.Type<
   ModelOf<Required> & Partial<ModelOf<Optional>>,
   unknown
 >
