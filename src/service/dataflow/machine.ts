@@ -23,6 +23,7 @@ export type DataflowState =
 
 type Live = Exclude<DataflowState, { readonly name: 'ended' }>
 type Active = Extract<DataflowState, { readonly project: ProjectSession }>
+type Aborting = Extract<DataflowState, { readonly name: 'aborting' }>
 
 /** The causes that can end a stream. */
 export type EndCause = keyof typeof endings
@@ -33,9 +34,10 @@ export type EndCause = keyof typeof endings
  * - `refuse`: the `Start`, or the request that was sent instead, gets its response with the error, then the stream ends
  * - `finals`: each recognition has its final, then the stream ends
  * - `answer`: as `finals`, with a response without a name and with the error before the end
+ * - `last`: the stream ends as the abort defines, without the finals that are missing
  * - `gone`: the stream ends, and the session is reported as ended by its client's disconnect
  */
-type Ending = 'stay' | 'close' | 'refuse' | 'finals' | 'answer' | 'gone'
+type Ending = 'stay' | 'close' | 'refuse' | 'finals' | 'answer' | 'last' | 'gone'
 
 /**
  * How the stream ends, by cause and state. The status is that of the error (docs/ERRORS.md), or OK for a cause without
@@ -57,8 +59,8 @@ export const endings = {
   },
   'too-many-requests': { opened: 'refuse', started: 'refuse', running: 'answer', flushing: 'answer', aborting: 'stay' },
   'refused-audio': { opened: 'stay', started: 'stay', running: 'answer', flushing: 'stay', aborting: 'stay' },
-  'flush-timeout': { opened: 'stay', started: 'stay', running: 'stay', flushing: 'finals', aborting: 'stay' },
-  'project-failed': { opened: 'stay', started: 'stay', running: 'close', flushing: 'close', aborting: 'stay' },
+  'flush-timeout': { opened: 'stay', started: 'stay', running: 'stay', flushing: 'finals', aborting: 'last' },
+  'project-failed': { opened: 'stay', started: 'stay', running: 'close', flushing: 'close', aborting: 'last' },
   fault: { opened: 'close', started: 'close', running: 'finals', flushing: 'finals', aborting: 'close' },
 } as const satisfies Readonly<Record<string, Readonly<Record<Live['name'], Ending>>>>
 
@@ -182,7 +184,9 @@ const timeout = (state: Live, which: Timeout): Step => {
     case 'pause':
       return state.name === 'running' ? flush(state) : { state }
     case 'flush':
-      return state.name === 'flushing' ? withFault(state, 'flush-timeout', lateResults()) : { state }
+      return state.name === 'flushing' || state.name === 'aborting'
+        ? withFault(state, 'flush-timeout', lateResults())
+        : { state }
   }
 }
 
@@ -248,9 +252,7 @@ const handleInSession = (state: Active, message: Exclude<ClientMessage, End>): S
 }
 
 const projectEnded = (state: Live): Step => {
-  if (state.name === 'aborting') {
-    return { state: { name: 'ended', result: { error: state.error } }, outputs: state.last }
-  }
+  if (state.name === 'aborting') return sendLast(state)
   if (!('project' in state)) return { state }
   const { leaving } = state
   return {
@@ -306,7 +308,7 @@ const lifetimes = {
   project: new Set(['session', 'opening']),
   running: new Set(['session', 'project', 'running']),
   flushing: new Set(['session', 'project', 'flushing']),
-  aborting: new Set(['session', 'project']),
+  aborting: new Set(['session', 'project', 'aborting']),
   ended: new Set<string>(),
 } as const satisfies Readonly<Record<string, ReadonlySet<string>>>
 
@@ -335,6 +337,8 @@ const end = (state: Live, { cause, error, request = 'Start' }: End): Step => {
       return abort(state, error, [])
     case 'answer':
       return abort(state, error, [response(undefined, error)])
+    case 'last':
+      return state.name === 'aborting' ? sendLast(state) : { state }
   }
 }
 
@@ -342,9 +346,14 @@ const abort = (state: Live, error: SpeechError | undefined, last: readonly Dataf
   'project' in state && error !== undefined
     ? {
         state: { name: 'aborting', error, last },
-        effects: [{ lifetime: 'project', action: { type: 'abort', project: state.project, error } }],
+        effects: [
+          wait('aborting', 'flush'),
+          { lifetime: 'project', action: { type: 'abort', project: state.project, error } },
+        ],
       }
     : { state }
+
+const sendLast = ({ error, last }: Aborting): Step => ({ state: { name: 'ended', result: { error } }, outputs: last })
 
 /** An end because of a fault of the service, which is reported to its operator. */
 const withFault = (state: Live, cause: EndCause, error: SpeechError): Step => {

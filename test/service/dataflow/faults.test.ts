@@ -164,6 +164,19 @@ describe('a session that is aborted', () => {
     nothingLeft(connection)
   })
 
+  it('ends with its refusal and status if an item of its last results cannot be sent', async () => {
+    const broken: OpenNode = ({ aborted$ = NEVER }) =>
+      Promise.resolve(() => aborted$.pipe(map(() => ({ type: 'event', event: { name: 'x', data: 5n } }))))
+    const connection = connectDataflow(broken)
+    connection.send(start())
+    await flushPromises()
+    connection.send(audio(321))
+    expect(connection.since()).toEqual(['Start: success', '?: cut-sample'])
+    expect(connection.end()).toBe('cut-sample')
+    expect(connection.faults).toHaveLength(1)
+    nothingLeft(connection)
+  })
+
   it('by the end of its token sends its final, then the status', async () => {
     const connection = connectDataflow(owing)
     connection.send(start())
