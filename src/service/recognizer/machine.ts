@@ -98,7 +98,7 @@ export type RecognizerOutput =
   /** For the operator. */
   | { readonly type: 'started'; readonly recognition: RecognitionSession }
   | { readonly type: 'flushing' | 'idle' | 'gone' }
-  | { readonly type: 'fault'; readonly error: SpeechError }
+  | { readonly type: 'declined' | 'fault'; readonly error: SpeechError }
 
 export type RecognizerAction =
   /** Takes messages, the drain of the service and the end of the token. */
@@ -180,7 +180,13 @@ const timeout = (state: Live, which: Timeout): Step => {
 }
 
 const notReady = (before: 'opened' | 'idle', error: SpeechError, isFault = false): Step =>
-  rest(before, [...(isFault ? [{ type: 'fault', error } as const] : []), response('recognize', '', error)])
+  rest(before, [...(isFault ? [{ type: 'fault', error } as const] : []), ...refusal('recognize', '', error)])
+
+/** Refuses a request; the connection continues. */
+const decline = (state: Live, error: SpeechError, request: RecognizerRequestName, recognitionId = ''): Step => ({
+  state,
+  outputs: refusal(request, recognitionId, error),
+})
 
 const handleMessage = (state: Live, message: ClientMessage): Step => {
   if (message.type === 'audio') return end(state, { type: 'end', cause: 'early-audio', error: earlyAudio() })
@@ -189,31 +195,31 @@ const handleMessage = (state: Live, message: ClientMessage): Step => {
   const request = message.type === 'invalid-request' ? message.request : message.type
   // Requests that end a recognition are accepted as long as the connection is open.
   if (message.excess !== undefined && !(isActive && request !== 'recognize')) {
-    return { state, outputs: [response(request, '', message.excess)] }
+    return decline(state, message.excess, request)
   }
   switch (message.type) {
     case 'recognize':
       if (state.name === 'opened' || state.name === 'idle') return start(state.name, message.request)
-      return { state, outputs: [response('recognize', '', alreadyStarted())] }
+      return decline(state, alreadyStarted(), 'recognize')
     case 'stop-recognition':
-      if (!isActive) return { state, outputs: [response('stop-recognition', '', noRecognition())] }
+      if (!isActive) return decline(state, noRecognition(), 'stop-recognition')
       return leave(state, [response('stop-recognition', state.recognition.recognitionId), { type: 'idle' }])
     case 'finalize-recognition':
       return finalize(state)
     case 'invalid-request': {
       const error = isActive && request === 'recognize' ? alreadyStarted() : message.error
-      return { state, outputs: [response(request, '', error)] }
+      return decline(state, error, request)
     }
   }
 }
 
 const finalize = (state: Live): Step => {
-  if (!('recognition' in state)) return { state, outputs: [response('finalize-recognition', '', noRecognition())] }
+  if (!('recognition' in state)) return decline(state, noRecognition(), 'finalize-recognition')
   const { recognitionId } = state.recognition
   if (state.name === 'flushing') return { state, outputs: [response('finalize-recognition', recognitionId)] }
   // Audio was dropped after the pause: the next final is not the one that the client requests (PROTOCOL 5.11).
   if (state.isDraining && !state.isTakingAudio) {
-    return { state, outputs: [response('finalize-recognition', recognitionId, goingAway())] }
+    return decline(state, goingAway(), 'finalize-recognition', recognitionId)
   }
   return flush(state, [response('finalize-recognition', recognitionId)])
 }
@@ -277,6 +283,12 @@ const response = (request: RecognizerRequestName, recognitionId: string, error?:
   recognitionId,
   error,
 })
+
+const refusal = (
+  request: RecognizerRequestName,
+  recognitionId: string,
+  error: SpeechError,
+): readonly RecognizerOutput[] => [{ type: 'declined', error }, response(request, recognitionId, error)]
 
 /** Ends the connection as the table defines. */
 const end = (state: Live, { cause, error }: End): Step => {

@@ -100,7 +100,6 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
     const { watch } = this.#context
     switch (output.type) {
       case 'response':
-        if (output.error !== undefined) watch?.refused(output.error.code)
         this.#send(responseMessage(output.request, output.recognitionId, output.error))
         return
       case 'final':
@@ -111,6 +110,9 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
         return
       case 'started':
         watch?.started(output.recognition.facts)
+        return
+      case 'declined':
+        watch?.refused(output.error.code)
         return
       case 'flushing':
         watch?.flushing()

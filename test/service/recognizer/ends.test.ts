@@ -23,6 +23,41 @@ import {
 import { spoken } from '../sessions/spoken.js'
 import { deferred } from '../sessions/test-connection.js'
 
+describe('a refused recognize', () => {
+  const watched = (open: () => Promise<Engine>) => {
+    const refused: string[] = []
+    const monitor = { ...noopMonitor, refused: (_by: unknown, code: string) => refused.push(code) }
+    const watch = new SessionWatch({ monitor, interface: 'websocket', peer: '', now: () => 0 })
+    return { refused, ...connectRecognizer(open, {}, undefined, watch) }
+  }
+
+  it.each<readonly [string, (connection: RecognizerConnection) => void, string]>([
+    ['the drain', ({ drain$ }) => drain$.next({ pauseWithinMs: 0 }), 'going-away'],
+    [
+      'the end of the token',
+      ({ ended$ }) => ended$.next(new SpeechError('unauthenticated', 'Revoked.')),
+      'unauthenticated',
+    ],
+  ])('counts once for the operator if %s ends the connection', async (_cause, act, code) => {
+    const connection = watched(() => new Promise(() => undefined))
+    connection.send(recognize())
+    await flushPromises()
+    act(connection)
+    expect(connection.since()).toEqual([`recognize: ${code}`])
+    expect(await connection.ended).toBe(code)
+    expect(connection.refused).toEqual([code])
+  })
+
+  it('counts once for the operator if the connection continues', async () => {
+    const connection = watched(() => Promise.reject(new SpeechError('engine-failed', 'No.')))
+    connection.send(recognize(), stopRecognition)
+    await flushPromises()
+    expect(connection.since()).toEqual(['recognize: engine-failed', 'stop-recognition: no-recognition'])
+    expect(connection.refused).toEqual(['engine-failed', 'no-recognition'])
+    connection.session.unsubscribe()
+  })
+})
+
 describe('a client that vanishes', () => {
   it.each(states)('leaves nothing open when %s', async (state) => {
     const connection = await inState(state)

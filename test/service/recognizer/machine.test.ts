@@ -37,6 +37,8 @@ const shownOutput = (output: RecognizerOutput): string => {
     case 'failure':
     case 'fault':
       return `${output.type} ${output.error.code}`
+    case 'declined':
+      return `<declined ${output.error.code}>`
     default:
       return `<${output.type}>`
   }
@@ -112,66 +114,66 @@ const inputs = {
 const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateName, string>>>>> = {
   recognize: {
     opened: 'started |  | started: wait open, started: open',
-    started: 'started | recognize already-started',
-    running: 'running | recognize already-started',
-    draining: 'running | recognize already-started',
-    flushing: 'flushing | recognize already-started',
-    leaving: 'flushing | recognize already-started',
+    started: 'started | <declined already-started>, recognize already-started',
+    running: 'running | <declined already-started>, recognize already-started',
+    draining: 'running | <declined already-started>, recognize already-started',
+    flushing: 'flushing | <declined already-started>, recognize already-started',
+    leaving: 'flushing | <declined already-started>, recognize already-started',
     idle: 'started |  | started: wait open, started: open',
   },
   'a recognize beyond the burst': {
-    opened: 'opened | recognize too-many-requests',
-    started: 'started | recognize too-many-requests',
-    running: 'running | recognize too-many-requests',
-    draining: 'running | recognize too-many-requests',
-    flushing: 'flushing | recognize too-many-requests',
-    leaving: 'flushing | recognize too-many-requests',
-    idle: 'idle | recognize too-many-requests',
+    opened: 'opened | <declined too-many-requests>, recognize too-many-requests',
+    started: 'started | <declined too-many-requests>, recognize too-many-requests',
+    running: 'running | <declined too-many-requests>, recognize too-many-requests',
+    draining: 'running | <declined too-many-requests>, recognize too-many-requests',
+    flushing: 'flushing | <declined too-many-requests>, recognize too-many-requests',
+    leaving: 'flushing | <declined too-many-requests>, recognize too-many-requests',
+    idle: 'idle | <declined too-many-requests>, recognize too-many-requests',
   },
   'a recognize with a bad field': {
-    opened: 'opened | recognize invalid-field',
-    started: 'started | recognize invalid-field',
-    running: 'running | recognize already-started',
-    draining: 'running | recognize already-started',
-    flushing: 'flushing | recognize already-started',
-    leaving: 'flushing | recognize already-started',
-    idle: 'idle | recognize invalid-field',
+    opened: 'opened | <declined invalid-field>, recognize invalid-field',
+    started: 'started | <declined invalid-field>, recognize invalid-field',
+    running: 'running | <declined already-started>, recognize already-started',
+    draining: 'running | <declined already-started>, recognize already-started',
+    flushing: 'flushing | <declined already-started>, recognize already-started',
+    leaving: 'flushing | <declined already-started>, recognize already-started',
+    idle: 'idle | <declined invalid-field>, recognize invalid-field',
   },
   'stop-recognition': {
-    opened: 'opened | stop-recognition no-recognition',
-    started: 'started | stop-recognition no-recognition',
+    opened: 'opened | <declined no-recognition>, stop-recognition no-recognition',
+    started: 'started | <declined no-recognition>, stop-recognition no-recognition',
     running: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
     draining: 'close going-away | stop-recognition ok r1, <idle>',
     flushing: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
     leaving: 'close going-away | stop-recognition ok r1, <idle>',
-    idle: 'idle | stop-recognition no-recognition',
+    idle: 'idle | <declined no-recognition>, stop-recognition no-recognition',
   },
   'a stop-recognition beyond the burst': {
-    opened: 'opened | stop-recognition too-many-requests',
-    started: 'started | stop-recognition too-many-requests',
+    opened: 'opened | <declined too-many-requests>, stop-recognition too-many-requests',
+    started: 'started | <declined too-many-requests>, stop-recognition too-many-requests',
     running: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
     draining: 'close going-away | stop-recognition ok r1, <idle>',
     flushing: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
     leaving: 'close going-away | stop-recognition ok r1, <idle>',
-    idle: 'idle | stop-recognition too-many-requests',
+    idle: 'idle | <declined too-many-requests>, stop-recognition too-many-requests',
   },
   'finalize-recognition': {
-    opened: 'opened | finalize-recognition no-recognition',
-    started: 'started | finalize-recognition no-recognition',
+    opened: 'opened | <declined no-recognition>, finalize-recognition no-recognition',
+    started: 'started | <declined no-recognition>, finalize-recognition no-recognition',
     running: 'flushing | finalize-recognition ok r1, <flushing> | flushing: wait flush, recognition: finish',
-    draining: 'running | finalize-recognition going-away r1',
+    draining: 'running | <declined going-away>, finalize-recognition going-away r1',
     flushing: 'flushing | finalize-recognition ok r1',
     leaving: 'flushing | finalize-recognition ok r1',
-    idle: 'idle | finalize-recognition no-recognition',
+    idle: 'idle | <declined no-recognition>, finalize-recognition no-recognition',
   },
   'a finalize-recognition beyond the burst': {
-    opened: 'opened | finalize-recognition too-many-requests',
-    started: 'started | finalize-recognition too-many-requests',
+    opened: 'opened | <declined too-many-requests>, finalize-recognition too-many-requests',
+    started: 'started | <declined too-many-requests>, finalize-recognition too-many-requests',
     running: 'flushing | finalize-recognition ok r1, <flushing> | flushing: wait flush, recognition: finish',
-    draining: 'running | finalize-recognition going-away r1',
+    draining: 'running | <declined going-away>, finalize-recognition going-away r1',
     flushing: 'flushing | finalize-recognition ok r1',
     leaving: 'flushing | finalize-recognition ok r1',
-    idle: 'idle | finalize-recognition too-many-requests',
+    idle: 'idle | <declined too-many-requests>, finalize-recognition too-many-requests',
   },
   'audio that no recognition takes': {
     opened: 'close not-started',
@@ -180,7 +182,7 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
     started: 'running | <started>, recognize ok r1 | running: take-audio, running: wait session, recognition: run',
   },
   'a recognition that cannot be opened': {
-    started: 'idle | recognize model-denied | idle: wait idle',
+    started: 'idle | <declined model-denied>, recognize model-denied | idle: wait idle',
   },
   'a recognition that takes no more audio': {},
   'a recognition that ended': {
@@ -190,7 +192,7 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
     leaving: 'close going-away | <idle>, <final>',
   },
   'the timeout open': {
-    started: 'idle | fault engine-failed, recognize engine-failed | idle: wait idle',
+    started: 'idle | fault engine-failed, <declined engine-failed>, recognize engine-failed | idle: wait idle',
   },
   'the timeout idle': {
     opened: 'close',

@@ -4,7 +4,7 @@ import { serveRecognizer } from '../../../src/service/recognizer/session.js'
 import type { SessionLimits } from '../../../src/service/sessions/session-context.js'
 import type { Engine } from '../../../src/service/engines/engine.js'
 import { createVoiceDetector } from '../../../src/service/recognition/voice-activity/voice-detector.js'
-import type { SessionWatch } from '../../../src/service/monitor/session-watch.js'
+import { watchConversation, type SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import { scriptedEngine } from '../../../src/testing/scripted-engine.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
 import { flushPromises } from '../virtual-clock.js'
@@ -77,7 +77,10 @@ export const connectRecognizer = (
     ...(modelOfAddress === undefined ? {} : { modelOfAddress }),
     ...(watch === undefined ? {} : { watch }),
   }
-  const connection = connect<SocketMessage>(set.clock, (incoming$, link) => serveRecognizer(incoming$, link, context))
+  const connection = connect<SocketMessage>(set.clock, (incoming$, link) => {
+    const outgoing$ = serveRecognizer(incoming$, link, context)
+    return watch === undefined ? outgoing$ : outgoing$.pipe(watchConversation(watch))
+  })
   return {
     ...set,
     ...connection,
