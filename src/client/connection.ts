@@ -17,7 +17,7 @@ export interface Opening<In, Out> {
   readonly parts: SessionParts
 }
 
-/** Includes the updates of earlier connections. In a browser it is loaded first. */
+/** Includes the updates of earlier connections. In a browser it first loads `recognizer/browser-parts.ts`. */
 export type Connect<In, Out> = (
   token: string,
   update: UpdateRequest | undefined,

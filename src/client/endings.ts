@@ -83,14 +83,12 @@ type Endings = readonly [Ending, Ending, Ending, Ending, Ending, Ending, Ending,
  * The others:
  * - `closed`: the service closed the connection without an error, before the last results.
  * - `answered`: the service has confirmed the finalize request, or has closed the connection after all of its finals.
- * - `recognition-over`: the service has ended a recognition that the client did not finalize.
- * - `session-ended`: the service says that the recognition has ended.
- * - `all-finals`: every channel of a session of one recognition has its final.
+ * - `recognition-over`: the service has ended a recognition that the client did not finalize; every channel has its final.
+ * - `session-ended`: the service says that the recognition has ended, or confirms a stop.
  * - `audio-over`: the source has ended while no recognition runs.
  * - `deadline`: the service or the token source did not answer in time.
  * - `handover`: the successor is ready, and progress was made or the handover is due.
  * - `stop`: the user stops the session; `stop-unsendable` if the client cannot send the request any more.
- * - `stop-answered`: the service has confirmed the stop.
  * - `failed`: the source, a signal or a callback of the user failed, or the service refused the stop.
  */
 // prettier-ignore
@@ -104,13 +102,11 @@ export const endings = {
   'answered':         ['stay',    'stay',    'stay',    'stay',    'stay',       'stay',      'finish',   'finish',              'stay'],
   'recognition-over': ['stay',    'stay',    'stay',    'stay',    'stay',       'follow',    'follow',   'follow',              'stay'],
   'session-ended':    ['stay',    'stay',    'stay',    'stay',    'stay',       'follow',    'close',    'stay',                'stopped'],
-  'all-finals':       ['stay',    'stay',    'stay',    'stay',    'stay',       'complete',  'stay',     'stay',                'stay'],
   'audio-over':       ['stay',    'stay',    'stay',    'stay',    'silence',    'stay',      'stay',     'stay',                'stay'],
   'deadline':         ['stay',    'fail',    'resume',  'reopen',  'stay',       'fail',      'fail',     'finish',              'fail'],
   'handover':         ['stay',    'stay',    'stay',    'stay',    'stay',       'hand-over', 'stay',     'stay',                'stay'],
   'stop':             ['stopped', 'stopped', 'stopped', 'stopped', 'stopped',    'ask',       'ask',      'stopped-after-final', 'stay'],
   'stop-unsendable':  ['stopped', 'stopped', 'stopped', 'stopped', 'stopped',    'stopped',   'stopped',  'stopped-after-final', 'stay'],
-  'stop-answered':    ['stay',    'stay',    'stay',    'stay',    'stay',       'stay',      'stay',     'stay',                'stopped'],
   'failed':           ['fail',    'fail',    'fail',    'fail',    'fail',       'fail',      'fail',     'fail',                'fail'],
 } as const satisfies Readonly<Record<string, Endings>>
 

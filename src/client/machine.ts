@@ -2,10 +2,9 @@ import type { ErrorCode } from '../errors/error-table.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { Machine, MachineResult } from '../kernel/machine.js'
 import { causeOfClose, causeOfLoss, endingOf, fates, isPending, type EndCause, type Fate } from './endings.js'
-import { mergeUpdates } from './merge-updates.js'
 import type { GapCause } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
-import type { ControlSignal } from './protocol.js'
+import { mergeUpdates, type ControlSignal } from './protocol.js'
 import type { Wait } from './settings.js'
 import { renewalLeadMs } from './token.js'
 import { afterProgress, nextAttempt, noRetries } from './retries.js'
@@ -132,7 +131,7 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
         ? authorize(state, { ...firstAttempt, isAudioOver: phase.isAudioOver }, 'any', context)
         : { state }
     case 'stop':
-      return conclude(state, { cause: causeOfStop(phase, context) }, context)
+      return conclude(state, causeOfStop(phase, context), context)
     case 'audio-over':
       return join([{ do: 'end-audio' }], onAudioOver(state, context))
     case 'drained':
@@ -146,13 +145,11 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
     case 'retry':
       return phase.name === 'waiting' ? onRetry(state, phase, context) : { state }
     case 'deadline':
-      return isWait(phase.name)
-        ? conclude(state, { cause: 'deadline', error: deadlineError(phase.name, context) }, context)
-        : { state }
+      return isWait(phase.name) ? conclude(state, 'deadline', context, deadlineError(phase.name, context)) : { state }
     case 'handover-time':
       return context.facts.hasSentAudio ? openSuccessor(state, input.dueMs, input.endingToken, context) : { state }
     case 'handover-due':
-      return isHandoverReady(state) ? conclude(state, { cause: 'handover' }, context) : { state }
+      return isHandoverReady(state) ? conclude(state, 'handover', context) : { state }
     case 'successor-late':
       return { state: { ...state, handover: undefined } }
     case 'gap':
@@ -162,7 +159,7 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
     case 'update':
       return onUpdate(state, input.update)
     case 'failed':
-      return conclude(state, { cause: 'failed', error: input.error }, context)
+      return conclude(state, 'failed', context, input.error)
   }
 }
 
@@ -293,7 +290,7 @@ const onAuthorized = (
   if (phase.name !== 'authorizing') return { state }
   // The service would refuse the same token again.
   if (phase.refusal !== undefined && !token.fresh) {
-    return conclude(state, { cause: 'failed', error: phase.refusal }, context)
+    return conclude(state, 'failed', context, phase.refusal)
   }
   const { id, update } = connection
   const next = { ...state, connection: { ...connection, token } }
@@ -375,11 +372,11 @@ const onRead = (state: ClientState, { isOnTimeline, isFinal, signal }: MessageRe
   const next = isProgress ? { ...state, retries: afterProgress(state.retries) } : state
   if (signal !== undefined) return onSignal(next, signal, context)
   if (isFinal && facts.isFinal && isSending(state.phase) && !policy.isContinuous) {
-    return conclude(next, { cause: 'all-finals' }, context)
+    return conclude(next, 'recognition-over', context)
   }
   if (!isProgress) return { state: next }
   if (state.phase.name === 'finalizing') return restartDeadline(next, context)
-  return isHandoverReady(next) ? conclude(next, { cause: 'handover' }, context) : { state: next }
+  return isHandoverReady(next) ? conclude(next, 'handover', context) : { state: next }
 }
 
 const onSignal = (state: ClientState, { type, error }: ControlSignal, context: Context): ClientStep => {
@@ -392,7 +389,7 @@ const onSignal = (state: ClientState, { type, error }: ControlSignal, context: C
       return onFinalizeAnswer(state, error, context)
     case 'stop-answer':
       if (phase.name !== 'stopping') return { state }
-      return conclude(state, { cause: error === undefined ? 'stop-answered' : 'failed', error }, context)
+      return conclude(state, error === undefined ? 'session-ended' : 'failed', context, error)
     case 'session-ended':
       return onSessionEnded(state, error, context)
   }
@@ -407,7 +404,7 @@ const onFinalizeAnswer = (state: ClientState, error: SpeechError | undefined, co
   }
   if (phase.name !== 'closing') return { state }
   // Refused because the recognition had already ended: the final and the request crossed.
-  return conclude(state, { cause: error === undefined ? 'answered' : 'recognition-over', isConnected: true }, context)
+  return conclude(state, error === undefined ? 'answered' : 'recognition-over', context, undefined, true)
 }
 
 const onSessionEnded = (state: ClientState, error: SpeechError | undefined, context: Context): ClientStep => {
@@ -415,27 +412,25 @@ const onSessionEnded = (state: ClientState, error: SpeechError | undefined, cont
   // In `stopping` the final and the stop crossed.
   if (error !== undefined && phase.name !== 'stopping') return onLost(state, error, context)
   const isAnswer = phase.name === 'finalizing' && phase.isAcknowledged
-  return conclude(state, { cause: isAnswer ? 'answered' : 'session-ended', isConnected: true }, context)
+  return conclude(state, isAnswer ? 'answered' : 'session-ended', context, undefined, true)
 }
 
 // The end of a recognition, a connection or the session
 
-/** Why something ends; `endings` defines how. */
-interface End {
-  readonly cause: EndCause
-  /** That of the cause, or a lost connection. */
-  readonly error?: SpeechError | undefined
-  /** Whether the connection is still open. */
-  readonly isConnected?: boolean
-}
-
-/** Ends a recognition, a connection or the session as the table defines. */
-const conclude = (state: ClientState, end: End, context: Context): ClientStep => {
-  const ending = endingOf(state, end.cause, context.policy, context.facts)
+/** Ends a recognition, a connection or the session as the table defines. `isConnected`: the connection is still open. */
+const conclude = (
+  state: ClientState,
+  cause: EndCause,
+  context: Context,
+  error = endedEarly(),
+  isConnected = false,
+): ClientStep => {
+  const ending = endingOf(state, cause, context.policy, context.facts)
   const { pendingFinals } = state
   const fate = fates[ending]
   const outputs = outputsOf(fate, pendingFinals)
-  const step = perform(fate === 'keep' ? state : { ...state, pendingFinals: [] }, ending, end, context)
+  const left = fate === 'keep' ? state : { ...state, pendingFinals: [] }
+  const step = perform(left, ending, context, error, isConnected)
   // All audio that was sent has its results, unless a final has an error.
   if (ending === 'finish' && pendingFinals.length === 0) return join([{ do: 'settle' }], step)
   return outputs.length === 0 ? step : join(outputs, step)
@@ -450,8 +445,9 @@ const outputsOf = (fate: Fate, finals: ClientState['pendingFinals']): readonly C
 const perform = (
   state: ClientState,
   ending: keyof typeof fates,
-  { error = endedEarly(), isConnected = false }: End,
   context: Context,
+  error: SpeechError,
+  isConnected: boolean,
 ): ClientStep => {
   const { phase, connection } = state
   const isOver = isAudioOver(phase)
@@ -515,12 +511,12 @@ const endedAtOnce = (): SpeechError =>
 
 /** The connection failed to open or broke, or the service ended the session with an error. */
 const onLost = (state: ClientState, error: SpeechError, context: Context): ClientStep =>
-  conclude(state, { cause: causeOfLoss(state.phase, error, context.policy), error }, context)
+  conclude(state, causeOfLoss(state.phase, error, context.policy), context, error)
 
 /** The service closed the connection without an error. */
 const onClosed = (state: ClientState, context: Context): ClientStep => {
   const error = isSending(state.phase) || state.phase.name === 'finalizing' ? endedEarly() : endedUnanswered()
-  return conclude(state, { cause: causeOfClose(state.phase, context.policy, context.facts), error }, context)
+  return conclude(state, causeOfClose(state.phase, context.policy, context.facts), context, error)
 }
 
 /** A client that has half-closed the connection can send no request. */
@@ -549,7 +545,7 @@ const nextRecognition = (
 
 const onAudioOver = (state: ClientState, context: Context): ClientStep => {
   const { phase } = state
-  if (phase.name === 'paused') return conclude(state, { cause: 'audio-over' }, context)
+  if (phase.name === 'paused') return conclude(state, 'audio-over', context)
   if ('isAudioOver' in phase) return { state: { ...state, phase: { ...phase, isAudioOver: true } } }
   if (phase.name !== 'streaming') return { state }
   return context.facts.isSent ? finalize(state, context) : enter(state, { name: 'draining' }, context)

@@ -11,8 +11,7 @@ import {
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
 import { MachineRun, type Inputs, type MachineHost } from '../kernel/machine.js'
 import { schedule } from '../kernel/timers.js'
-import type { SessionEvent } from '../protocol/session-event.js'
-import { isFixedToken } from './token.js'
+import type { FinalEvent, SessionEvent } from '../protocol/session-event.js'
 import { checkSource, isPulled } from './audio/audio-feed.js'
 import { AudioPump } from './audio/audio-pump.js'
 import { ReplayBuffer, type Gap } from './audio/replay-buffer.js'
@@ -23,8 +22,7 @@ import { pulledBounds } from './options.js'
 import type { SessionSettings } from './settings.js'
 import type { Ending } from './protocol.js'
 import type { ResultTimeline } from './results/timeline.js'
-import { SessionToken } from './token.js'
-import type { FinalEvent } from '../protocol/session-event.js'
+import { isFixedToken, SessionToken } from './token.js'
 import type { ClientAction, ClientInput, ClientOutput, SessionFacts, SessionPolicy, TokenNeed } from './states.js'
 
 /** The parameters of a session: how it connects, and the options of the user. */
@@ -58,9 +56,9 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
   readonly #buffer: ReplayBuffer
   readonly #pump: AudioPump<Out>
   readonly #ledger: LedgerReporter
-  /** The open or opening connections: one, or two during a handover. */
   /** Whether `reconnecting` was the last emitted state. */
   #isReconnecting = false
+  /** The open or opening connections: one, or two during a handover. */
   #connections: readonly Connection<In, Out>[] = []
   /** Defined from the first connection on. */
   #results: ResultTimeline | undefined
@@ -202,7 +200,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
       case 'begin':
         return this.#begin(output.isNextRecognition)
       case 'pause': {
-        const gaps = this.#buffer.rest()
+        const gaps = this.#buffer.endRecognition()
         const events = this.#reportGaps(gaps)
         this.#buffer.listen()
         return [...events, ...this.#ledger.report().events]
@@ -298,7 +296,9 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
   #start(connection: Connection<In, Out>): void {
     const { bounds, scheduler } = this.#plan.settings
     if (connection.open !== undefined) {
-      this.#results ??= new connection.open.parts.ResultTimeline(this.#buffer, bounds.format, scheduler)
+      const { ResultTimeline, findSound } = connection.open.parts
+      this.#buffer.findSound = findSound
+      this.#results ??= new ResultTimeline(this.#buffer, bounds.format, scheduler)
     }
     connection.start()
   }

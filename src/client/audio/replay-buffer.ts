@@ -1,5 +1,5 @@
 import { bytesForMs, bytesPerFrame, joinBytes, msForBytes, type AudioFormat } from '../../audio/format.js'
-import { anySound, findSound, type SoundRule } from '../../audio/silence.js'
+import type { findSound, SoundRule } from '../../audio/silence.js'
 import type { GapCause } from '../../protocol/session-event.js'
 import { BlockBuffer } from './block-buffer.js'
 import { ChunkBoundaries } from './chunk-boundaries.js'
@@ -50,6 +50,8 @@ export interface AudioTotals {
  */
 export class ReplayBuffer {
   readonly timeline = new SourceTimeline()
+  /** Set with the first connection; without it there is no sound. */
+  findSound: typeof findSound | undefined
   readonly #format: AudioFormat
   readonly #frameBytes: number
   readonly #maxWaitingBytes: number
@@ -211,7 +213,7 @@ export class ReplayBuffer {
   }
 
   /** The recognition has ended. Returns the sent audio without a result that is no longer kept as gaps. `listen` must follow. */
-  rest(): readonly Gap[] {
+  endRecognition(): readonly Gap[] {
     const gaps = this.#giveUpUnkept()
     this.#silentTo = this.#definitive
     return gaps
@@ -271,8 +273,8 @@ export class ReplayBuffer {
     this.#runs.dropBefore(position)
   }
 
-  #findSound(from: number, rule: SoundRule = anySound, channel?: number): number | undefined {
-    return this.#ring.find(from, (bytes) => findSound(bytes, this.#format, rule, channel))
+  #findSound(from: number, rule?: SoundRule, channel?: number): number | undefined {
+    return this.#ring.find(from, (bytes) => this.findSound?.(bytes, this.#format, rule, channel) ?? -1)
   }
 
   /** Audio before the first kept byte that has no definitive result cannot be sent again. */

@@ -15,8 +15,13 @@ import {
 import { isSuccess } from '../../protocol/operation-result.js'
 import { readEventEnvelope, sessionEventOf } from '../../protocol/dataflow-events.js'
 import type { DataflowMessage } from '../../transport/link.js'
-import { unreadableStart, type WireProtocol, type DecodedMessage, type ControlSignal } from '../protocol.js'
-import { mergeUpdates } from '../merge-updates.js'
+import {
+  mergeUpdates,
+  unreadableStart,
+  type ControlSignal,
+  type DecodedMessage,
+  type WireProtocol,
+} from '../protocol.js'
 
 export interface DataflowProtocolOptions {
   readonly start: Omit<StartRequest, 'token'>
