@@ -77,6 +77,6 @@ const responseOf = (response: http.IncomingMessage): TokenFetchResponse => ({
 })
 
 const certificatesOf = (ca: NonNullable<NodeFetchOptions['ca']>): (string | Buffer)[] =>
-  (typeof ca === 'string' || ca instanceof Uint8Array ? [ca] : ca).map((one) =>
-    typeof one === 'string' ? one : Buffer.from(one),
+  (typeof ca === 'string' || ca instanceof Uint8Array ? [ca] : ca).map((certificate) =>
+    typeof certificate === 'string' ? certificate : Buffer.from(certificate),
   )

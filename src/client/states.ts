@@ -27,7 +27,7 @@ export type Phase =
   | { readonly name: 'idle'; readonly isAudioOver: boolean }
   | BeforeStreaming
   | Waiting
-  | Resting
+  | Paused
   | { readonly name: 'finalizing'; readonly isAcknowledged: boolean }
   | { readonly name: 'streaming' | 'draining' | 'closing' | 'stopping' | 'done' | 'stopped' }
   | { readonly name: 'failed'; readonly error: SpeechError }
@@ -47,7 +47,7 @@ export interface Waiting {
   readonly delayMs: number
 }
 
-interface Resting {
+interface Paused {
   readonly name: 'paused'
   readonly isConnected: boolean
 }

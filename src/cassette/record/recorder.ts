@@ -92,7 +92,7 @@ class ConnectionRecorder {
   readonly #secrets: Secrets
   readonly #audio: AudioStorage
   readonly #write: (line: OnConnection<ConnectionLine>) => void
-  #state: 'dialling' | 'open' | 'finished' | 'ended' = 'dialling'
+  #state: 'dialing' | 'open' | 'finished' | 'ended' = 'dialing'
 
   constructor(secrets: Secrets, audio: AudioStorage, write: (line: OnConnection<ConnectionLine>) => void) {
     this.#secrets = secrets
@@ -130,7 +130,7 @@ class ConnectionRecorder {
     this.#write({ event: 'finish' })
   }
 
-  /** The client closed the connection or gave up dialling. */
+  /** The client closed the connection or gave up dialing. */
   closed(reason?: Reason): void {
     this.#end('close', reason)
   }

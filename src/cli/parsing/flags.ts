@@ -46,7 +46,7 @@ export const repeatedFlag = <A>(placeholder: string, help: string, parse: ParseV
   placeholder,
   help,
   isRepeatable: true,
-  valueOf: (typed, name) => (Array.isArray(typed) ? typed.map((one: string) => parse(one, name)) : []),
+  valueOf: (typed, name) => (Array.isArray(typed) ? typed.map((value: string) => parse(value, name)) : []),
 })
 
 /** The same with one value as its default. */

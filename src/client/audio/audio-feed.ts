@@ -1,7 +1,6 @@
 import { from, Observable, type ObservableInput, type Observer, type Subscriber } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import { isObservableInput } from '../../operators/interop/pull.js'
-import { isPromiseLike, pullerOf, type Puller } from '../../operators/interop/pull.js'
+import { isObservableInput, isPromiseLike, pullerOf, type Puller } from '../../operators/interop/pull.js'
 
 /** Receives the audio of a feed. `wanted` is called before each pull, and never for a pushed source. */
 export interface AudioSink {

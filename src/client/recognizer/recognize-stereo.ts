@@ -21,8 +21,7 @@ import { isSpeechError, type SpeechError } from '../../errors/speech-error.js'
 import { pullerOf } from '../../operators/interop/pull.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { sessionStates, type AnnouncedState } from '../../protocol/states.js'
-import { ChannelSplitter, type Pair } from './split-stereo.js'
-import { splitPulled } from './split-stereo.js'
+import { ChannelSplitter, splitPulled, type Pair } from './split-stereo.js'
 
 /** A session over one channel, with its number if there are two. `abort$` fails it. */
 export type RecognizeChannel = (

@@ -54,7 +54,7 @@ class PulledSplit {
   readonly #puller: Puller<Uint8Array>
   readonly #splitter: ChannelSplitter
   readonly #waiting: readonly [Uint8Array[], Uint8Array[]] = [[], []]
-  readonly #left: [boolean, boolean] = [false, false]
+  readonly #released: [boolean, boolean] = [false, false]
   /** How the source ended: both channels end in the same way, each after its audio. */
   #end: { readonly error?: unknown } | undefined
   #pull: Promise<void> | undefined
@@ -68,14 +68,14 @@ class PulledSplit {
   channel(own: Channel): AsyncIterable<Uint8Array> {
     const next = (): Promise<Answer> => this.#next(own)
     const release = (): Promise<Answer> => {
-      this.#leave(own)
+      this.#release(own)
       return Promise.resolve({ done: true, value: undefined })
     }
     return { [Symbol.asyncIterator]: () => ({ next, return: release }) }
   }
 
   async #next(own: Channel): Promise<Answer> {
-    while (!this.#left[own]) {
+    while (!this.#released[own]) {
       const chunk = this.#waiting[own].shift()
       if (chunk !== undefined) {
         this.#changed()
@@ -92,14 +92,14 @@ class PulledSplit {
   }
 
   #isFarBehind(channel: Channel): boolean {
-    return !this.#left[channel] && this.#waiting[channel].length >= maxAheadChunks
+    return !this.#released[channel] && this.#waiting[channel].length >= maxAheadChunks
   }
 
-  #leave(own: Channel): void {
-    this.#left[own] = true
+  #release(own: Channel): void {
+    this.#released[own] = true
     this.#waiting[own].length = 0
     this.#changed()
-    if (this.#left[otherOf(own)] && this.#end === undefined) this.#puller.release()
+    if (this.#released[otherOf(own)] && this.#end === undefined) this.#puller.release()
   }
 
   /** Does not reject: the end of the source is stored for both channels. */
@@ -119,7 +119,7 @@ class PulledSplit {
 
   #share(pair: Pair): void {
     for (const channel of [0, 1] as const) {
-      if (!this.#left[channel] && pair[channel].length > 0) this.#waiting[channel].push(pair[channel])
+      if (!this.#released[channel] && pair[channel].length > 0) this.#waiting[channel].push(pair[channel])
     }
   }
 

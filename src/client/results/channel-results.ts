@@ -1,6 +1,5 @@
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from '../../protocol/session-event.js'
-import { ChannelText } from './channel-text.js'
-import { wordsOf } from './channel-text.js'
+import { ChannelText, wordsOf } from './channel-text.js'
 
 /** The tolerance between the service's times in two readings of the same audio, in milliseconds. */
 const slackMs = 40
