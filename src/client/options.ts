@@ -31,56 +31,67 @@ export interface SessionOptions extends LinkLimits {
   /** The format of the bytes of the source. */
   readonly format: AudioFormat
   /**
-   * The token, or where it comes from, such as `requestToken`. A source is asked when the session begins; its token is
-   * used over all connections until it is near its end (60 s, or a twentieth of its life if that is less) or refused.
-   * A source that fails while the token in hand is still good costs nothing. When the service refuses a token as
-   * `unauthenticated`, the source is asked once more, and a token that differs is tried; then the error comes out.
+   * The token, or a source of tokens such as `requestToken`. The session requests a token from the source when it begins,
+   * and uses it for all connections until it is about to expire (60 s before, or a twentieth of its lifetime if that is
+   * shorter) or is refused. If the source fails while the current token is still valid, the session continues with that
+   * token. If the service refuses a token as `unauthenticated`, the session requests another one, once, and tries it if it
+   * differs; otherwise the session fails with the error.
    */
   readonly token: TokenSource
   /**
-   * Gets each token that the service refused: the same `Subject` as `rejected$` of `keepFresh` makes that request another
-   * one. A source that requests one for each subscription, such as `requestToken`, does not need it.
+   * Receives each token that the service refused. Pass the same `Subject` as `rejected$` of `keepFresh`, which then
+   * requests another token. A source that makes a request for each subscription, such as `requestToken`, does not need it.
    * @default none
    */
   readonly rejected$?: RejectedTokens | undefined
   /**
-   * CA certificates in PEM, in place of the system's. Not in browsers, which have their own: `invalid-options`.
+   * CA certificates in PEM, instead of those of the system. Browsers use their own certificates; there this option is
+   * refused with `invalid-options`.
    * @default the certificates of the system
    */
   readonly ca?: Certificates | undefined
   /** Allows a connection without TLS to another machine; the token travels there in clear text. @default false */
   readonly insecure?: boolean | undefined
   /**
-   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Not in
-   * browsers, which have their own: `invalid-options`.
-   * @default what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment say
+   * The HTTP proxy of the connection, such as `http://user:password@proxy.example.com:3128`; `false` for none. Browsers
+   * use their own settings; there this option is refused with `invalid-options`.
+   * @default the proxy that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment define
    */
   readonly proxy?: ProxyOption | undefined
   /**
-   * How often the service is asked whether it is there (a ping of the WebSocket or of HTTP/2), in milliseconds. A service
-   * that does not answer is noticed before the second period is over. 0: never. A gRPC service that wants fewer pings gets
-   * none; browsers cannot ping.
+   * The interval of pings (WebSocket or HTTP/2) that check the connection, in milliseconds; 0 for no pings. A service that
+   * does not answer is detected before the second interval ends. A gRPC service that asks for fewer pings gets none.
+   * Browsers cannot send pings.
    * @default 4500
    */
   readonly heartbeatMs?: number | undefined
-  /** Ends the audio before the source does: what came until then is flushed and the final awaited. @default NEVER */
+  /**
+   * The first value ends the audio before the source does: the session sends the audio that it has received, and waits for
+   * the final.
+   * @default NEVER
+   */
   readonly finalize$?: Observable<unknown> | undefined
-  /** Ends the session without its pending results: they are dropped, and the service is told so. @default NEVER */
+  /**
+   * The first value stops the session: it drops pending audio and results, and asks the service to stop.
+   * @default NEVER
+   */
   readonly stop$?: Observable<unknown> | undefined
   /**
    * Whether the session lasts as long as its source. A service ends a recognition by itself after a silence, without audio
-   * or at a limit; the session emits its `final` and begins the next recognition when there is something to be heard, on
-   * one timeline. `false`: one recognition; its final completes the session, what was captured behind it is a `gap`.
+   * or at a limit. The session then emits the `final` and starts the next recognition with the next sound; times continue
+   * on one timeline. `false`: the session has one recognition. Its final completes the session, and audio captured after
+   * that recognition is reported as a `gap`.
    * @default true
    */
   readonly continuous?: boolean | undefined
-  /** How long the session waits for what. @default {} */
+  /** The deadlines of the session. @default {} */
   readonly timeouts?: TimeoutOptions | undefined
-  /** How much audio is held, and in what pieces it is sent. @default {} */
+  /** How much audio the session buffers, and the size of its messages. @default {} */
   readonly buffer?: BufferOptions | undefined
   /**
-   * Whether and how the session continues on another connection when it loses one: what has no definitive result is sent
-   * again there, and results go on as one stream. `false`: it fails at once. `true`: with the defaults of `ResumptionOptions`.
+   * Whether and how the session continues on another connection after it loses one. The session sends the audio without a
+   * definitive result again, and results continue as one stream. `true`: with the defaults of `ResumptionOptions`. `false`:
+   * the session fails when it loses its connection.
    * @default true
    */
   readonly resumption?: boolean | ResumptionOptions | undefined
@@ -90,53 +101,59 @@ export interface SessionOptions extends LinkLimits {
 
 /** How long a session waits, in milliseconds; fractions are allowed, 0 is not. */
 export interface TimeoutOptions {
-  /** For the token; then `token-timeout`. @default 20_000 */
+  /** For a token; otherwise `token-timeout`. @default 20_000 */
   readonly tokenMs?: number | undefined
-  /** For the connection: name, TCP, TLS and handshake together; then `connect-timeout`. @default 10_000 */
+  /** For the connection: name, TCP, TLS and handshake together; otherwise `connect-timeout`. @default 10_000 */
   readonly connectMs?: number | undefined
-  /** For the start-response; then `start-timeout`. @default 10_000 */
+  /** For the answer to the start; otherwise `start-timeout`. @default 10_000 */
   readonly startMs?: number | undefined
   /**
-   * For the last results; then `finalize-timeout`. It restarts with each result that makes more audio definitive and, while
-   * buffered audio is still being sent, whenever the network accepts more of it. @default 30_000
+   * For the last results; otherwise `finalize-timeout`. The time restarts with each result that makes more audio definitive
+   * and, while buffered audio is still being sent, whenever the network accepts more of it. @default 30_000
    */
   readonly finalizeMs?: number | undefined
-  /** For the answer to a stop; then `stop-timeout`. @default 5_000 */
+  /** For the answer to a stop; otherwise `stop-timeout`. @default 5_000 */
   readonly stopMs?: number | undefined
-  /** For any message of the service while audio flows; then a `silent` event, and the session goes on. @default 20_000 */
+  /**
+   * For any message of the service while audio is sent; otherwise the session emits a `silent` event and continues.
+   * @default 20_000
+   */
   readonly silenceMs?: number | undefined
 }
 
-/** The audio that a session holds. */
+/** The audio that a session buffers. */
 export interface BufferOptions {
   /**
-   * Milliseconds of audio that are held while the service cannot take it: before the start-response and when the network is
-   * slower than the source. What does not fit is reported as a `gap`. Only a pushed source (an Observable, a promise) can
-   * overrun it; an iterable or a stream waits. @default 60_000
+   * The maximum of audio that waits to be sent, in milliseconds: before the answer to the start, and when the network is
+   * slower than the source. Audio beyond it is dropped and reported as a `gap`. Only a pushed source (an Observable, a
+   * promise) can exceed it; the session pulls an iterable or a stream only when it has room. @default 60_000
    */
   readonly maxMs?: number | undefined
   /** The longest message of audio, in bytes; longer chunks are split between samples. At least 4. @default 65_536 */
   readonly maxChunkBytes?: number | undefined
 }
 
-/** The test seams that both kinds of sessions have. */
+/** Options for tests that both kinds of sessions have. */
 export interface SessionTestingOptions {
-  /** Jitter of the waits between attempts: from 0 up to 1, the share of the longest wait (full jitter). @default Math.random */
+  /**
+   * The jitter of the delay before an attempt: a number from 0 up to 1, by which the longest delay is multiplied (full
+   * jitter). @default Math.random
+   */
   readonly random?: (() => number) | undefined
-  /** The clock of all deadlines and waits, such as a `TestScheduler`. @default asyncScheduler */
+  /** The clock of all deadlines and delays, such as a `TestScheduler`. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
 
-/** The test seams of a session: its clock, its random numbers, and its links. */
+/** Options for tests: the clock of a session, its random numbers, and its links. */
 export interface TestingOptions<DialOptions, Message> extends SessionTestingOptions {
   /**
-   * How to connect, instead of over the network; `inMemoryService`, `verifyingService`, `scriptedDial` and `replay` of
-   * `rxspeech/testing` and `rxspeech/cassette` give such functions. @default the transport of the session
+   * Connects instead of the network. `inMemoryService`, `verifyingService`, `scriptedDial` and `replay` of
+   * `rxspeech/testing` and `rxspeech/cassette` return such functions. @default the transport of the session
    */
   readonly dial?: ((options: DialOptions) => Dial<Message, Message>) | undefined
 }
 
-/** What was given is not printed: it may be a token in the wrong place. */
+/** Errors never contain the value, because it may be a token in the wrong option. */
 const tokenSource = codec(
   'a token that is not empty, or an Observable of tokens',
   // A string is an iterable as well.
@@ -176,23 +193,23 @@ const testingOptions = optionsOf<TestingOptions<never, never>>()(
 /** How a session continues after its connection was lost. */
 export interface ResumptionOptions {
   /**
-   * How long it is tried before the session fails, in milliseconds, from the loss on; it begins anew once the service has
-   * made progress. @default 60_000
+   * How long the session tries to reconnect before it fails, in milliseconds since the loss. Progress of the service
+   * restarts the budget. @default 60_000
    */
   readonly budgetMs?: number | undefined
-  /** The longest wait before the first attempt, in milliseconds; it doubles with each. @default 500 */
+  /** The longest delay before the first attempt, in milliseconds; it doubles with each attempt. @default 500 */
   readonly firstDelayMs?: number | undefined
-  /** The longest wait before any attempt, in milliseconds. @default 10_000 */
+  /** The longest delay before any attempt, in milliseconds. @default 10_000 */
   readonly maxDelayMs?: number | undefined
   /**
-   * How much audio is kept that was sent and has no definitive result yet, in bytes of the source. What the service has
-   * not settled beyond that is reported as a `gap` if the connection is lost. @default 60 seconds of the format; 600 of a
-   * source that is pulled, for that is sent as fast as the network takes it
+   * The maximum of sent audio without a definitive result that is kept to be sent again, in bytes of the source. If the
+   * connection is lost, audio beyond it is reported as a `gap`. @default 60 seconds of the format; 600 seconds for a
+   * pulled source, which is sent as fast as the network accepts it
    */
   readonly maxReplayBytes?: number | undefined
   /**
-   * How long a connection is used before another one takes over, in milliseconds: less than the service lets a session
-   * last. @default 14_100_000, which is 5 minutes less than 4 hours
+   * How long a connection is used before another one takes over, in milliseconds. It must be less than the maximum duration
+   * of a session on the service. @default 14_100_000, which is 5 minutes less than 4 hours
    */
   readonly maxConnectionMs?: number | undefined
 }
@@ -268,10 +285,10 @@ const boundsOf = (options: SessionOptions): AudioBounds => ({
 })
 
 const replayMs = 60_000
-/** A source that waits is sent as fast as the network takes it, far ahead of what the service has read. */
+/** A pulled source is sent as fast as the network accepts it, far ahead of what the service has read. */
 const pulledReplayMs = 600_000
 
-/** For a source that waits to be asked. */
+/** The bounds for a pulled source. */
 export const pulledBounds = (bounds: AudioBounds): AudioBounds => ({
   ...bounds,
   maxWaitingMs: Infinity,
@@ -279,19 +296,19 @@ export const pulledBounds = (bounds: AudioBounds): AudioBounds => ({
 })
 
 /**
- * More than services keep of the audio before speech (docs/PROTOCOL.md, 7), and time for them to learn the noise of the
- * line; less than they take at once.
+ * Longer than the audio before speech that services keep (PROTOCOL 7), so that they can adapt to the noise of the line;
+ * shorter than the burst that they accept.
  */
 const defaultPreRollMs = 3_000
 
-/** What a service is asked to do with silence, where the client knows it; in milliseconds. */
+/** How the service handles silence, as far as the client knows, in milliseconds. */
 export interface SilenceRules {
   readonly preSpeechMs: number
   /** 0: silence does not end a recognition. */
   readonly gracefulMs: number
 }
 
-/** With the pre-roll that the service needs: what it keeps before speech; and less than a silence that would end it again. */
+/** The settings with the pre-roll that the service needs: more than it keeps before speech, less than the silence that ends a recognition. */
 export const withPreRoll = (settings: SessionSettings, { preSpeechMs, gracefulMs }: SilenceRules): SessionSettings => {
   const endsMs = gracefulMs === 0 ? Infinity : gracefulMs
   const neededMs = Math.max(preSpeechMs + 200, Math.min(defaultPreRollMs, endsMs / 2))
@@ -316,10 +333,10 @@ export const resolveResumption = (
   return { budgetMs, firstDelayMs, maxDelayMs: Math.max(firstDelayMs, maxDelayMs), maxConnectionMs, random }
 }
 
-/** The default of `heartbeatMs`: a peer that is gone is noticed within two periods, that is within 10 s. */
+/** The default of `heartbeatMs`: a peer that does not respond is detected within two intervals, that is within 10 s. */
 export const defaultHeartbeatMs = 4_500
 
-/** The options of a preset with those that are given: each replaces that of the preset; of the test seams each one. */
+/** The options of a preset, overridden by the given options; `testing` is merged in the same way. */
 export const completePreset = <Preset extends object, Options extends Pick<SessionOptions, 'testing'>>(
   preset: Preset & { readonly testing: object },
   options: Options,

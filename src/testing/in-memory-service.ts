@@ -60,7 +60,7 @@ export interface InMemoryServiceOptions {
   readonly recordingsFolder?: string | undefined
   /** The only accepted token. @default 'in-memory-token' */
   readonly token?: string | undefined
-  /** Limits of sessions. @default those of docs/PROTOCOL.md 8 */
+  /** Limits of sessions. @default those of PROTOCOL 8 */
   readonly limits?: Partial<SessionLimits> | undefined
   /** The latency of every message, and the water marks. @default no latency */
   readonly link?: MemoryLinkOptions | undefined

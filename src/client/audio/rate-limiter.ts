@@ -1,7 +1,7 @@
 import type { SchedulerLike } from 'rxjs'
 import { bytesPerSecond, type AudioFormat } from '../../audio/format.js'
 
-/** The rate that services commonly allow (docs/PROTOCOL.md 8): a burst, then slightly faster than real time. */
+/** The rate that services commonly allow (PROTOCOL 8): a burst, then slightly faster than real time. */
 export const commonPace = { burstMs: 4_000, speed: 1.2 } as const
 const { burstMs, speed } = commonPace
 

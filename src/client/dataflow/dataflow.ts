@@ -37,11 +37,12 @@ import { sessionParts } from '../session-parts.js'
 import { openSession } from '../session.js'
 import type { ClientInput } from '../states.js'
 
-/** The options of `dataflow`: those of every session, and what only a project and its transport have. */
+/** The options of `dataflow`: those of every session, and those of a project and its transport. */
 export interface DataflowOptions extends SessionOptions {
   /**
-   * The service: `host:port`, or `host` for port 443, with TLS unless `insecure`; `grpcs://host:port`, with TLS;
-   * `grpc://host:port`, without TLS: for this machine only, unless `insecure`. Or a gRPC target such as `unix:/run/speech.sock`.
+   * The address of the service: `host:port`, or `host` for port 443, with TLS unless `insecure`; `grpcs://host:port`, with
+   * TLS; `grpc://host:port`, without TLS, which is allowed for this machine only, unless `insecure`; or a gRPC target such as
+   * `unix:/run/speech.sock`.
    */
   readonly url: string
   /** `Tenant` of the Start (PROTOCOL 3.1): the tenant of the project. */
@@ -50,23 +51,23 @@ export interface DataflowOptions extends SessionOptions {
   readonly project: string
   /** `Language` of the Start. @default none */
   readonly language?: string | undefined
-  /** Free primitives for the project, such as `ModelName` of the `transcribe` project. @default {} */
+  /** Settings of the project, such as `ModelName` of the project `transcribe`; the values are primitives. @default {} */
   readonly settings?: Settings | undefined
-  /** Free primitives about the call; the project decides what they mean. @default {} */
+  /** Properties of the call, whose meaning the project defines; the values are primitives. @default {} */
   readonly callProperties?: Settings | undefined
-  /** `Audio.Output`, handed on to the project as it is. @default none */
+  /** `Audio.Output`, passed to the project unchanged. @default none */
   readonly audioOutput?: JsonObject | undefined
-  /** `Update` requests while the session streams. @default NEVER */
+  /** `Update` requests, which the session sends while it streams. @default NEVER */
   readonly update$?: Observable<UpdateRequest> | undefined
-  /** The names of the fields of a request: those of the description (`pascal`), or the older `kebab` form. @default 'pascal' */
+  /** The form of the field names in requests: `pascal`, as in PROTOCOL, or the older `kebab`. @default 'pascal' */
   readonly dialect?: Dialect | undefined
-  /** How the end of the audio is said; every gRPC service understands the half-close. @default 'half-close' */
+  /** How the session signals the end of the audio; every gRPC service supports the half-close. @default 'half-close' */
   readonly finalizeBy?: 'half-close' | 'request' | undefined
-  /** Another `.proto` than the package's own; see `loadDataflow`. @default the package's own */
+  /** A `.proto` file instead of that of the package; see `loadDataflow`. @default that of the package */
   readonly protoPath?: GrpcDialOptions['protoPath']
   /** Options of the gRPC package; they override those of the library. @default {} */
   readonly channelOptions?: GrpcDialOptions['channelOptions']
-  /** A channel that the caller owns and closes; it replaces all options that describe a channel. @default a channel of the library */
+  /** A channel that the caller owns and closes; it replaces all options of a channel. @default a channel of the library */
   readonly channel?: GrpcDialOptions['channel']
   /** For tests only: a link in memory, a virtual clock, no jitter. @default {} */
   readonly testing?: TestingOptions<GrpcDialOptions, DataflowMessage> | undefined
@@ -75,14 +76,17 @@ export interface DataflowOptions extends SessionOptions {
 /**
  * Runs a project over the audio of its source: a bidirectional gRPC stream (PROTOCOL 3).
  *
- * The source is subscribed once a session, at once; an iterable or a stream is pulled as the service takes it.
- * Lasts as long as its source: where the service ends a recognition by itself, its `final` is emitted and the next recognition
- * begins with the next sound (`continuous`). So there may be several finals a channel, and completion is the end.
- * Complete: the audio is flushed, the remaining events awaited, then completion; `finalize-timeout` when they do not
- * come. `stop$`: pending work is dropped. Unsubscribe: the stream is cancelled at once. Error: one `SpeechError`,
- * after everything that had arrived before it. A second subscription is a second session: `share()` is yours to add.
+ * Each subscription runs one session, which subscribes to the source once, immediately. An iterable or a stream is pulled as
+ * fast as the service accepts its audio. The session lasts as long as its source: when the service ends a recognition by
+ * itself, the session emits its `final` and starts the next recognition with the next sound (`continuous`). So a channel
+ * can have several finals; only completion is the end.
  *
- * @throws SpeechError `invalid-options` or `invalid-format`, when called, for options that cannot be right.
+ * When the source completes, the session sends the buffered audio, waits for the remaining events and completes; without
+ * them in time it fails with `finalize-timeout`. `stop$` drops pending audio and results. Unsubscribing cancels the stream at
+ * once. An error is one `SpeechError`, after all events that arrived before it. To share one session among several
+ * subscribers, add `share()`.
+ *
+ * @throws SpeechError `invalid-options` or `invalid-format`, when called with invalid options.
  * @example
  * audio$
  *   .pipe(dataflow({ url: 'speech.example.com', tenant: 'Default', project: 'transcribe', token, format }))
@@ -154,7 +158,7 @@ const startOf = (options: DataflowOptions): Start => {
   }
 }
 
-/** The settings of voice activity (docs/PROTOCOL.md, 3.4). */
+/** The settings of voice activity (PROTOCOL 3.4). */
 const silenceRulesOf = (settings: Settings): SilenceRules => {
   const ms = (name: string, kebab: string, fallback: number): number => {
     const value = Number(settings[name] ?? settings[kebab] ?? fallback)

@@ -33,27 +33,27 @@ import {
 import type { SessionSettings } from '../settings.js'
 import type { RecognizeChannel } from './recognize-stereo.js'
 
-/** How the service finds speech (PROTOCOL 4.2 and 7); what is left out is the default of the service. */
+/** How the service detects speech (PROTOCOL 4.2 and 7). An absent option has the default of the service. */
 export interface VoiceActivityOptions {
-  /** How easily speech is found, from 1 to 10, where 10 is the easiest. @default 6, by PROTOCOL 4.2 */
+  /** The sensitivity of the detection, from 1 to 10, where 10 detects the most speech. @default 6, by PROTOCOL 4.2 */
   readonly sensitivity?: number | undefined
-  /** Audio before speech that belongs to it, in milliseconds. @default 300, by PROTOCOL 4.2 */
+  /** The audio before speech that is recognized with it, in milliseconds. @default 300, by PROTOCOL 4.2 */
   readonly preSpeechBufferMs?: number | undefined
-  /** Audio after speech that belongs to it, in milliseconds. @default 400, by PROTOCOL 4.2 */
+  /** The audio after speech that is recognized with it, in milliseconds. @default 400, by PROTOCOL 4.2 */
   readonly postSpeechBufferMs?: number | undefined
-  /** The longest piece of speech, in milliseconds; -1: without a limit. @default -1, by PROTOCOL 4.2 */
+  /** The maximum duration of a segment of speech, in milliseconds; -1 for no limit. @default -1, by PROTOCOL 4.2 */
   readonly maxSpeechDurationMs?: number | undefined
-  /** The silence that ends a piece of speech, in milliseconds. @default 400, by PROTOCOL 4.2 */
+  /** The silence that ends a segment of speech, in milliseconds. @default 400, by PROTOCOL 4.2 */
   readonly silenceTriggerMs?: number | undefined
-  /** The silence that ends the recognition, in milliseconds; 0: none does. @default 10_000, by PROTOCOL 4.2 */
+  /** The silence that ends the recognition, in milliseconds; 0 if silence does not end it. @default 10_000, by PROTOCOL 4.2 */
   readonly gracefulSilenceThresholdMs?: number | undefined
 }
 
-/** The options of `recognize`: those of every session, and what only the recognizer and its transport have. */
+/** The options of `recognize`: those of every session, and those of the recognizer and its transport. */
 export interface RecognizeOptions extends SessionOptions {
   /**
-   * The service: `wss://host` or `ws://host`; a path of its own replaces `/recognizer`. `ws:` is for this machine only, unless
-   * `insecure`.
+   * The address of the service: `wss://host` or `ws://host`. A path in the address replaces `/recognizer`. `ws:` is allowed for
+   * this machine only, unless `insecure`.
    */
   readonly url: string
   /** The model that recognizes the audio. */
@@ -64,13 +64,13 @@ export interface RecognizeOptions extends SessionOptions {
   readonly modelVersion?: string | undefined
   /** How the service divides the audio. @default 'realtime-vad' */
   readonly audioSplitter?: AudioSplitter | undefined
-  /** How the service finds speech; what is left out is the default of the service. @default {} */
+  /** How the service detects speech; an absent option has the default of the service. @default {} */
   readonly voiceActivity?: VoiceActivityOptions | undefined
   /** How the token is presented. @default 'header' in Node, 'subprotocol' in a browser */
   readonly presentToken?: PresentToken | undefined
   /** Whether `?ModelName=` is added to the address. @default true */
   readonly appendModelName?: boolean | undefined
-  /** Another WebSocket class than the platform's. @default the package `ws` in Node, the global class in a browser */
+  /** A WebSocket class instead of that of the platform. @default the package `ws` in Node, the global class in a browser */
   readonly WebSocket?: SocketClass | undefined
   /** For tests only: a link in memory, a virtual clock, no jitter. @default {} */
   readonly testing?: TestingOptions<WebSocketDialOptions, SocketMessage> | undefined

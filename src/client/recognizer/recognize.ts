@@ -24,17 +24,19 @@ const parts: RecognizeParts = {
 const platform: RecognizePlatform = { loadParts: () => parts, recognizeStereo }
 
 /**
- * Streaming recognition over a WebSocket (PROTOCOL 4). The socket carries one channel of PCM, so G.711 is decoded
- * on the way, and stereo runs as two recognitions, one a channel, each on a socket of its own.
+ * Streaming recognition over a WebSocket (PROTOCOL 4). A socket carries one channel of PCM: G.711 is decoded before it is
+ * sent, and stereo runs as two recognitions, one per channel, each on its own socket.
  *
- * The source is subscribed once a session, at once; an iterable or a stream is pulled as the service takes it.
- * Lasts as long as its source: where the service ends a recognition by itself, its `final` is emitted and the next recognition
- * begins with the next sound (`continuous`). So there may be several finals a channel, and completion is the end.
- * Complete: the audio is flushed and the final awaited, then completion; `finalize-timeout` when it does not come.
- * `stop$`: pending audio and results are dropped. Unsubscribe: the socket is closed at once. Error: one
- * `SpeechError`, after everything that had arrived before it. A second subscription is a second session.
+ * Each subscription runs one session, which subscribes to the source once, immediately. An iterable or a stream is pulled as
+ * fast as the service accepts its audio. The session lasts as long as its source: when the service ends a recognition by
+ * itself, the session emits its `final` and starts the next recognition with the next sound (`continuous`). So a channel
+ * can have several finals; only completion is the end.
  *
- * @throws SpeechError `invalid-options` or `invalid-format`, when called, for options that cannot be right.
+ * When the source completes, the session sends the buffered audio, waits for the final and completes; without a final in
+ * time it fails with `finalize-timeout`. `stop$` drops pending audio and results. Unsubscribing closes the socket at once.
+ * An error is one `SpeechError`, after all events that arrived before it.
+ *
+ * @throws SpeechError `invalid-options` or `invalid-format`, when called with invalid options.
  * @example
  * audio$
  *   .pipe(recognize({ url: 'wss://speech.example.com', model: 'transcribe', token, format }), accumulateMilestones())

@@ -73,7 +73,7 @@ export interface ServiceOptions {
   readonly identity?: Pick<IdentityOptions, 'audience' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'> | undefined
   /** More generous limits, for a service with a single developer. @default false */
   readonly development?: boolean | undefined
-  /** Limits of sessions and connections. @default those of docs/PROTOCOL.md 8 */
+  /** Limits of sessions and connections. @default those of PROTOCOL 8 */
   readonly limits?: Partial<SessionLimits & AdmissionLimits & ConnectionLimits> | undefined
   /** The longest message of a client, in bytes. @default 1 MiB */
   readonly maxMessageBytes?: number | undefined
