@@ -15,6 +15,7 @@ const foldersIn = (folder: string): readonly string[] =>
 /** Every table of the page that names a file and a part of it, as [file, name]. */
 const filesWithNames = [
   ...tableBelow(page, 'One utterance, from file to file').map(([, file, name]) => [named(file), named(name)] as const),
+  ...tableBelow(page, 'Where is decided …').map(([, file, name]) => [named(file), named(name)] as const),
   ...tableBelow(page, 'Seams').map(([name, file]) => [named(file), named(name)] as const),
 ]
 

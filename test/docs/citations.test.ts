@@ -18,10 +18,15 @@ const matches = (pattern: RegExp): readonly (readonly [file: string, found: stri
 
 describe('citations of PROTOCOL', () => {
   it('name sections that exist', () => {
-    const cited = matches(/\bPROTOCOL(?:\.md)?,? (?:section )?(\d+(?:\.\d+)?)\b/g)
+    const cited = matches(/\bPROTOCOL (\d+(?:\.\d+)?)\b/g)
     expect(sections.size).toBeGreaterThan(30)
     expect(cited.length).toBeGreaterThan(100)
     expect(cited.filter(([, section]) => !sections.has(section))).toEqual([])
+  })
+
+  it('have the form "PROTOCOL 4.2"', () => {
+    const otherForms = /((?:docs\/PROTOCOL(?:\.md)?|PROTOCOL\.md)(?:,|,? section)? \d+|PROTOCOL(?:,|,? section) \d+)/g
+    expect(matches(otherForms)).toEqual([])
   })
 
   it('are the only ones of the contract: users have no other description of it', () => {
