@@ -29,6 +29,7 @@ import { isLoopback } from '../protocol/loopback.js'
 import type { ProxyOption } from '../protocol/proxy-option.js'
 import type { Token } from '../protocol/token.js'
 import { checkProxy } from '../proxy/proxy.js'
+import { certificateFailure } from '../transport/connection-errors.js'
 import { boundedText, maxAnswerBytes, maskOfSecret, refusalOf, type TokenAnswer, parseToken } from './token-response.js'
 import type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestInit } from './token-fetch.js'
 
@@ -130,11 +131,12 @@ const sendFailure = (url: URL, error: unknown, secret: string): SpeechError =>
 /** Without the cause, which may contain the body of the request and so the secret. */
 const unreachable = (url: URL, error?: unknown): SpeechError => {
   const code = systemCode(error)
+  const ofCertificate = code === undefined ? undefined : certificateFailure(url.host, code)
+  if (ofCertificate !== undefined) return ofCertificate
   const why = code === undefined ? '' : ` (${code})`
-  const remedy = 'check authUrl, the network and the CA certificate'
   return new SpeechError(
     'connection-failed',
-    `The token endpoint at ${url.host} could not be reached${why}; ${remedy}.`,
+    `The token endpoint at ${url.host} could not be reached${why}; check authUrl, the network and the CA certificate.`,
   )
 }
 

@@ -25,8 +25,8 @@ interface Failure {
 const droppedConnection =
   /ECONNRESET|EPIPE|socket hang up|Socket closed|disconnected before|Connection dropped|RST_STREAM/i
 
-/** Errors of sockets (errno names), of TLS (names and sentences of OpenSSL) and of HTTP, most specific first. */
-export const connectFailures: readonly Failure[] = [
+/** Certificates that a client refuses, most specific first. */
+const certificateFailures: readonly Failure[] = [
   {
     pattern: /ALTNAME_INVALID|does not match certificate/i,
     sentence: (peer) => `The certificate of ${peer} is for another name; use the name that it is for.`,
@@ -42,6 +42,11 @@ export const connectFailures: readonly Failure[] = [
     sentence: (peer) => `The certificate of ${peer} is not trusted; give the CA certificate of the service.`,
     retryable: false,
   },
+]
+
+/** Errors of sockets (errno names), of TLS (names and sentences of OpenSSL) and of HTTP, most specific first. */
+export const connectFailures: readonly Failure[] = [
+  ...certificateFailures,
   {
     pattern: /EPROTO|wrong version number|ERR_SSL|HPE_|Parse Error|ERR_HTTP2|Protocol error/i,
     sentence: (peer) => `${peer} does not speak the protocol; check the port, and whether it expects TLS.`,
@@ -108,6 +113,12 @@ export const connectFailure = (peer: string, error: unknown): SpeechError => {
         cause: withoutPacket(error),
         retryable: failure.retryable,
       })
+}
+
+/** `connection-failed` for the code of a certificate that the client refused; undefined for any other code. */
+export const certificateFailure = (peer: string, code: string): SpeechError | undefined => {
+  const failure = certificateFailures.find(({ pattern }) => pattern.test(code))
+  return failure && new SpeechError('connection-failed', failure.sentence(peer), { retryable: failure.retryable })
 }
 
 /** Node attaches the bytes of an answer that is not HTTP, in which the peer may repeat a token. */

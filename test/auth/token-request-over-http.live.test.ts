@@ -130,7 +130,8 @@ describe('requestToken over TLS', () => {
     const server = await serve((__, response) => response.end(granted), tls)
     expect(await ask(server.authUrl, fetch)).toMatchObject({
       code: 'connection-failed',
-      message: expect.stringMatching(/\(UNABLE_TO_[A-Z_]+\)/),
+      message: `The certificate of ${new URL(server.authUrl).host} is not trusted; give the CA certificate of the service.`,
+      retryable: false,
     })
     expect(server.bodies).toEqual([])
   })

@@ -77,7 +77,9 @@ const flagOf: Readonly<Record<string, string>> = {
 }
 
 const oneLine = (message: string): string => {
-  const line = plainText(message).replace(/\b(timeouts\.)?[a-z]+[A-Z]\w+\b|^ca\b/g, (name) => flagOf[name] ?? name)
+  const line = plainText(message)
+    .replace(/\b(timeouts\.)?[a-z]+[A-Z]\w+\b|^ca\b/g, (name) => flagOf[name] ?? name)
+    .replace('give the CA certificate of the service.', 'give the CA certificate of the service with --ca FILE.')
   return line.length > maxSentenceLength ? `${line.slice(0, maxSentenceLength)}…` : line
 }
 
