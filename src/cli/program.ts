@@ -114,3 +114,21 @@ export const commandPath = (program: Command, [word, ...rest]: readonly string[]
   const command = program.commands.find((candidate) => candidate.name() === word)
   return command === undefined ? program.name() : `${program.name()} ${commandPath(command, rest)}`
 }
+
+/**
+ * `help NAME…` as `NAME… --help`, which works at any depth. Words behind a command without subcommands are ignored. An
+ * unknown name becomes the command line, so that it is reported like any unknown command.
+ */
+export const withHelpOption = (program: Command, args: readonly string[]): readonly string[] => {
+  if (args[0] !== 'help') return args
+  const names: string[] = []
+  let command = program
+  for (const word of args.slice(1)) {
+    if (command.commands.length === 0 || word.startsWith('-')) break
+    names.push(word)
+    const found = command.commands.find((candidate) => candidate.name() === word)
+    if (found === undefined) return names
+    command = found
+  }
+  return [...names, '--help']
+}

@@ -23,9 +23,9 @@ export const runCli = async (args: readonly string[], host: Host, create = creat
   let command: string | undefined
   try {
     const program = await create(args, { host, output })
-    const { commandPath } = await import('./program.js')
+    const { commandPath, withHelpOption } = await import('./program.js')
     command = commandPath(program, args)
-    await program.parseAsync(args, { from: 'user' })
+    await program.parseAsync(withHelpOption(program, args), { from: 'user' })
     await output.flushed()
     return exitCode.done
   } catch (error) {

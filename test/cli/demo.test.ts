@@ -41,6 +41,18 @@ describe('rxspeech', () => {
     }
   })
 
+  it.each([
+    [['models', 'add'], 'rxspeech models add [options] <name>'],
+    [['subscription', 'create'], 'rxspeech subscription create [options]'],
+    [['cassette', 'show', 'a.jsonl'], 'rxspeech cassette show [options] <file>'],
+    [['token'], 'rxspeech token [options]'],
+    [[], 'rxspeech [options] [command]'],
+  ])('shows the help of the command %j', async (words, usage) => {
+    const { code, stdout, stderr } = await runInProcess(['help', ...words])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout.split('\n')[0]).toBe(`Usage: ${usage}`)
+  })
+
   it('breaks the description of a command at the width of the terminal, and not before', async () => {
     const { stdout } = await runInProcess(['transcribe', '--help'])
     const [, description = ''] = stdout.split('\n\n')

@@ -72,7 +72,7 @@ describe('rxspeech keys rotate', () => {
     const { code, stdout, stderr } = await run(['keys', 'rotate', '--state', state])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(
-      /^rxspeech: There are no signing keys in .*state; set the state folder of the service with --state\.\n$/,
+      /^rxspeech: \/.*state does not exist; set the state folder of the service with --state\.\n$/,
     )
     await expect(stored()).rejects.toThrow('ENOENT')
   })

@@ -40,6 +40,24 @@ describe('a process that fails', () => {
 describe('an invalid command line exits with 2 and explains what to do', () => {
   it.each<[string, string[], RegExp]>([
     ['an unknown command', ['transcibe'], /did you mean transcribe\?/],
+    ['help about an unknown command', ['help', 'nope'], /^Unknown command 'nope'; rxspeech --help shows the usage/],
+    ['help about a mistyped command', ['help', 'transcibe'], /did you mean transcribe\?/],
+    ['an unknown subcommand', ['models', 'nope'], /^Unknown command 'nope'; rxspeech models --help shows the usage/],
+    ['help about an unknown subcommand', ['help', 'models', 'nope'], /^Unknown command 'nope'/],
+    [
+      'two addresses without a transport',
+      ['transcribe', 'a.wav', '--url', 'wss://a', '--grpc', 'a:1', '--token', 't', '--model', 'm'],
+      /--over grpc or --over websocket/,
+    ],
+    ['a port that is too high', ['serve', '--http', '127.0.0.1:99999'], /port.*65535.*not "127\.0\.0\.1:99999"/],
+    ['a URL to listen on', ['serve', '--http', 'https://a'], /--http must be HOST:PORT.*not "https:\/\/a"/],
+    ['a gRPC address of another scheme', ['transcribe', 'a.wav', '--grpc', 'https://a'], /not "https:\/\/a"/],
+    [
+      'a gRPC address with TLS in plain text',
+      ['transcribe', 'a.wav', '--grpc', 'grpcs://localhost:1', '--token', 't', '--plaintext'],
+      /--plaintext .* grpcs:\/\//,
+    ],
+    ['subscriptions of a missing folder', ['subscription', 'list', '--state', '/nope'], /^\/nope does not exist; /],
     ['an unknown option', ['transcribe', 'a.wav', '--modle', 'x'], /did you mean --model/],
     ['an option without a value', ['transcribe', 'a.wav', '--rate'], /argument missing/],
     ['no file', ['transcribe'], /missing required argument 'file'; rxspeech transcribe --help shows/i],

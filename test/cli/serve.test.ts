@@ -61,6 +61,15 @@ describe('rxspeech serve --dev', () => {
     await served.end
   })
 
+  it('refuses a second service in its folder, and names what to do', async () => {
+    const state = join(folder, 'state')
+    expect(await runInProcess(['serve', '--dev', '--state', state])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: `rxspeech: Another service that runs uses the folder ${state}; stop it, or choose another folder with --state DIR.\n`,
+    })
+  })
+
   it('prints in one line how to connect to it', () => {
     const { authUrl, wsUrl, grpc, ca, clientSecret, ...names } = served.access
     expect(names).toEqual({ clientId: 'development', tenant: 'Default', project: 'transcribe', model: 'call' })
@@ -115,7 +124,19 @@ describe('rxspeech serve --dev', () => {
   it('is not trusted without its CA', async () => {
     const args = ['transcribe', ...raw, '--grpc', served.access['grpc'] ?? '', '--token', 'any']
     const { code, stderr } = await runInProcess(args, { stdin: callSamples(200) })
-    expect(stderr).toMatch(/not trusted/)
+    expect(stderr).toMatch(
+      /The certificate of \S+ is not trusted; give the CA certificate of the service with --ca FILE\.\n$/,
+    )
+    expect(code).toBe(1)
+  })
+
+  it('is not trusted without its CA by a request for a token, with the same sentence', async () => {
+    const { authUrl = '', clientSecret = '' } = served.access
+    const args = ['token', '--auth-url', authUrl, '--client-id', 'development']
+    const { code, stderr } = await runInProcess(args, { env: { RXSPEECH_CLIENT_SECRET: clientSecret } })
+    expect(stderr).toBe(
+      `rxspeech: The certificate of ${new URL(authUrl).host} is not trusted; give the CA certificate of the service with --ca FILE.\n`,
+    )
     expect(code).toBe(1)
   })
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openIdentityStore } from '../../src/service/identity/identity-store.js'
 import type { Ended, RunOptions } from './command.js'
 import { runInProcess } from './in-process.js'
 
@@ -28,6 +29,19 @@ describe('rxspeech subscription', () => {
     expect(table.stdout).toMatch(/2999-01-01T00:00:00.000Z +2999-02-01T00:00:00.000Z +not yet\n$/)
     expect(JSON.parse(json.stdout)).toMatchObject([{ clientId: 'acme', state: 'cancelled', validUntil: null }, {}])
     expect(table.stdout + json.stdout).not.toMatch(/scrypt|secret/i)
+  })
+
+  it('says that there are none, and that a development service does not store its own', async () => {
+    await subscription(['create', '--client-id', 'acme'])
+    rmSync(join(folder, 'identity.db'))
+    expect((await subscription(['list'])).stderr).toContain(`There are no subscriptions in ${folder}`)
+    ;(await openIdentityStore({ stateFolder: folder })).close()
+    expect((await subscription(['list', '--json'])).stdout).toBe('[]\n')
+    expect(await subscription(['list'])).toEqual({
+      code: 0,
+      stdout: `There are no subscriptions in ${folder}. A service of serve --dev keeps its own in memory.\n`,
+      stderr: '',
+    })
   })
 
   it('issues a new secret, and prints on stderr until when the old one is valid', async () => {

@@ -4,7 +4,13 @@ import type { FoundModel } from '../../service/engines/models/model-folders.js'
 import { findModels } from '../../service/engines/models/model-registry.js'
 import { soundswallower } from '../../service/engines/soundswallower/soundswallower.js'
 import { builtInEngines } from '../../service/start/models-and-projects.js'
-import { defineCommand, defineCommandGroup, type CommandCall, type CommandContext } from '../parsing/command.js'
+import {
+  defineCommand,
+  defineCommandGroup,
+  refuseUnknownSubcommands,
+  type CommandCall,
+  type CommandContext,
+} from '../parsing/command.js'
 import { flag, repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
 import { oneOf, text } from '../parsing/values.js'
@@ -43,6 +49,7 @@ export const addModels = (command: Command, context: CommandContext): void => {
       ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one per line'],
     ],
   })
+  refuseUnknownSubcommands(command)
   const list = command.command('list', { isDefault: true })
   defineCommand(list.summary('list the models of folders; the same as models without a command'), context, {
     flags: listFlags,

@@ -144,8 +144,12 @@ const list = ({ flags, output }: CommandCall<typeof listFlags, undefined>): Prom
   withStore(existing(flags.state), (store) => {
     const nowMs = Date.now()
     const rows = store.list().map((subscription) => subscriptionJson(subscription, nowMs))
-    output.write(flags.json ? `${JSON.stringify(rows)}\n` : subscriptionTable(rows))
+    if (flags.json) output.write(`${JSON.stringify(rows)}\n`)
+    else output.write(rows.length === 0 ? noSubscriptions(flags.state) : subscriptionTable(rows))
   })
+
+const noSubscriptions = (state: string): string =>
+  `There are no subscriptions in ${resolve(state)}. A service of serve --dev keeps its own in memory.\n`
 
 /** Running services end the sessions of the subscription. */
 const cancel = ({ argument: id, flags, output }: CommandCall<typeof storeFlags, string>): Promise<void> =>

@@ -40,7 +40,7 @@ export const transcribeFlags = {
     record: flag('<file>', 'record the session to a cassette, with audio, without tokens', text),
   }),
   ...flagGroup('Recognition:', {
-    over: flag('<transport>', 'grpc or websocket (default: grpc)', oneOf(transports)),
+    over: flag('<transport>', 'grpc or websocket (default: that of the address, else grpc)', oneOf(transports)),
     ...modelFlags,
   }),
   ...serviceFlags,
@@ -136,10 +136,15 @@ const speakersOf = ({ speakers: names, format }: TranscribeFlags): readonly [str
   throw usageError(`--speakers of captions must be names of at most ${maxCaptionNameColumns} characters.`)
 }
 
-/** gRPC, unless there is only the address of a socket. */
+/** The transport of the address; gRPC for the embedded service. */
 const transportOf = ({ over }: TranscribeFlags, service: ServicePlan): TranscribePlan['over'] => {
   if (service.where === 'here') return over ?? 'grpc'
   const { url, grpc, model } = service
+  if (over === undefined && url !== undefined && grpc !== undefined) {
+    throw usageError(
+      '--url and --grpc are addresses of two transports; choose one with --over grpc or --over websocket.',
+    )
+  }
   const chosen = over ?? (grpc === undefined ? 'websocket' : 'grpc')
   if (chosen === 'grpc' && grpc === undefined) {
     throw usageError('A session over gRPC needs an address; set --grpc HOST:PORT, or --over websocket.')

@@ -3,16 +3,21 @@ import { checkProxy } from '../../proxy/proxy.js'
 import { parseListenAddress, type ListenAddress } from '../../service/listen/listen-address.js'
 import { usageError } from '../process/failure.js'
 import type { ParseValue } from './flags.js'
+import { quoted } from './values.js'
 
-/** A gRPC address, `HOST:PORT`, an IPv6 address in brackets; without a port it is 443. */
+/** A gRPC address, `HOST:PORT` or `grpcs://HOST:PORT`, an IPv6 address in brackets; without a port it is 443. */
 export const grpcAddress: ParseValue<string> = (typed, flag) => {
   if (hostOf(typed) !== undefined) return typed
-  throw usageError(`${flag} must be HOST:PORT, such as speech.example.com:443, without a scheme.`)
+  throw usageError(`${flag} must be HOST:PORT, such as speech.example.com:443, or grpcs://HOST:PORT${butIs(typed)}.`)
 }
 
-/** The host of `HOST:PORT`, without brackets; undefined if it is malformed. */
+/** The input for a message, unless it contains a user, who may have a password. */
+const butIs = (typed: string): string => (typed.includes('@') ? '' : `, not ${quoted(typed)}`)
+
+/** The host of `HOST:PORT`, without scheme and brackets; undefined if it is malformed. */
 export const hostOf = (address: string): string | undefined => {
-  const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s/@[\]]+))(?::(\d{1,5}))?$/.exec(address) ?? []
+  const [, bracketed, plain, port] =
+    /^(?:grpcs:\/\/)?(?:\[([0-9a-fA-F:.]+)\]|([^:\s/@[\]]+))(?::(\d{1,5}))?$/i.exec(address) ?? []
   return port !== undefined && (Number(port) < 1 || Number(port) > 65_535) ? undefined : (bracketed ?? plain)
 }
 
@@ -62,6 +67,9 @@ export const listenAddress: ParseValue<ListenAddress> = (typed, flag) => {
   try {
     return parseListenAddress(typed)
   } catch (error) {
-    throw usageError(`${flag} must be HOST:PORT, such as 127.0.0.1:0 or [::1]:8443.`, error)
+    throw usageError(
+      `${flag} must be HOST:PORT with a port of at most 65535, such as 127.0.0.1:0 or [::1]:8443${butIs(typed)}.`,
+      error,
+    )
   }
 }

@@ -54,6 +54,15 @@ export const defineCommandGroup = (
   if (examples !== undefined) addExamples(command, host, examples)
 }
 
+/** For a group with a default subcommand: an unknown word is not an argument of that subcommand. */
+export const refuseUnknownSubcommands = (group: Command): void => {
+  group.hook('preSubcommand', () => {
+    const [word] = group.args
+    if (word === undefined || word.startsWith('-') || group.commands.some((command) => command.name() === word)) return
+    group.error(`error: unknown command '${word}'`, { code: 'commander.unknownCommand' })
+  })
+}
+
 /** Lines of two columns below a title: the input, and its meaning. */
 export type Section = readonly (readonly [typed: string, meaning: string])[]
 

@@ -45,7 +45,7 @@ export const serviceFlags = flagGroup('Another service:', {
 
 /** The model of a session. */
 export const modelFlags = {
-  model: flag('<name>', 'the model; by default the only one of --models', text),
+  model: flag('<name>', 'the model; required with --url (default: the only one of --models)', text),
   modelTenant: flag('<name>', 'the tenant of the model (default: that of --tenant)', text),
   models: repeatedFlag('<dir>', 'a folder of models, <tenant>/<name>/<version>/model.json; may be repeated', text),
 }
@@ -136,6 +136,7 @@ const isPlaintext = ({ plaintext, ca, url, grpc }: ServiceFlags): boolean => {
   if (!isLoopback(hostOf(grpc) ?? '')) {
     throw usageError('--plaintext is for a service on this machine only, otherwise the token could be read in transit.')
   }
+  if (/^grpcs:/i.test(grpc)) throw usageError('--plaintext and grpcs:// exclude each other; use one of them.')
   if (ca !== undefined && url === undefined)
     throw usageError('--plaintext and --ca exclude each other; use one of them.')
   return true

@@ -11,5 +11,7 @@ export const stateFlag = flagOr('<dir>', 'the state folder of the service', text
 export const stateFolderWith = (file: string, contents: string, state: string): string => {
   const folder = resolve(state)
   if (existsSync(join(folder, file))) return folder
+  if (!existsSync(folder))
+    throw usageError(`${folder} does not exist; set the state folder of the service with --state.`)
   throw usageError(`There are no ${contents} in ${folder}; set the state folder of the service with --state.`)
 }

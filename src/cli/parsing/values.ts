@@ -13,7 +13,7 @@ import { usageError } from '../process/failure.js'
 import type { ParseValue } from './flags.js'
 
 /** The input, quoted for a message. Never for a secret. */
-const quoted = (typed: string): string => JSON.stringify(typed.length > 40 ? `${typed.slice(0, 40)}…` : typed)
+export const quoted = (typed: string): string => JSON.stringify(typed.length > 40 ? `${typed.slice(0, 40)}…` : typed)
 
 /** What a codec expects; a word is typed without quotes. */
 const expectedBy = ({ name }: { readonly name: string }): string => name.replaceAll('"', '')

@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
+import type { SpeechError } from '../../errors/speech-error.js'
 import { startDevelopmentService } from '../../service/start/development-service.js'
 import { hashSecret } from '../../service/identity/clients/client-secret.js'
+import { OriginConflict } from '../../service/identity/state/issuer-lock.js'
 import { makePrivateFolder } from '../../service/identity/state/state-files.js'
 import { openIdentityStore } from '../../service/identity/identity-store.js'
 import { everything, isInForce, memoryClients, type ClientStore } from '../../service/identity/clients/client.js'
@@ -86,7 +88,10 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
     defaultModel: plan.model,
   }
   if (plan.mode === 'development') {
-    const service = await startDevelopmentService({ ...basics, modelFolders: [...plan.modelFolders, sampleModels()] })
+    const modelFolders = [...plan.modelFolders, sampleModels()]
+    const service = await startDevelopmentService({ ...basics, modelFolders }).catch((error: unknown) => {
+      throw error instanceof OriginConflict ? usedFolder(plan.stateFolder, error) : error
+    })
     return { service, hasSubscribers: true, access: { ...service.access, operations: service.operationsUrl } }
   }
   const hasSubscribers = plan.subscriber !== undefined || (await hasStored(stateFolder))
@@ -100,6 +105,13 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
   })
   return { service, hasSubscribers, access: accessOf(service, plan.subscriber?.clientId, plan.tenants) }
 }
+
+/** A development service has another port, and so another issuer, than the service that runs with the folder. */
+const usedFolder = (stateFolder: string, cause: OriginConflict): SpeechError =>
+  usageError(
+    `Another service that runs uses the folder ${stateFolder}; stop it, or choose another folder with --state DIR.`,
+    cause,
+  )
 
 /** The addresses of a service that has neither its own CA nor its own subscription. */
 export const accessOf = (

@@ -67,7 +67,17 @@ describe('planTranscribe', () => {
   it('uses the WebSocket if only its address is given, with a model of the given tenant', () => {
     const flags = { url: 'wss://h', token: 't', model: 'm', tenant: 'Acme' }
     expect(plan(flags)).toMatchObject({ over: 'websocket', service: { model: { name: 'm', tenant: 'Acme' } } })
-    expect(plan({ ...flags, grpc: 'h' }).over).toBe('grpc')
+  })
+
+  it('chooses no transport for two addresses', () => {
+    const flags = { url: 'wss://h', grpc: 'h', token: 't', model: 'm' }
+    expect(() => plan(flags)).toThrow(/--url and --grpc .* --over/)
+    expect(plan({ ...flags, over: 'grpc' }).over).toBe('grpc')
+    expect(plan({ ...flags, over: 'websocket' }).over).toBe('websocket')
+  })
+
+  it('accepts a gRPC address with the scheme of TLS', () => {
+    expect(plan({ grpc: 'grpcs://h:1', token: 't' }).service).toMatchObject({ grpc: 'grpcs://h:1' })
   })
 
   it('limits the rate of another service to what services accept, by default', () => {

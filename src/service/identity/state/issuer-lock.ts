@@ -88,10 +88,13 @@ const write = (database: Database, { issuer, audience }: TokenOrigin): boolean =
 const isSameOrigin = (stored: TokenOrigin | undefined, wanted: TokenOrigin): boolean =>
   stored?.issuer === wanted.issuer && stored.audience === wanted.audience
 
-const otherOrigin = (running: TokenOrigin | undefined, wanted: TokenOrigin): SpeechError => {
+/** `invalid-options`: another running service of the state folder has another issuer or audience. */
+export class OriginConflict extends SpeechError {}
+
+const otherOrigin = (running: TokenOrigin | undefined, wanted: TokenOrigin): OriginConflict => {
   const key = running?.issuer === wanted.issuer ? 'audience' : 'issuer'
   const stored = running === undefined ? 'another one' : running[key]
-  return new SpeechError(
+  return new OriginConflict(
     'invalid-options',
     `A service that runs with this state folder has the ${key} ${stored}, and this one has ${wanted[key]}. Set the same identity.${key} for all of them; to change it, stop all of them first.`,
   )
