@@ -77,7 +77,7 @@ type Endings = readonly [Ending, Ending, Ending, Ending, Ending, Ending, Ending,
  * A connection that is lost has one of four causes (`causeOfLoss`):
  * - `temporary`: the service speaks the protocol, but has not decided on the request.
  * - `retryable`: any other retryable error.
- * - `token-refused`: the token can be replaced.
+ * - `token-refused`: the service refused the token, which can be replaced.
  * - `permanent`: no other connection would help.
  *
  * The others:
@@ -86,14 +86,14 @@ type Endings = readonly [Ending, Ending, Ending, Ending, Ending, Ending, Ending,
  * - `recognition-over`: the service has ended a recognition that the client did not finalize; every channel has its final.
  * - `session-ended`: the service says that the recognition has ended, or confirms a stop.
  * - `audio-over`: the source has ended while no recognition runs.
- * - `deadline`: the service or the token source did not answer in time.
+ * - `deadline`: the service or the token source did not answer in time. `streaming`, `paused` and `idle` have no deadline.
  * - `handover`: the successor is ready, and progress was made or the handover is due.
  * - `stop`: the user stops the session; `stop-unsendable` if the client cannot send the request any more.
  * - `failed`: the source, a signal or a callback of the user failed, or the service refused the stop.
  */
 // prettier-ignore
 export const endings = {
-  //                  idle       opening    reopening  reusing    paused        sending      finalizing  closing                stopping
+  //                   idle       opening    reopening  reusing    paused        sending      finalizing  closing                stopping
   'temporary':        ['fail',    'resume',  'resume',  'reopen',  'disconnect', 'resume',    'resume',   'resume',              'fail'],
   'retryable':        ['fail',    'fail',    'resume',  'reopen',  'disconnect', 'resume',    'resume',   'resume',              'fail'],
   'token-refused':    ['fail',    'renew',   'renew',   'renew',   'disconnect', 'resume',    'resume',   'resume',              'fail'],

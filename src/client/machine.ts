@@ -2,9 +2,10 @@ import type { ErrorCode } from '../errors/error-table.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { Machine, MachineResult } from '../kernel/machine.js'
 import { causeOfClose, causeOfLoss, endingOf, fates, isPending, type EndCause, type Fate } from './endings.js'
+import type { Settings, UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { GapCause } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
-import { mergeUpdates, type ControlSignal } from './protocol.js'
+import type { ControlSignal } from './protocol.js'
 import type { Wait } from './settings.js'
 import { renewalLeadMs } from './token.js'
 import { afterProgress, nextAttempt, noRetries } from './retries.js'
@@ -585,7 +586,8 @@ const deadlineErrors = {
   draining: ['finalize-timeout', 'The service stopped taking audio before its end; what was received before stands.'],
   finalizing: ['finalize-timeout', 'The service did not finish in time; what was received before stands.'],
   stopping: ['stop-timeout', 'The service did not confirm the stop in time; nothing more was delivered.'],
-  closing: ['finalize-timeout', 'The service did not close in time.'],
+  // Not an error: the final counts as the answer.
+  closing: ['finalize-timeout', 'The service did not finish in time; what was received before stands.'],
 } as const satisfies Readonly<Record<Wait, readonly [ErrorCode, string]>>
 
 export const isWait = (name: Phase['name']): name is Wait => name in deadlineErrors
@@ -710,3 +712,12 @@ const onUpdate = (state: ClientState, update: ClientState['update'] & object): C
   const action: ClientAction = { do: 'send-update', connection: id, update }
   return { state: next, effects: [{ lifetime: lifetimes.connection(id), action }] }
 }
+
+/** Merges two updates; the later one wins for each key. */
+export const mergeUpdates = (earlier: UpdateRequest | undefined, later: UpdateRequest): UpdateRequest => ({
+  settings: mergeSettings(earlier?.settings, later.settings),
+  callProperties: mergeSettings(earlier?.callProperties, later.callProperties),
+})
+
+const mergeSettings = (earlier: Settings | undefined, later: Settings | undefined): Settings | undefined =>
+  earlier === undefined || later === undefined ? (later ?? earlier) : { ...earlier, ...later }

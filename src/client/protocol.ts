@@ -1,5 +1,5 @@
 import { SpeechError } from '../errors/speech-error.js'
-import type { Settings, UpdateRequest } from '../protocol/dataflow-messages.js'
+import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 
 /**
@@ -46,12 +46,3 @@ export interface WireProtocol<In, Out> {
   /** Writes an update during the session; undefined if the interface has no such message. */
   update?(update: UpdateRequest): Out
 }
-
-/** Merges two updates; the later one wins for each key. */
-export const mergeUpdates = (earlier: UpdateRequest | undefined, later: UpdateRequest): UpdateRequest => ({
-  settings: mergeSettings(earlier?.settings, later.settings),
-  callProperties: mergeSettings(earlier?.callProperties, later.callProperties),
-})
-
-const mergeSettings = (earlier: Settings | undefined, later: Settings | undefined): Settings | undefined =>
-  earlier === undefined || later === undefined ? (later ?? earlier) : { ...earlier, ...later }

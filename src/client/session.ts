@@ -190,8 +190,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
         return event === undefined ? events : [event, ...events]
       }
       case 'repeated-final':
-        results?.repeat(output.event)
-        return [{ type: 'unknown', reason: 'A second final of a recognition.', raw: output.event.text }]
+        return results?.repeat(output.event) ?? []
       case 'hold-final':
         results?.hold(output.event)
         return []

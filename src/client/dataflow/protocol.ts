@@ -15,13 +15,8 @@ import {
 import { isSuccess } from '../../protocol/operation-result.js'
 import { readEventEnvelope, sessionEventOf } from '../../protocol/dataflow-events.js'
 import type { DataflowMessage } from '../../transport/link.js'
-import {
-  mergeUpdates,
-  unreadableStart,
-  type ControlSignal,
-  type DecodedMessage,
-  type WireProtocol,
-} from '../protocol.js'
+import { mergeUpdates } from '../machine.js'
+import { unreadableStart, type ControlSignal, type DecodedMessage, type WireProtocol } from '../protocol.js'
 
 export interface DataflowProtocolOptions {
   readonly start: Omit<StartRequest, 'token'>
