@@ -35,6 +35,7 @@ export {
   type ClientInput,
   type ClientRegistry,
   type IssuedSecret,
+  type RotateSecretOptions,
 } from './service/identity/clients/manage-clients.js'
 export {
   memoryClients,
@@ -53,7 +54,7 @@ export {
 } from './service/start/development-service.js'
 export type { AdmissionLimits } from './service/sessions/admissions.js'
 export type { SessionLimits } from './service/sessions/session-context.js'
-export { startService, type Service } from './service/start/service.js'
+export { startService, type Service, type ServiceCloseOptions } from './service/start/service.js'
 export type { ServiceOptions } from './service/start/service-options.js'
 export type { CustomNodeOptions, CustomNodeSource } from './service/custom-nodes/custom-node-source.js'
 export type {

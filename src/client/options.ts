@@ -248,6 +248,14 @@ export const sessionCodecs = {
   },
 }
 
+/** The options of a connection that both kinds of sessions have. */
+export const dialOptionsOf = (options: SessionOptions, { deadlines, scheduler }: SessionSettings) => {
+  const { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs, ca, proxy } = options
+  const { heartbeatMs = defaultHeartbeatMs } = options
+  const limits = { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs }
+  return { ...limits, ca, proxy, heartbeatMs, connectTimeoutMs: Math.ceil(deadlines.connecting), scheduler }
+}
+
 /** Fills in the defaults of options whose codecs were checked. Throws `invalid-format` and `invalid-options`. */
 export const resolveSessionOptions = (options: SessionOptions): SessionSettings => {
   const { token, rejected$, finalize$, stop$, resumption, timeouts = {}, testing = {} } = options

@@ -1,7 +1,8 @@
 import { defer, finalize, Subscription, type Observable } from 'rxjs'
 import { toSpeechError } from '../errors/speech-error.js'
+import { checkOptions } from '../protocol/validation.js'
 import type { Dial, Link } from '../transport/link.js'
-import { dialMemory, type MemoryLinkOptions } from '../transport/memory/link.js'
+import { dialMemory, memoryLinkOptions, type MemoryLinkOptions } from '../transport/memory/link.js'
 
 /** The messages of the client to a scripted peer, and the peer's end of the link, to close or pause it. */
 export interface ScriptedPeer<Received, Sent> {
@@ -22,12 +23,12 @@ export interface ScriptedPeer<Received, Sent> {
  * const dial = scriptedDial<SocketMessage, SocketMessage>(({ received$ }) => received$.pipe(ignoreElements()))
  * audio$.pipe(recognize({ ...options, testing: { dial } })).subscribe({ error: console.error })
  */
-export const scriptedDial =
-  <Sent, Received>(
-    script: (peer: ScriptedPeer<Received, Sent>) => Observable<Sent>,
-    options: MemoryLinkOptions = {},
-  ): (() => Dial<Sent, Received>) =>
-  () =>
+export const scriptedDial = <Sent, Received>(
+  script: (peer: ScriptedPeer<Received, Sent>) => Observable<Sent>,
+  options: MemoryLinkOptions = {},
+): (() => Dial<Sent, Received>) => {
+  checkOptions(memoryLinkOptions, options)
+  return () =>
     defer(() => {
       const life = new Subscription()
       const connected$ = dialMemory<Sent, Received>((link) => {
@@ -52,3 +53,4 @@ export const scriptedDial =
         }),
       )
     })
+}

@@ -1,4 +1,4 @@
-import { checkOption, checkOptions, durationMs, optionsOf, wholeNumber } from '../protocol/validation.js'
+import { checkOption, durationMs, wholeNumber } from '../protocol/validation.js'
 
 /** The limits of a link, for every transport. */
 export interface LinkLimits {
@@ -44,8 +44,6 @@ export const linkLimitCodecs = {
   closeTimeoutMs: durationMs(1),
 }
 
-const linkLimits = /* @__PURE__ */ optionsOf<LinkLimits>()({}, linkLimitCodecs)
-
 /** The low-water mark, at most the high-water mark; throws `invalid-options`. */
 export const lowWaterMarkOf = ({
   highWaterMarkBytes = defaultHighWaterMarkBytes,
@@ -57,14 +55,13 @@ export const lowWaterMarkOf = ({
     lowWaterMarkBytes ?? Math.floor(highWaterMarkBytes / 4),
   )
 
-/** Fills in the defaults; throws `invalid-options` with the name of a limit that is out of range. */
+/** Fills in the defaults of limits that `linkLimitCodecs` accepted; throws `invalid-options` if the water marks do not fit together. */
 export const resolveLimits = ({
   maxMessageBytes = defaultMaxMessageBytes,
   highWaterMarkBytes = defaultHighWaterMarkBytes,
   lowWaterMarkBytes,
   closeTimeoutMs = defaultCloseTimeoutMs,
 }: LinkLimits): Resolved<LinkLimits> => {
-  const limits = { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs }
-  checkOptions(linkLimits, limits)
-  return { ...limits, lowWaterMarkBytes: lowWaterMarkOf(limits) }
+  const lowWaterMark = lowWaterMarkOf({ highWaterMarkBytes, lowWaterMarkBytes })
+  return { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes: lowWaterMark, closeTimeoutMs }
 }

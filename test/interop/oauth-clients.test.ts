@@ -21,8 +21,8 @@ let service: Service
 let ca: Buffer
 beforeAll(async () => {
   stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-oauth-'))
-  const certificate = await developmentCertificates(join(stateFolder, 'certificates'))
-  ca = await readFile(certificate.caPath)
+  const { certificate, key, caPath } = await developmentCertificates(join(stateFolder, 'certificates'))
+  ca = await readFile(caPath)
   const good: ClientRegistration = {
     clientId: 'acme',
     secretHash: await hashSecret(secret),
@@ -34,7 +34,7 @@ beforeAll(async () => {
     cancelled: false,
   }
   service = await startService({
-    certificate,
+    certificate: { certificate, key },
     stateFolder,
     modelFolders: [],
     clients: memoryClients([

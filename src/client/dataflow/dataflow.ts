@@ -25,7 +25,7 @@ import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/client.js'
 import type { DataflowMessage } from '../../transport/link.js'
 import { DataflowProtocol } from './protocol.js'
 import {
-  defaultHeartbeatMs,
+  dialOptionsOf,
   resolveSessionOptions,
   sessionCodecs,
   withPreRoll,
@@ -103,12 +103,15 @@ export const dataflow = (
   const settings = withPreRoll(resolveSessionOptions(options), silenceRulesOf(options.settings ?? {}))
   const start = startOf(options)
   const { testing, dialect = 'pascal', finalizeBy = 'half-close', update$ } = options
+  const { url, insecure, protoPath, channelOptions, channel } = options
   const dial = testing?.dial ?? dialGrpc
   const dialOptions: GrpcDialOptions = {
-    ...options,
-    heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
-    connectTimeoutMs: Math.ceil(settings.deadlines.connecting),
-    scheduler: settings.scheduler,
+    ...dialOptionsOf(options, settings),
+    url,
+    insecure,
+    protoPath,
+    channelOptions,
+    channel,
   }
   return (source) =>
     openSession(

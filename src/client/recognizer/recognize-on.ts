@@ -23,7 +23,7 @@ import type { Ending } from '../protocol.js'
 import type { RecognizerProtocol } from './protocol.js'
 import { openSession } from '../session.js'
 import {
-  defaultHeartbeatMs,
+  dialOptionsOf,
   resolveSessionOptions,
   sessionCodecs,
   withPreRoll,
@@ -107,12 +107,7 @@ export const recognizeOn = (
   const settings = resolveSessionOptions(options)
   const { format } = settings.bounds
   const url = recognizerUrl(options)
-  const dialOptions = {
-    ...options,
-    heartbeatMs: options.heartbeatMs ?? defaultHeartbeatMs,
-    connectTimeoutMs: Math.ceil(settings.deadlines.connecting),
-    scheduler: settings.scheduler,
-  }
+  const dialOptions = { ...dialOptionsOf(options, settings), WebSocket: options.WebSocket }
   const openingOf = (
     token: string,
     channel: 0 | 1 | undefined,

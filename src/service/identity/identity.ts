@@ -1,6 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import {
+  checkOptions,
+  codec,
+  flag,
+  functionValue,
+  isText,
+  number,
+  objectWith,
+  optionsOf,
+  schedulerValue,
+  text,
+} from '../../protocol/validation.js'
 import { spreadRetryAfter } from '../../protocol/retry-after.js'
 import { createClientAuthentication } from './clients/client-authentication.js'
 import { sendError, sendJson } from './http/responses.js'
@@ -54,6 +66,34 @@ export interface IdentityOptions {
   readonly onRefusal?: ((error: string, address: string) => void) | undefined
 }
 
+type IdentityGroup = Pick<IdentityOptions, 'audience' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'>
+
+const groupCodecs = {
+  audience: codec(
+    'an absolute URI without fragment',
+    (value): value is string => isText(value) && URL.canParse(value) && !value.includes('#'),
+  ),
+  bruteForce: optionsOf<NonNullable<IdentityOptions['bruteForce']>>()({ failuresPerMinute: number({ min: 1 }) }, {}),
+  rotateKeysAfterMs: number({ min: dayMs }),
+  addressOf: functionValue,
+}
+
+/** The options that a service passes on to its identity service. */
+export const identityGroup = optionsOf<IdentityGroup>()({}, groupCodecs)
+
+const identityOptions = optionsOf<IdentityOptions>()(
+  { issuer: text },
+  {
+    ...groupCodecs,
+    stateFolder: text,
+    clients: objectWith('find'),
+    scheduler: schedulerValue,
+    development: flag,
+    onFault: functionValue,
+    onRefusal: functionValue,
+  },
+)
+
 /** The identity service: issues bearer tokens and verifies them (PROTOCOL 2). */
 export interface Identity {
   /**
@@ -77,7 +117,7 @@ export interface Identity {
 
 /** Opens the identity service. Rejects with `invalid-options` or `missing-dependency`. */
 export const createIdentity = async (options: IdentityOptions): Promise<Identity> => {
-  validate(options)
+  checkOptions(identityOptions, options)
   const { issuer, stateFolder, audience = 'urn:rxspeech:service', scheduler = asyncScheduler, onRefusal } = options
   const { development = false, bruteForce = { failuresPerMinute: development ? 200 : 20 } } = options
   const { rotateKeysAfterMs: rotateAfterMs = 90 * dayMs, onFault = () => undefined } = options
@@ -143,21 +183,6 @@ const basePath = (issuer: string): string => {
     throw new SpeechError('invalid-options', 'issuer must be an http or https address without query and fragment.')
   }
   return url.pathname.replace(/\/$/, '')
-}
-
-const validate = ({ audience, bruteForce, rotateKeysAfterMs }: IdentityOptions): void => {
-  const refuse = (message: string): never => {
-    throw new SpeechError('invalid-options', message)
-  }
-  if (audience !== undefined && (!URL.canParse(audience) || audience.includes('#'))) {
-    refuse('audience must be an absolute URI without fragment.')
-  }
-  if (bruteForce !== undefined && !(bruteForce.failuresPerMinute >= 1)) {
-    refuse('bruteForce.failuresPerMinute must be at least 1.')
-  }
-  if (rotateKeysAfterMs !== undefined && !(rotateKeysAfterMs >= dayMs)) {
-    refuse('rotateKeysAfterMs must be at least a day.')
-  }
 }
 
 const sendPublic = (request: IncomingMessage, response: ServerResponse, body: object): void => {

@@ -1,5 +1,6 @@
 import { SpeechError, codeOf } from '../../errors/speech-error.js'
 import { isLoopback } from '../../protocol/loopback.js'
+import { nonEmptyText, optionsOf, text, wholeNumber } from '../../protocol/validation.js'
 
 /** The address to listen on. Port 0 selects a free one. */
 export interface ListenAddress {
@@ -16,6 +17,13 @@ export interface ServerCertificate {
   /** The private key of the server's certificate. */
   readonly key: string
 }
+
+export const listenAddressCodec = optionsOf<ListenAddress>()(
+  { host: nonEmptyText, port: wholeNumber({ min: 0, max: 65_535 }) },
+  {},
+)
+
+export const serverCertificateCodec = optionsOf<ServerCertificate>()({ certificate: text, key: text }, {})
 
 /** The address at which a local client reaches a wildcard listener; a number, because a name can resolve to the other family. */
 const wildcards: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }

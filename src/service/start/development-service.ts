@@ -1,10 +1,11 @@
 import { join } from 'node:path'
+import { checkOptions, listOf, optionsOf, text } from '../../protocol/validation.js'
 import { sharedTenant } from '../sessions/rights.js'
 import { hashSecret, newClientSecret } from '../identity/clients/client-secret.js'
 import { developmentCertificates } from '../identity/keys/development-certificates.js'
 import { everything, memoryClients } from '../identity/clients/client.js'
 import { startService, type Service } from './service.js'
-import { checkServiceOptions, type ServiceOptions } from './service-options.js'
+import { serviceCodecs, type ServiceOptions } from './service-options.js'
 
 /** Everything that a client needs to use the service. */
 export interface ServiceAccess {
@@ -40,6 +41,19 @@ export interface DevelopmentServiceOptions extends Omit<ServiceOptions, 'clients
   readonly stateFolder: string
 }
 
+const {
+  stateFolder,
+  certificate: _certificate,
+  clients: _clients,
+  development: _development,
+  ...others
+} = serviceCodecs
+
+const developmentServiceOptions = optionsOf<DevelopmentServiceOptions>()(
+  { modelFolders: listOf(text), stateFolder },
+  others,
+)
+
 const clientId = 'development'
 
 /**
@@ -50,13 +64,13 @@ const clientId = 'development'
  * const service = await startDevelopmentService({ stateFolder: '.rxspeech', modelFolders: ['models'] })
  */
 export const startDevelopmentService = async (options: DevelopmentServiceOptions): Promise<DevelopmentService> => {
-  checkServiceOptions(options)
+  checkOptions(developmentServiceOptions, options)
   const certificates = await developmentCertificates(join(options.stateFolder, 'certificates'))
   const clientSecret = newClientSecret()
   const service = await startService({
     ...options,
     development: true,
-    certificate: certificates,
+    certificate: { certificate: certificates.certificate, key: certificates.key },
     clients: memoryClients([
       {
         clientId,

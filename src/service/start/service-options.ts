@@ -2,12 +2,12 @@ import type { SchedulerLike } from 'rxjs'
 import { maxTimerMs } from '../../kernel/timers.js'
 import {
   anything,
-  checkOption,
   checkOptions,
   flag,
   functionValue,
   jsonObject,
   listOf,
+  objectWith,
   oneOf,
   optionsCodec,
   optionsOf,
@@ -16,17 +16,22 @@ import {
   wholeNumber,
 } from '../../protocol/validation.js'
 import type { AdmissionLimits } from '../sessions/admissions.js'
+import { identityGroup, type IdentityOptions } from '../identity/identity.js'
 import { defaultSessionLimits, type SessionLimits } from '../sessions/session-context.js'
 import type { CustomNodeSource } from '../custom-nodes/custom-node-source.js'
 import type { EngineKind } from '../engines/engine.js'
-import type { IdentityOptions } from '../identity/identity.js'
 import type { ClientStore } from '../identity/clients/client.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import type { Logger } from '../operations/logger.js'
 import type { ConnectionLimits } from '../listen/connection-gate.js'
 import type { AnyNodeDefinition } from '../nodes/core/node.js'
 import type { ProxyProtocol } from '../listen/accepted-connections.js'
-import type { ListenAddress, ServerCertificate } from '../listen/listen-address.js'
+import {
+  listenAddressCodec,
+  serverCertificateCodec,
+  type ListenAddress,
+  type ServerCertificate,
+} from '../listen/listen-address.js'
 
 /** What a service serves, where, and to whom. */
 export interface ServiceOptions {
@@ -137,39 +142,40 @@ const limitCodecs = Object.fromEntries(
   Object.entries(minLimits).map(([name, min]) => [name, wholeNumber({ min, max: maxTimerMs })]),
 )
 
-const serviceOptions = optionsOf<ServiceOptions>()(
-  { modelFolders: listOf(text) },
-  {
-    http: jsonObject,
-    grpc: jsonObject,
-    certificate: jsonObject,
-    clients: jsonObject,
-    engines: listOf(anything),
-    defaultModel: text,
-    projectFolders: listOf(text),
-    nodes: listOf(anything),
-    customNodes: listOf(anything),
-    env: jsonObject,
-    recordingsFolder: text,
-    tenants: listOf(text),
-    grantedTenants: flag,
-    stateFolder: text,
-    issuer: text,
-    identity: jsonObject,
-    development: flag,
-    limits: optionsCodec({}, limitCodecs),
-    maxMessageBytes: anything,
-    allowQueryToken: flag,
-    trustedProxies: listOf(text),
-    proxyProtocol: oneOf('required', 'detected'),
-    scheduler: schedulerValue,
-    operations: jsonObject,
-    reflection: flag,
-    logger: jsonObject,
-    monitor: jsonObject,
-    onFault: functionValue,
-  },
-)
+/** The codec of each optional option. */
+export const serviceCodecs = {
+  http: listenAddressCodec,
+  grpc: listenAddressCodec,
+  certificate: serverCertificateCodec,
+  clients: objectWith('find'),
+  engines: listOf(anything),
+  defaultModel: text,
+  projectFolders: listOf(text),
+  nodes: listOf(anything),
+  customNodes: listOf(anything),
+  env: jsonObject,
+  recordingsFolder: text,
+  tenants: listOf(text),
+  grantedTenants: flag,
+  stateFolder: text,
+  issuer: text,
+  identity: identityGroup,
+  development: flag,
+  limits: optionsCodec({}, limitCodecs),
+  // The gRPC package accepts four times this size, and has a limit of its own.
+  maxMessageBytes: wholeNumber({ min: 1, max: 2 ** 29 - 1 }),
+  allowQueryToken: flag,
+  trustedProxies: listOf(text),
+  proxyProtocol: oneOf('required', 'detected'),
+  scheduler: schedulerValue,
+  operations: listenAddressCodec,
+  reflection: flag,
+  logger: objectWith('log'),
+  monitor: jsonObject,
+  onFault: functionValue,
+}
+
+const serviceOptions = optionsOf<ServiceOptions>()({ modelFolders: listOf(text) }, serviceCodecs)
 
 /** Throws `invalid-options` for an option that is unknown, has the wrong type or is out of range. */
 export const checkServiceOptions = (options: ServiceOptions): void => {
@@ -218,20 +224,17 @@ export interface ServiceLimits extends SessionLimits, AdmissionLimits, Connectio
   readonly maxMessageBytes: number
 }
 
-/** Fills in the default limits. Throws `invalid-options` with the name of a limit that is out of range. */
+/** Fills in the default limits of options that `checkServiceOptions` accepted. */
 export const resolveServiceLimits = (options: ServiceOptions): ServiceLimits => {
-  const { development = false, limits, maxMessageBytes = 1_048_576 } = options
-  const chosen = {
+  const { development = false, limits = {}, maxMessageBytes = 1_048_576 } = options
+  return {
     ...defaultSessionLimits,
     ...(development ? developmentLimits : productionLimits),
-    ...limits,
-  }
-  for (const name of Object.keys(minLimits) as (keyof typeof minLimits)[]) {
-    checkOption(`limits.${name}`, wholeNumber({ min: minLimits[name], max: maxTimerMs }), chosen[name])
-  }
-  // The gRPC package accepts four times this size, and has a limit of its own.
-  return {
-    ...chosen,
-    maxMessageBytes: checkOption('maxMessageBytes', wholeNumber({ min: 1, max: 2 ** 29 - 1 }), maxMessageBytes),
+    ...withoutUndefined(limits),
+    maxMessageBytes,
   }
 }
+
+/** An `undefined` limit leaves the default. */
+const withoutUndefined = <Limits extends object>(limits: Limits): Limits =>
+  Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as Limits

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http'
 import { asyncScheduler, map, ReplaySubject, take, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { maxTimerMs } from '../../kernel/timers.js'
+import { checkOptions, durationMs, optionsOf } from '../../protocol/validation.js'
 import { Admissions } from '../sessions/admissions.js'
 import { RunningGrants } from '../sessions/running-grants.js'
 import { isGranted } from '../identity/clients/client.js'
@@ -52,11 +53,16 @@ export interface Service {
    * at its next pause, at the latest 2 s before `drainMs` are over, and then ends what still runs. A
    * client that does not read its last messages is disconnected 3 s later. Idempotent.
    */
-  close(options?: {
-    /** How long the sessions may take, in milliseconds. @default 10_000 */
-    readonly drainMs?: number | undefined
-  }): Promise<void>
+  close(options?: ServiceCloseOptions): Promise<void>
 }
+
+/** How a service ends. */
+export interface ServiceCloseOptions {
+  /** How long the sessions may take, in milliseconds. @default 10_000 */
+  readonly drainMs?: number | undefined
+}
+
+const serviceCloseOptions = optionsOf<ServiceCloseOptions>()({}, { drainMs: durationMs(0) })
 
 /**
  * Starts the service: token endpoint, recognition socket and dataflow stream. Resolves when everything listens. Rejects with
@@ -151,7 +157,10 @@ const openService = async (options: ServiceOptions, opened: (() => Promise<void>
       map(() => undefined),
     ),
     revoke: (tokenId) => identity.revoke(tokenId),
-    close: ({ drainMs = 10_000 } = {}) => (closing ??= drain(drainMs).then(() => closeAll(opened))),
+    close: async (closeOptions = {}) => {
+      const { drainMs = 10_000 } = checkOptions(serviceCloseOptions, closeOptions)
+      await (closing ??= drain(drainMs).then(() => closeAll(opened)))
+    },
   }
 }
 

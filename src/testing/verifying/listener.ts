@@ -3,11 +3,11 @@ import type { Duplex } from 'node:stream'
 import { Server } from '@grpc/grpc-js'
 import { WebSocketServer } from 'ws'
 import { SpeechError } from '../../errors/speech-error.js'
-import { checkOptions, jsonObject, nonEmptyText, optionsOf } from '../../protocol/validation.js'
+import { checkOptions, nonEmptyText, optionsOf } from '../../protocol/validation.js'
 import { subprotocol, refuseUpgrade } from '../../service/listen/upgrade-request.js'
 import { keepaliveOptions, listenForGrpc } from '../../service/listen/grpc-connections.js'
 import { openHttp } from '../../service/listen/http-listener.js'
-import { hostPort, type ServerCertificate } from '../../service/listen/listen-address.js'
+import { hostPort, serverCertificateCodec, type ServerCertificate } from '../../service/listen/listen-address.js'
 import { grpcServerLink } from '../../transport/grpc/server.js'
 import { loadDataflow } from '../../transport/grpc/proto.js'
 import { webSocketLink } from '../../transport/websocket/server.js'
@@ -25,7 +25,10 @@ export interface VerifyingListenOptions {
   readonly host?: string | undefined
 }
 
-const listenOptions = optionsOf<VerifyingListenOptions>()({}, { certificate: jsonObject, host: nonEmptyText })
+const listenOptions = optionsOf<VerifyingListenOptions>()(
+  {},
+  { certificate: serverCertificateCodec, host: nonEmptyText },
+)
 
 /** The ports of a verifying service. */
 export interface VerifyingListener {

@@ -13,7 +13,7 @@ import { probeProxy } from '../../proxy/connect.js'
 import type { Proxy } from '../../proxy/proxy.js'
 import { connectTimeout, brokenAfterTls, connectFailure } from '../connection-errors.js'
 import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, defaultMaxMessageBytes, type Resolved } from '../limits.js'
-import { checkOption, durationMs } from '../../protocol/validation.js'
+import { anything, checkOptions, durationMs, flag, jsonObject, optionsOf, text } from '../../protocol/validation.js'
 import type { DataflowMessage, Dial, Link } from '../link.js'
 import {
   type ChannelTarget,
@@ -26,7 +26,7 @@ import {
   targetName,
   proxyOfTarget,
 } from './channel.js'
-import { type CallReason, GrpcLink, type GrpcLinkOptions, resolveGrpcLimits } from './link.js'
+import { type CallReason, GrpcLink, type GrpcLinkOptions, grpcLinkCodecs, resolveGrpcLimits } from './link.js'
 import { requestedWaitMs, type ReceivedStatus, isCallForQuiet, statusError, orderlyEndOf } from './errors.js'
 import { type DataflowMethod, loadDataflow, type LoadDataflowOptions } from './proto.js'
 
@@ -43,6 +43,21 @@ export interface GrpcDialOptions extends ChannelTarget, LoadDataflowOptions, Grp
    */
   readonly channel?: Channel | undefined
 }
+
+const grpcDialOptions = optionsOf<GrpcDialOptions>()(
+  { url: anything },
+  {
+    ...grpcLinkCodecs,
+    ca: anything,
+    insecure: flag,
+    proxy: anything,
+    channelOptions: jsonObject,
+    heartbeatMs: durationMs(0),
+    protoPath: text,
+    connectTimeoutMs: durationMs(1),
+    channel: anything,
+  },
+)
 
 type Call = ClientDuplexStream<DataflowMessage, DataflowMessage>
 
@@ -76,14 +91,13 @@ const connect = (
   proxy: Proxy | undefined,
 ): (() => void) => {
   // Only the parts needed later are destructured, so that an open call does not keep its options.
-  const { address, isPlain, closeTimeoutMs = defaultDialCloseTimeoutMs } = options
+  const {
+    address,
+    isPlain,
+    closeTimeoutMs = defaultDialCloseTimeoutMs,
+    connectTimeoutMs = defaultConnectTimeoutMs,
+  } = options
   const limits = resolveGrpcLimits({ ...options, closeTimeoutMs })
-  const connectTimeoutMs = checkOption(
-    'connectTimeoutMs',
-    durationMs(1),
-    options.connectTimeoutMs ?? defaultConnectTimeoutMs,
-  )
-  checkOption('heartbeatMs', durationMs(0), options.heartbeatMs ?? 0)
   const method = loadDataflow({ protoPath: options.protoPath }).Stream
   const { client, release, left$ } = channelOf(options, proxy, limits.maxMessageBytes)
   const peer = targetName(address)
@@ -159,6 +173,7 @@ const afterTls = /\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/
  */
 export const dialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> =>
   defer(() => {
+    checkOptions(grpcDialOptions, options)
     const settings: DialSettings = endpointOf(options)
     const proxy = options.channel === undefined ? proxyOfTarget(settings) : undefined
     return proxy === undefined ? connected(settings, undefined) : connectedThrough(proxy, settings)
@@ -173,7 +188,7 @@ const connected = (options: DialSettings, proxy: Proxy | undefined): Dial<Datafl
 const connectedThrough = (proxy: Proxy, options: DialSettings): Dial<DataflowMessage, DataflowMessage> => {
   const { address, scheduler = asyncScheduler, maxMessageBytes = defaultMaxMessageBytes } = options
   if (isChannelOpen(options, proxy, maxMessageBytes)) return connected(options, proxy)
-  const withinMs = checkOption('connectTimeoutMs', durationMs(1), options.connectTimeoutMs ?? defaultConnectTimeoutMs)
+  const withinMs = options.connectTimeoutMs ?? defaultConnectTimeoutMs
   const startMs = scheduler.now()
   const rest$ = defer(() => {
     const connectTimeoutMs = Math.max(1, withinMs - Math.round(scheduler.now() - startMs))

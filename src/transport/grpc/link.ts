@@ -1,7 +1,8 @@
 import { asyncScheduler, type Observable, type SchedulerLike, type Subscription } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
 import { Inbox } from '../inbox.js'
-import { resolveLimits, type LinkLimits, type Resolved } from '../limits.js'
+import { schedulerValue } from '../../protocol/validation.js'
+import { linkLimitCodecs, resolveLimits, type LinkLimits, type Resolved } from '../limits.js'
 import type { CloseReason, DataflowMessage, Link } from '../link.js'
 import { DrainSignal } from '../drain.js'
 
@@ -21,6 +22,10 @@ export interface MessageStream {
   resume(): unknown
 }
 
+/** The codecs of the options of a link. */
+export const grpcLinkCodecs = { ...linkLimitCodecs, scheduler: schedulerValue }
+
+/** Fills in the defaults of options that `grpcLinkCodecs` accepted; throws `invalid-options` if the water marks do not fit together. */
 export const resolveGrpcLimits = (options: GrpcLinkOptions): Resolved<GrpcLinkOptions> => {
   const { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs } = resolveLimits(options)
   const { scheduler = asyncScheduler } = options

@@ -5,7 +5,8 @@ import { refusalError, refusalText } from '../../errors/refusal.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Resolved } from '../limits.js'
 import type { DataflowMessage, Link } from '../link.js'
-import { type CallReason, GrpcLink, type GrpcLinkOptions, resolveGrpcLimits } from './link.js'
+import { checkOptions, optionsOf } from '../../protocol/validation.js'
+import { type CallReason, GrpcLink, grpcLinkCodecs, type GrpcLinkOptions, resolveGrpcLimits } from './link.js'
 import { refusalStatus, orderlyEnd } from './errors.js'
 import { undecodableContentType } from './proto.js'
 
@@ -41,6 +42,8 @@ class GrpcServerLink extends GrpcLink {
   }
 }
 
+const grpcLinkOptions = optionsOf<GrpcLinkOptions>()({}, grpcLinkCodecs)
+
 /**
  * The link over a server's call of `loadDataflow().Stream`; create it within the handler. The client's half-close
  * completes `incoming$`; a cancelled call, and one that the gRPC package ended because of a message that is too big,
@@ -50,7 +53,8 @@ class GrpcServerLink extends GrpcLink {
 export const grpcServerLink = (
   call: ServerCall,
   options: GrpcLinkOptions = {},
-): Link<DataflowMessage, DataflowMessage> => new GrpcServerLink(call, resolveGrpcLimits(options))
+): Link<DataflowMessage, DataflowMessage> =>
+  new GrpcServerLink(call, resolveGrpcLimits(checkOptions(grpcLinkOptions, options)))
 
 const isStream = (value: unknown): value is ServerHttp2Stream =>
   typeof value === 'object' && value !== null && 'close' in value && 'session' in value

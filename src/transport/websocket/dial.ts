@@ -4,9 +4,25 @@ import type { ProxyOption } from '../../protocol/proxy-option.js'
 import { schedule } from '../../kernel/timers.js'
 import { connectTimeout, noConnection } from '../connection-errors.js'
 import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, type Certificates } from '../limits.js'
-import { checkOption, durationMs } from '../../protocol/validation.js'
+import {
+  anything,
+  checkOptions,
+  durationMs,
+  functionValue,
+  listOf,
+  oneOf,
+  optionsOf,
+  recordOf,
+  text,
+} from '../../protocol/validation.js'
 import type { Dial, Link, SocketMessage } from '../link.js'
-import { type Socket, resolveWebSocketLimits, type WebSocketLimits, type WebSocketLinkOptions } from './socket.js'
+import {
+  type Socket,
+  resolveWebSocketLimits,
+  webSocketLinkCodecs,
+  type WebSocketLimits,
+  type WebSocketLinkOptions,
+} from './socket.js'
 
 /** A WebSocket class: the browser's, or that of the package `ws`, which also accepts options of the connection. */
 export type SocketClass = new (url: string, protocols?: string[], options?: object) => Socket
@@ -40,6 +56,20 @@ export interface WebSocketDialOptions extends WebSocketLinkOptions {
    */
   readonly WebSocket?: SocketClass | undefined
 }
+
+const webSocketDialOptions = /* @__PURE__ */ optionsOf<WebSocketDialOptions>()(
+  { url: anything },
+  {
+    ...webSocketLinkCodecs,
+    headers: recordOf(text),
+    protocols: listOf(text),
+    ca: anything,
+    proxy: anything,
+    connectTimeoutMs: durationMs(1),
+    channel: oneOf(0, 1),
+    WebSocket: functionValue,
+  },
+)
 
 /** An attempt to connect. */
 interface ConnectionAttempt {
@@ -81,14 +111,10 @@ class Connecting implements Unsubscribable {
     options: WebSocketDialOptions,
     subscriber: Subscriber<Link<SocketMessage, SocketMessage>>,
   ) {
+    checkOptions(webSocketDialOptions, options)
     const url = parseUrl(options.url)
     const peer = peerName(url)
-    const connectTimeoutMs = checkOption(
-      'connectTimeoutMs',
-      durationMs(1),
-      options.connectTimeoutMs ?? defaultConnectTimeoutMs,
-    )
-    const { closeTimeoutMs = defaultDialCloseTimeoutMs } = options
+    const { connectTimeoutMs = defaultConnectTimeoutMs, closeTimeoutMs = defaultDialCloseTimeoutMs } = options
     const limits = resolveWebSocketLimits({ ...options, closeTimeoutMs })
     const fail = (error: SpeechError): void => this.#fail(error)
     const attempt = startAttempt(() => open(url, options, limits, fail))

@@ -1,8 +1,17 @@
 import { WebSocket } from 'ws'
+import { checkOptions, optionsOf } from '../../protocol/validation.js'
 import type { Link, SocketMessage } from '../link.js'
 import { SocketLink } from './link.js'
 import { NodeSocketLink } from './node-link.js'
-import { isNodeSocket, resolveWebSocketLimits, type Socket, type WebSocketLinkOptions } from './socket.js'
+import {
+  isNodeSocket,
+  resolveWebSocketLimits,
+  webSocketLinkCodecs,
+  type Socket,
+  type WebSocketLinkOptions,
+} from './socket.js'
+
+const webSocketLinkOptions = optionsOf<WebSocketLinkOptions>()({}, webSocketLinkCodecs)
 
 /**
  * The link over an open WebSocket, at either end. Create it in the turn in which the socket opens, otherwise messages
@@ -15,7 +24,7 @@ export const webSocketLink = (
   socket: Socket,
   options: WebSocketLinkOptions = {},
 ): Link<SocketMessage, SocketMessage> => {
-  const limits = resolveWebSocketLimits(options)
+  const limits = resolveWebSocketLimits(checkOptions(webSocketLinkOptions, options))
   return isNodeSocket(socket) ? new NodeSocketLink(socket, limits) : new SocketLink(socket, limits)
 }
 

@@ -1,7 +1,7 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import type { ErrorCode } from '../../errors/error-code.js'
-import { type LinkLimits, resolveLimits, type Resolved } from '../limits.js'
-import { checkOption, durationMs } from '../../protocol/validation.js'
+import { linkLimitCodecs, type LinkLimits, resolveLimits, type Resolved } from '../limits.js'
+import { durationMs, schedulerValue } from '../../protocol/validation.js'
 
 /** The properties of the events of a WebSocket that a link reads. */
 export interface SocketEvents {
@@ -74,10 +74,13 @@ export interface WebSocketLinkOptions extends LinkLimits {
   readonly scheduler?: SchedulerLike | undefined
 }
 
+/** The codecs of the options of a link. */
+export const webSocketLinkCodecs = { ...linkLimitCodecs, heartbeatMs: durationMs(0), scheduler: schedulerValue }
+
 /** The options of a link with their defaults. */
 export type WebSocketLimits = Resolved<WebSocketLinkOptions>
 
-/** Fills in the defaults; throws `invalid-options` with the name of an option that is out of range. */
+/** Fills in the defaults of options that `webSocketLinkCodecs` accepted; throws `invalid-options` if the water marks do not fit together. */
 export const resolveWebSocketLimits = (options: WebSocketLinkOptions): WebSocketLimits => {
   const { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs } = resolveLimits(options)
   return {
@@ -85,7 +88,7 @@ export const resolveWebSocketLimits = (options: WebSocketLinkOptions): WebSocket
     highWaterMarkBytes,
     lowWaterMarkBytes,
     closeTimeoutMs,
-    heartbeatMs: checkOption('heartbeatMs', durationMs(0), options.heartbeatMs ?? 0),
+    heartbeatMs: options.heartbeatMs ?? 0,
     scheduler: options.scheduler ?? asyncScheduler,
   }
 }

@@ -24,7 +24,8 @@ let ca: Buffer
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'rxspeech-balancer-'))
   const certificates = join(folder, 'certificates')
-  certificate = await developmentCertificates(certificates)
+  const { certificate: chain, key } = await developmentCertificates(certificates)
+  certificate = { certificate: chain, key }
   ca = await readFile(join(certificates, 'ca.pem'))
 })
 afterAll(() => rm(folder, { recursive: true }))

@@ -1,4 +1,5 @@
 import { SpeechError } from '../../../errors/speech-error.js'
+import { anything, checkOptions, flag, listOf, number, optionsOf, text } from '../../../protocol/validation.js'
 import { hashSecret, newClientId, newClientSecret } from './client-secret.js'
 import { isInForce, type ClientRegistration, type ClientStore, type StoredClient } from './client.js'
 
@@ -28,6 +29,13 @@ export interface ClientInput extends Omit<
   readonly clientId?: string | undefined
 }
 
+const grants = listOf(text)
+const clientInput = optionsOf<ClientInput>()(
+  // The registry checks that a client begins before it ends.
+  { tenants: grants, projects: grants, models: grants, validFromMs: anything, validUntilMs: anything },
+  { clientId: text, mayIntrospect: flag },
+)
+
 /** A client with its new secret, which cannot be read again: only a hash is stored. */
 export interface IssuedSecret {
   /** The registration as it is stored, with the hash of the secret. */
@@ -47,14 +55,15 @@ export interface IssuedSecret {
  */
 export const registerClient = async (
   registry: ClientRegistry,
-  { clientId = newClientId(), ...input }: ClientInput,
+  client: ClientInput,
   nowMs: number,
 ): Promise<IssuedSecret> => {
+  const { clientId = newClientId(), ...input } = checkOptions(clientInput, client)
   const clientSecret = newClientSecret()
   const secretHash = await hashSecret(clientSecret)
-  const client = { ...input, clientId, secretHash, cancelled: false, createdAtMs: nowMs }
-  registry.add(client)
-  return { client, clientSecret }
+  const registered = { ...input, clientId, secretHash, cancelled: false, createdAtMs: nowMs }
+  registry.add(registered)
+  return { client: registered, clientSecret }
 }
 
 const findClient = (registry: ClientRegistry, clientId: string): StoredClient => {
@@ -78,6 +87,16 @@ export const cancelClient = (registry: ClientRegistry, clientId: string): Stored
   return findClient(registry, clientId)
 }
 
+/** When the previous secret of a client ends. */
+export interface RotateSecretOptions {
+  /** How long the previous secret stays valid, in milliseconds; 0 ends it at once. */
+  readonly overlapMs: number
+  /** The time, in milliseconds since 1970. */
+  readonly nowMs: number
+}
+
+const rotateSecretOptions = optionsOf<RotateSecretOptions>()({ overlapMs: number({ min: 0 }), nowMs: number() }, {})
+
 /**
  * Gives a client a new secret. The previous secret stays valid during the overlap, so that the client can switch without
  * an interruption; an overlap of 0 ends it at once, as for a leaked secret. Issued tokens stay valid.
@@ -89,8 +108,9 @@ export const cancelClient = (registry: ClientRegistry, clientId: string): Stored
 export const rotateSecret = async (
   registry: ClientRegistry,
   clientId: string,
-  { overlapMs, nowMs }: { readonly overlapMs: number; readonly nowMs: number },
+  options: RotateSecretOptions,
 ): Promise<IssuedSecret> => {
+  const { overlapMs, nowMs } = checkOptions(rotateSecretOptions, options)
   const client = findClient(registry, clientId)
   if (client.cancelled) {
     throw new SpeechError(
