@@ -1,4 +1,5 @@
-import { bytesPerFrame, joinBytes, msForBytes, type AudioFormat } from './format.js'
+import { bytesPerFrame, msForBytes, type AudioFormat } from './format.js'
+import { FrameAligner } from './frame-aligner.js'
 import { maxFormatBytes, parseWavFormat, refuseWav } from './wav-header.js'
 import { SpeechError } from '../errors/speech-error.js'
 
@@ -96,19 +97,17 @@ async function* wholeFrames(reader: ByteReader, header: WavHeader): AsyncGenerat
   const frameBytes = bytesPerFrame(header.format)
   const total = header.dataByteCount ?? Infinity
   let left = total
-  let cut: Uint8Array = new Uint8Array(0)
+  const aligner = new FrameAligner(frameBytes)
   try {
     for (let part = await reader.take(left); part !== undefined; part = await reader.take(left)) {
       left -= part.length
-      const bytes = cut.length === 0 ? part : joinBytes(cut, part)
-      const wholeByteCount = bytes.length - (bytes.length % frameBytes)
-      // A copy, because the source can reuse its buffer.
-      cut = new Uint8Array(bytes.subarray(wholeByteCount))
-      if (wholeByteCount > 0) yield bytes.subarray(0, wholeByteCount)
+      const frames = aligner.push(part)
+      if (frames.length > 0) yield frames
     }
     if (left > 0 && left < Infinity) {
       refuseWav(`The WAV file ends early: ${left} of the ${total} bytes of its data chunk are missing.`)
     }
+    const cut = aligner.rest()
     if (cut.length > 0) refuseWav(`The WAV file ends within a frame: ${cut.length} of ${frameBytes} bytes are there.`)
     return undefined
   } finally {

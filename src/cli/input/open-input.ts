@@ -1,4 +1,5 @@
-import { bytesPerFrame, joinBytes, msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
+import { bytesPerFrame, msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
+import { FrameAligner } from '../../audio/frame-aligner.js'
 import { readWav } from '../../audio/read-wav.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Host } from '../process/host.js'
@@ -98,13 +99,12 @@ async function* wholeFrames(
   bytes: AsyncIterable<Uint8Array>,
   frameBytes: number,
 ): AsyncGenerator<Uint8Array, undefined> {
-  let cut: Uint8Array = new Uint8Array(0)
+  const aligner = new FrameAligner(frameBytes)
   for await (const piece of bytes) {
-    const joined = cut.length === 0 ? piece : joinBytes(cut, piece)
-    const whole = joined.length - (joined.length % frameBytes)
-    cut = joined.slice(whole)
-    if (whole > 0) yield joined.subarray(0, whole)
+    const frames = aligner.push(piece)
+    if (frames.length > 0) yield frames
   }
+  const cut = aligner.rest()
   if (cut.length === 0) return undefined
   const what = `${cut.length} of the ${frameBytes} bytes of its last frame are there`
   throw new SpeechError(

@@ -1,5 +1,6 @@
 import { deinterleaveChannels } from '../../audio/channels.js'
-import { bytesPerFrame, bytesPerSample, joinBytes, type AudioFormat } from '../../audio/format.js'
+import { bytesPerFrame, bytesPerSample, type AudioFormat } from '../../audio/format.js'
+import { FrameAligner } from '../../audio/frame-aligner.js'
 import type { Puller } from '../../operators/interop/pull.js'
 
 /** The audio of the left and of the right channel. */
@@ -7,27 +8,22 @@ export type Pair = readonly [left: Uint8Array, right: Uint8Array]
 
 /** Splits stereo audio that may be cut anywhere; an incomplete frame is carried into the next chunk. */
 export class ChannelSplitter {
-  readonly #frameBytes: number
+  readonly #frames: FrameAligner
   readonly #sampleBytes: 1 | 2
-  #cut: Uint8Array = new Uint8Array(0)
 
   constructor(format: AudioFormat) {
-    this.#frameBytes = bytesPerFrame(format)
+    this.#frames = new FrameAligner(bytesPerFrame(format))
     this.#sampleBytes = bytesPerSample(format)
   }
 
   /** The same number of samples of each channel; none if the chunk does not complete a frame. */
   split(chunk: Uint8Array): Pair {
-    const bytes = this.#cut.length === 0 ? chunk : joinBytes(this.#cut, chunk)
-    const whole = bytes.length - (bytes.length % this.#frameBytes)
-    this.#cut = new Uint8Array(bytes.subarray(whole))
-    return deinterleaveChannels(bytes.subarray(0, whole), this.#sampleBytes)
+    return deinterleaveChannels(this.#frames.push(chunk), this.#sampleBytes)
   }
 
   /** The parts of a frame that was cut at the end, for each channel, whose session reports them as a gap. */
   rest(): Pair {
-    const cut = this.#cut
-    this.#cut = new Uint8Array(0)
+    const cut = this.#frames.rest()
     return [cut.subarray(0, this.#sampleBytes), cut.subarray(this.#sampleBytes)]
   }
 }

@@ -1,5 +1,5 @@
 import { concat, defer, filter, map, type OperatorFunction } from 'rxjs'
-import { joinBytes } from '../../audio/format.js'
+import { FrameAligner } from '../../audio/frame-aligner.js'
 import { SpeechError } from '../../errors/speech-error.js'
 
 /**
@@ -14,20 +14,15 @@ export const wholeFrames =
   (frameBytes: number): OperatorFunction<Uint8Array, Uint8Array> =>
   (source$) =>
     defer(() => {
-      let cut = nothing
-      const align = (slice: Uint8Array): Uint8Array => {
-        const bytes = cut.byteLength === 0 ? slice : joinBytes(cut, slice)
-        const whole = bytes.byteLength - (bytes.byteLength % frameBytes)
-        cut = whole === bytes.byteLength ? nothing : new Uint8Array(bytes.subarray(whole))
-        return whole === bytes.byteLength ? bytes : bytes.subarray(0, whole)
-      }
+      const aligner = new FrameAligner(frameBytes)
       const end$ = defer(() => {
+        const cut = aligner.rest()
         if (cut.byteLength > 0) throw cutSample(cut.byteLength, frameBytes)
         return []
       })
       return concat(
         source$.pipe(
-          map(align),
+          map((slice) => aligner.push(slice)),
           filter((bytes) => bytes.byteLength > 0),
         ),
         end$,
@@ -40,5 +35,3 @@ export const cutSample = (byteCount: number, frameBytes: number): SpeechError =>
     'cut-sample',
     `The audio ended within a sample: only ${byteCount} of its last ${frameBytes} bytes arrived.`,
   )
-
-const nothing = new Uint8Array(0)
