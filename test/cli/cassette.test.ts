@@ -63,6 +63,10 @@ describe('rxspeech cassette show', () => {
     const broken = await runInProcess(['cassette', 'show', junk])
     expect(broken).toMatchObject({ code: 3, stdout: '' })
     expect(broken.stderr).toMatch(/is not a readable cassette\. Line 2 of the cassette: event must be/)
+    writeFileSync(junk, 'junk\n')
+    expect((await runInProcess(['cassette', 'show', junk])).stderr).toMatch(
+      /is not a readable cassette\. Line 1 of the cassette: it must be one JSON object\.\n$/,
+    )
     const none = await runInProcess(['cassette', 'show', join(folder, 'none')])
     expect(none).toMatchObject({ code: 3, stdout: '' })
     expect(none.stderr).toMatch(/does not exist; check the name/)

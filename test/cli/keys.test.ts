@@ -71,9 +71,7 @@ describe('rxspeech keys rotate', () => {
   it('creates no folder and no key if there are none', async () => {
     const { code, stdout, stderr } = await run(['keys', 'rotate', '--state', state])
     expect([code, stdout]).toEqual([2, ''])
-    expect(stderr).toMatch(
-      /^rxspeech: \/.*state does not exist; set the state folder of the service with --state\.\n$/,
-    )
+    expect(stderr).toMatch(/^rxspeech: \/.*state does not exist; set the state folder of the service with --state\.\n$/)
     await expect(stored()).rejects.toThrow('ENOENT')
   })
 })

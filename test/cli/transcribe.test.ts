@@ -88,6 +88,37 @@ describe('rxspeech transcribe', () => {
     expect(code).toBe(0)
   })
 
+  it.each([
+    [1, 'agent,guest', 'one channel'],
+    [2, 'agent', '2 channels'],
+  ])('rejects names of speakers for a recording of another number of channels, %i', async (channels, names, count) => {
+    const args = [
+      'transcribe',
+      '-',
+      '--encoding',
+      'ulaw',
+      '--rate',
+      '8000',
+      '--channels',
+      `${channels}`,
+      '--speakers',
+      names,
+    ]
+    const { code, stderr } = await runInProcess([...args, ...overGrpc], { env, stdin: callSamples(200) })
+    expect([code, stderr]).toEqual([
+      2,
+      `rxspeech: --speakers must be one name for each channel; the recording has ${count}.\n`,
+    ])
+  })
+
+  it('prints the name of the speaker of a recording of one channel', async () => {
+    const args = ['transcribe', '-', '--encoding', 'ulaw', '--rate', '8000', '--speakers', 'Anna', ...overGrpc]
+    const left = callSamples(3500).filter((_byte, at) => at % 2 === 0)
+    const { stdout, stderr } = await runInProcess(args, { env, stdin: left })
+    expect(stderr).toMatch(/^\d+\.\d s of audio/)
+    expect(stdout).toMatch(/^\[00:00\.\d\] Anna: /)
+  })
+
   it('rejects names of speakers that leave no space for words in captions', async () => {
     const names = 'The one on the left side,Guest'
     const { code, stdout, stderr } = await runInProcess([
@@ -200,7 +231,8 @@ describe.concurrent('a process of rxspeech transcribe', () => {
       const events = eventsOf(stdout)
       expect(events.filter(({ type }) => type === 'milestone')).toMatchObject([{ channel: 0, text: left }])
       expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
-      expect([code, stderr]).toEqual([expected, ''])
+      expect(stderr).toMatch(/^\d\.\d s of audio, \d+ words, [^\n]*, interrupted at 00:\d\d\n$/)
+      expect(code).toBe(expected)
     },
   )
 

@@ -57,12 +57,18 @@ const showCassette = async ({
 const columnsOf = ({ isTTY, columns }: ScreenStream): number | undefined =>
   isTTY === true && columns !== undefined ? Math.min(textColumns.max, Math.max(textColumns.min, columns)) : undefined
 
+/** The sentence for a peer, which can send another message. */
+const notJson = 'The text is not JSON; send one JSON object.'
+
 /** A file that is not a cassette is an unreadable input: exit code 3. */
 const cannotRead = (file: string, error: unknown): SpeechError => {
   if (!isSpeechError(error)) return unreadable(file, error)
   return error.code === 'source-failed'
     ? unreadable(file, error.cause)
-    : new SpeechError('source-failed', `${file} is not a readable cassette. ${error.message}`)
+    : new SpeechError(
+        'source-failed',
+        `${file} is not a readable cassette. ${error.message.replace(notJson, 'it must be one JSON object.')}`,
+      )
 }
 
 const cannotWrite = (file: string, error: unknown): CommandError => {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { isLoopback } from '../../protocol/loopback.js'
 import { logFormats, type LogFormat } from '../../service/configuration/service-configuration.js'
@@ -20,6 +21,8 @@ import type { EndingSignal, Host } from '../process/host.js'
 import { watchInterruption } from '../process/interruption.js'
 import type { LoadedConfiguration } from '../service/start-configured.js'
 import type { ServeBasics, ServePlan, StartedService } from '../service/start-planned.js'
+import { findServicePackage } from '../../service/threads/load-optional.js'
+import { sampleCall } from '../process/package-files.js'
 import { paintFor, type Paint } from '../view/paint.js'
 
 export const serveFlags = {
@@ -149,7 +152,7 @@ const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> =
     return startPlanned(plan, logger, host.env)
   }
   await runUntilSignal(
-    { start, drainMs: loaded?.values.limits?.drainMs, isDevelopment: flags.dev, logger },
+    { start, drainMs: loaded?.values.limits?.drainMs, isDevelopment: flags.dev, stateFolder: flags.state, logger },
     { host, output },
   )
 }
@@ -199,11 +202,12 @@ interface ServiceRun {
   readonly start: () => Promise<StartedService>
   readonly drainMs: number | undefined
   readonly isDevelopment: boolean
+  readonly stateFolder: string
   readonly logger: Logger
 }
 
 const runUntilSignal = async (
-  { start, drainMs, isDevelopment, logger }: ServiceRun,
+  { start, drainMs, isDevelopment, stateFolder, logger }: ServiceRun,
   { host, output }: CommandContext,
 ): Promise<void> => {
   let receive: (signal: EndingSignal) => void = () => undefined
@@ -231,7 +235,14 @@ const runUntilSignal = async (
       )
     }
     // A terminal would wrap the line of JSON, and no program reads it there.
-    if (isDevelopment && host.stdout.isTTY && host.stderr.isTTY) host.stderr.write(howToTry(access) ?? '')
+    if (isDevelopment && host.stdout.isTTY && host.stderr.isTTY) {
+      const sample = {
+        program: programOf(host.env, findServicePackage() !== undefined),
+        call: sampleCall(),
+        stateFolder: resolve(stateFolder),
+      }
+      host.stderr.write(howToTry(access, sample) ?? '')
+    }
     const signal = await ended
     logger.log('info', 'The service is shutting down: it refuses new sessions and finalizes running ones.', { signal })
     await service.close({ drainMs })
@@ -254,13 +265,32 @@ interface ServiceAccess {
 const shellWord = (text: string): string =>
   /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
+/** What the commands for another terminal need besides the access. */
+interface Sample {
+  /** The program as it was started. */
+  readonly program: string
+  /** A recording. */
+  readonly call: string
+  readonly stateFolder: string
+}
+
+/** How to run the program again: with npx if npm says that it runs a command of a package. */
+export const programOf = (env: Environment, hasServicePackage: boolean): string => {
+  if (env['npm_command'] !== 'exec') return 'rxspeech'
+  return hasServicePackage ? 'npx rxspeech-service' : 'npx rxspeech'
+}
+
 /** Commands that use the service from another terminal; undefined if something that a client needs is unknown. */
-export const howToTry = ({ authUrl, grpc, ca, clientId, clientSecret }: ServiceAccess): string | undefined => {
+export const howToTry = (
+  { authUrl, grpc, ca, clientId, clientSecret }: ServiceAccess,
+  { program, call, stateFolder }: Sample,
+): string | undefined => {
   if (ca === null || clientId === undefined || clientSecret === undefined) return undefined
   const lines = [
+    `Its keys and its certificate are in ${stateFolder}.`,
     'Try it in another terminal; Ctrl-C here ends the service.',
     `  export RXSPEECH_CLIENT_SECRET=${shellWord(clientSecret)}`,
-    `  rxspeech transcribe call.wav --speed max --grpc ${shellWord(grpc)} \\`,
+    `  ${program} transcribe ${shellWord(call)} --speed max --grpc ${shellWord(grpc)} \\`,
     `    --auth-url ${shellWord(authUrl)} --client-id ${shellWord(clientId)} \\`,
     `    --ca ${shellWord(ca)}`,
   ]

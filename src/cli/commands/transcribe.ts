@@ -36,7 +36,7 @@ export const transcribeFlags = {
       oneOf(formats),
       'text',
     ),
-    speakers: flagOr('<names>', 'the names of the channels', speakers, 'left,right'),
+    speakers: flag('<names>', 'the names of the channels (default: left,right, or none for one channel)', speakers),
     record: flag('<file>', 'record the session to a cassette, with audio, without tokens', text),
   }),
   ...flagGroup('Recognition:', {
@@ -51,7 +51,8 @@ type TranscribeFlags = FlagValues<typeof transcribeFlags>
 /** The checked plan of `transcribe`. */
 export interface TranscribePlan extends TranscriptionPlan {
   readonly format: (typeof formats)[number]
-  readonly speakers: readonly [string, string]
+  /** One for each channel. */
+  readonly speakers: readonly string[] | undefined
 }
 
 /** `rxspeech transcribe FILE`: the transcript on stdout, the summary on stderr. */
@@ -130,9 +131,9 @@ const paceOf = ({ speed: requestedSpeed }: TranscribeFlags, { where }: ServicePl
 const maxCaptionNameColumns = 19
 
 /** A caption can contain only a short name: half of its first line is for words. */
-const speakersOf = ({ speakers: names, format }: TranscribeFlags): readonly [string, string] => {
+const speakersOf = ({ speakers: names, format }: TranscribeFlags): readonly string[] | undefined => {
   const isCaption = format === 'vtt' || format === 'srt'
-  if (!isCaption || names.every((name) => columnsOf(name) <= maxCaptionNameColumns)) return names
+  if (!isCaption || names === undefined || names.every((name) => columnsOf(name) <= maxCaptionNameColumns)) return names
   throw usageError(`--speakers of captions must be names of at most ${maxCaptionNameColumns} characters.`)
 }
 
@@ -165,26 +166,38 @@ const sampleNote =
 const isSampleModel = ({ service }: TranscribePlan): boolean =>
   service.where === 'here' && service.modelFolders.length === 0 && service.model === 'call'
 
-const viewOf = ({ format, speakers: names, pace }: TranscribePlan, { host, output }: CommandContext): OpenView => {
+/** The names for the channels of the recording. Throws `invalid-options` if there are more or fewer names. */
+const namesFor = ({ speakers: names }: TranscribePlan, channels: number): readonly string[] => {
+  if (names === undefined) return channels === 1 ? [] : ['left', 'right']
+  if (names.length === channels) return names
+  const count = channels === 1 ? 'one channel' : `${channels} channels`
+  throw usageError(`--speakers must be one name for each channel; the recording has ${count}.`)
+}
+
+const viewOf = (plan: TranscribePlan, { host, output }: CommandContext): OpenView => {
+  const { format, pace } = plan
   switch (format) {
     case 'text':
       return (audio, reader) =>
         openTerminalView({
           terminals: { out: output.terminal, err: host.stderr, env: host.env },
           reader,
-          style: { speakers: audio.format.channels === 1 ? [] : names, paint: paintFor(host.stdout, host.env) },
+          style: { speakers: namesFor(plan, audio.format.channels), paint: paintFor(host.stdout, host.env) },
           speed: pace.speed,
           totalMs: audio.durationMs,
         })
     case 'ndjson':
-      return (_audio, reader) => ndjsonView(output.write, reader)
+      return ({ format: { channels } }, reader) => {
+        namesFor(plan, channels)
+        return ndjsonView(output.write, reader)
+      }
     case 'vtt':
     case 'srt':
       return ({ format: { channels }, durationMs }, reader) =>
         captionView({
           format,
           reader,
-          speakers: channels === 1 ? [] : names,
+          speakers: namesFor(plan, channels),
           // The cues of a recording of known length are put in order; those of live audio are written at once.
           channels: durationMs === undefined ? undefined : channels,
           isHurried: durationMs !== undefined && pace.speed > 1,

@@ -55,12 +55,12 @@ export const speed: ParseValue<number> = decoded(
   (typed) => (typed === 'max' ? Infinity : readNumber(typed)),
 )
 
-/** Two names, `left,right`. */
-export const speakers: ParseValue<readonly [string, string]> = decoded(
+/** The names of the channels, such as `left,right`. */
+export const speakers: ParseValue<readonly string[]> = decoded(
   codec(
-    'two names such as agent,customer',
-    (value): value is readonly [string, string] =>
-      Array.isArray(value) && value.length === 2 && value.every(nonEmptyText.is),
+    'one name for each channel, such as agent,customer',
+    (value): value is readonly string[] =>
+      Array.isArray(value) && value.length >= 1 && value.length <= 2 && value.every(nonEmptyText.is),
   ),
   (typed) => typed.split(',').map((name) => name.trim()),
 )

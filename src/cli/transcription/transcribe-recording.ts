@@ -10,6 +10,7 @@ import { openSession } from '../service/open-session.js'
 import { reachService, type ServicePlan } from '../service/reach-service.js'
 import { runTranscription } from './run-transcription.js'
 import { summaryLine, TranscriptReader, type RunSummary } from '../view/transcript-reader.js'
+import { clockText } from '../view/transcript-line.js'
 import type { View } from '../view/view.js'
 import type { CassetteLoss } from '../../cassette/record/line-queue.js'
 import type { RecordedSession } from '../../cassette/record/record.js'
@@ -97,7 +98,11 @@ export const transcribeRecording = async (
       isEndedEarly: () => isEndedEarly,
     })
     view.end()
-    if (asked.exit !== undefined) throw asked.exit
+    if (asked.exit !== undefined) {
+      const summary = summaryLine(reader.counts(), run)
+      host.stderr.write(`${summary}, interrupted at ${clockText(run.audioMs).replace(/\.\d$/, '')}\n`)
+      throw asked.exit
+    }
     const fault = input.fault() ?? cassette?.fault()
     if (fault !== undefined) throw fault
     return summaryLine(reader.counts(), run)

@@ -15,7 +15,6 @@ describe('planTranscribe', () => {
       over: 'grpc',
       pace: { speed: Infinity },
       format: 'text',
-      speakers: ['left', 'right'],
     })
   })
 
@@ -100,7 +99,8 @@ describe('planTranscribe', () => {
     [{ over: 'udp' }, /--over/],
     [{ format: 'xml' }, /--format/],
     [{ speed: '1e3' }, /--speed/],
-    [{ speakers: 'one' }, /--speakers/],
+    [{ speakers: 'one,' }, /--speakers/],
+    [{ speakers: 'one,two,three' }, /--speakers must be one name for each channel, such as agent,customer/],
     [{ channels: '2' }, /--encoding/],
     [{ encoding: 'pcm', rate: '4000' }, /--rate/],
     [{ encoding: 'pcm', rate: '8000', channels: '3' }, /--channels/],
