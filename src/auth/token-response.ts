@@ -121,7 +121,7 @@ const quoted = (description: unknown, secret: string): string => {
   const isPlain = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(words)
   // A short secret cannot be distinguished from an ordinary word.
   const isHidden = secret.length >= minMaskedLength || !words.includes(secret)
-  return isPlain && isHidden && words.length <= maxQuoteLength ? ` It says: ${words}` : ''
+  return isPlain && isHidden && words.length <= maxQuoteLength ? ` The token endpoint says: ${words}` : ''
 }
 
 /** The size limit of an answer. */

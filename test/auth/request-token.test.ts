@@ -239,10 +239,12 @@ describe('requestToken', () => {
 
   it('quotes the text of the endpoint if it is harmless', async () => {
     const quoted = await outcomeOf(400, refusal('unauthorized_client', 'The subscription ended on May 1'))
-    expect(quoted).toMatchObject({ message: expect.stringContaining('It says: The subscription ended on May 1') })
+    expect(quoted).toMatchObject({
+      message: expect.stringContaining('The token endpoint says: The subscription ended on May 1'),
+    })
     for (const bad of ['tab\there', 'quote "', 'x'.repeat(201), '\u001b[31mred', '']) {
       expect((await outcomeOf(400, refusal('invalid_client', bad))) as Error).toMatchObject({
-        message: expect.not.stringContaining('It says'),
+        message: expect.not.stringContaining('says:'),
       })
     }
   })
@@ -260,7 +262,9 @@ describe('requestToken', () => {
     ]
     for (const spelling of spellings) {
       const error = await outcomeOf(401, refusal('invalid_client', `No client has ${spelling} here`))
-      expect(error).toMatchObject({ message: expect.stringMatching(/It says: No client has \S*\*\*\* here$/) })
+      expect(error).toMatchObject({
+        message: expect.stringMatching(/The token endpoint says: No client has \S*\*\*\* here$/),
+      })
       expect(inspect(error)).not.toContain(spelling)
     }
     // Encoded as RFC 6749 section 2.3.1 requires, and then in base64.

@@ -25,7 +25,7 @@ export const findModelFile = async (model: ModelDescription, key: string, file: 
     if ((await stat(path)).isFile()) return path
   } catch (error) {
     if (error instanceof SpeechError) throw error
-    throw invalidModel(model, `${named}, which can't be read; put the file there.`, error)
+    throw invalidModel(model, `${named}, which cannot be read; put the file there.`, error)
   }
   throw invalidModel(model, `${named}, which is not a file.`)
 }

@@ -78,7 +78,7 @@ export const scanModelFolder = (folder: string): readonly FoundModel[] => {
   try {
     return hasModelFile(root) ? [rootModel(root)] : foldersIn(root).flatMap((first) => modelsIn(root, first))
   } catch (cause) {
-    throw new SpeechError('invalid-options', `The folder of models ${folder} does not exist or can't be read.`, {
+    throw new SpeechError('invalid-options', `The folder of models ${folder} does not exist or cannot be read.`, {
       cause,
     })
   }

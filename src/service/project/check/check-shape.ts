@@ -16,7 +16,7 @@ export const checkShape = (
   wires: readonly CheckedWire[],
   faults: ProjectFaults,
 ): either.Either<undefined, readonly CheckedNode[]> => {
-  const hasEntry = checkEnds(file, faults)
+  const hasEntry = checkEnds(file, nodes, faults)
   const found = nodeOrder(
     nodes.map(({ id }) => id),
     wires,
@@ -32,10 +32,12 @@ export const checkShape = (
 }
 
 /** Returns whether there is exactly one entry. */
-const checkEnds = (file: ProjectFile, faults: ProjectFaults): boolean => {
+const checkEnds = (file: ProjectFile, nodes: readonly CheckedNode[], faults: ProjectFaults): boolean => {
+  // A kind with a fault may be meant as the missing one.
+  const isComplete = nodes.length === file.nodes.length
   const nodesOf = (name: string) => file.nodes.filter(({ kind }) => kind?.value === name)
   const [entry, ...more] = nodesOf(entryName)
-  if (entry === undefined) faults.add({ from: 0, to: 0 }, 'nodes', `must have one node ${entryName}`)
+  if (entry === undefined && isComplete) faults.add({ from: 0, to: 0 }, 'nodes', `must have one node ${entryName}`)
   for (const { idSpan, path } of more) {
     faults.add(idSpan, path, `is a second ${entryName}; ${entry?.path ?? ''} is the first, and only one is allowed`)
   }

@@ -126,7 +126,7 @@ describe.skipIf(dictationIsSkipped)(`${dictationTitle} with a wrong model`, () =
     ],
     ['a rate that does not fit', { acousticModel: 'wideband', sampleRateHz: 8000 }, {}, /"wideband" takes 16000/],
     ['two searches', { languageModel: 'lm', phrases: 'p' }, {}, /one of "languageModel", "grammar" and "phrases"/],
-    ['a missing language model', { languageModel: 'none.lm' }, {}, /"languageModel" .*"none.lm", which can't be read/],
+    ['a missing language model', { languageModel: 'none.lm' }, {}, /"languageModel" .*"none.lm", which cannot be read/],
     ['a folder for a file', { languageModel: 'sub/..' }, {}, /"languageModel" .* not inside/],
     ['a file outside', { languageModel: '../x' }, {}, /not inside the model's folder/],
     [

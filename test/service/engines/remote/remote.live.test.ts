@@ -139,7 +139,7 @@ describe('a model of the engine remote', () => {
     [{ secret: 'x' }, /"secret" in model\.json is not known/],
     [{ secretFrom: 'x' }, /"secretFrom" in model\.json must be \{"env"/],
     [{ secretFrom: { env: 'RXSPEECH_NOT_SET' } }, /RXSPEECH_NOT_SET, which is not set/],
-    [{ secretFrom: { file: 'none' } }, /"secretFrom" in model\.json names "none", which can't be read/],
+    [{ secretFrom: { file: 'none' } }, /"secretFrom" in model\.json names "none", which cannot be read/],
     [{ secretFrom: { file: '../secret' } }, /not inside the model's folder/],
     [{ ca: 'none.pem' }, /"ca" in model\.json names "none\.pem"/],
     [{ modelName: undefined }, /"modelName" in model\.json must be the name/],

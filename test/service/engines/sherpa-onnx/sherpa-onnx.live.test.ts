@@ -20,7 +20,7 @@ describe('a model of the engine sherpa-onnx', () => {
     [{ transducer: { encoder: 'encoder.onnx' } }, /"transducer\.decoder" in model\.json must be the name of a file/],
     [{ transducer: { ...transducer, joiner: 'none.onnx' } }, /"transducer\.joiner" in model\.json names "none\.onnx"/],
     [{ transducer: { ...transducer, encoder: '../x' } }, /"transducer\.encoder" .* not inside the model's folder/],
-    [{ tokens: 'none.txt' }, /"tokens" in model\.json names "none\.txt", which can't be read/],
+    [{ tokens: 'none.txt' }, /"tokens" in model\.json names "none\.txt", which cannot be read/],
     [{ sampleRateHz: 44_100 }, /"sampleRateHz" in model\.json must be 8000 or 16000/],
     [{ numThreads: 0 }, /"numThreads" in model\.json must be a whole number from 1 to 64/],
     [{ provider: 'tpu' }, /"provider" in model\.json must be "cpu"/],

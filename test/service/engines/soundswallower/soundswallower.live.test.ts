@@ -203,7 +203,7 @@ describe('soundswallower with a wrong model', () => {
     ['an unknown language', { phrases: 'p.txt', language: 'de' }, {}, /"language"/],
     ['neither grammar nor phrases', {}, {}, /either "grammar" or "phrases"/],
     ['both grammar and phrases', { phrases: 'p.txt', grammar: 'p.txt' }, {}, /either "grammar" or "phrases"/],
-    ['a missing file', { phrases: 'none.txt' }, {}, /"phrases" .*"none.txt", which can't be read/],
+    ['a missing file', { phrases: 'none.txt' }, {}, /"phrases" .*"none.txt", which cannot be read/],
     ['a file outside', { grammar: '../../x' }, {}, /not inside the model's folder/],
     ['an absolute path', { grammar: '/etc/hostname' }, {}, /not inside the model's folder/],
     ['no sentence', { phrases: 'p.txt' }, { 'p.txt': '# nothing\n\n' }, /p\.txt contains no sentence/],
