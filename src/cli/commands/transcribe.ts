@@ -32,7 +32,7 @@ export const transcribeFlags = {
   ...flagGroup('Output:', {
     format: flagOr(
       '<name>',
-      'text; vtt or srt: captions; ndjson: every event as one line of JSON',
+      'text: each line when it is final, so that two channels may not be in the order of time; vtt or srt: captions; ndjson: every event as one line of JSON',
       oneOf(formats),
       'text',
     ),
