@@ -1,7 +1,7 @@
+import { SpeechError } from '../errors/speech-error.js'
 import { bytesPerFrame, msForBytes, type AudioFormat } from './format.js'
 import { FrameAligner } from './frame-aligner.js'
 import { maxFormatBytes, parseWavFormat, refuseWav } from './wav-header.js'
-import { SpeechError } from '../errors/speech-error.js'
 
 /** The maximum size of everything before the samples. */
 export const maxWavHeaderBytes = 1024 * 1024
@@ -149,6 +149,12 @@ const releasing = (
  * recognize({ ...options, format })(audio).subscribe(console.log)
  */
 export const readWav = async (source: AsyncIterable<Uint8Array>): Promise<WavStream> => {
+  if (typeof (source as Partial<typeof source> | null | undefined)?.[Symbol.asyncIterator] !== 'function') {
+    throw new SpeechError(
+      'invalid-options',
+      'readWav reads an async iterable of bytes, such as createReadStream(path).',
+    )
+  }
   const reader = createByteReader(source)
   try {
     const header = await readHeader(reader)

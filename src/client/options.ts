@@ -228,13 +228,20 @@ const resumptionOptions = eitherOf(
   ),
 )
 
+const isPem = (value: unknown): boolean =>
+  (value instanceof Uint8Array ? new TextDecoder().decode(value) : String(value)).includes('-----BEGIN ')
+
+const certificates = codec('certificates in PEM', (value): value is Certificates =>
+  Array.isArray(value) ? value.every(isPem) : isPem(value),
+)
+
 /** The codecs of the options that both kinds of sessions take. `validateFormat` and `checkProxy` have errors of their own. */
 export const sessionCodecs = {
   required: { format: anything, token: tokenSource },
   optional: {
     ...linkLimitCodecs,
     rejected$: objectWith('next'),
-    ca: anything,
+    ca: certificates,
     insecure: flag,
     proxy: anything,
     heartbeatMs: wholeNumber({ min: 0, max: maxTimerMs }),
@@ -347,7 +354,7 @@ export const defaultHeartbeatMs = 4_500
 /** The options of a preset, overridden by the given options; `testing` is merged in the same way. */
 export const completePreset = <Preset extends object, Options extends Pick<SessionOptions, 'testing'>>(
   preset: Preset & { readonly testing: object },
-  options: Options,
+  options = {} as Options,
 ): Preset & Options => {
   const given = Object.entries(options.testing ?? {}).filter(([, value]) => value !== undefined)
   return { ...preset, ...options, testing: { ...preset.testing, ...Object.fromEntries(given) } }

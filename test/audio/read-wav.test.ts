@@ -187,6 +187,13 @@ describe('readWav, on an invalid file', () => {
     )
   })
 
+  it.each([undefined, null, 'call.wav', new Uint8Array(3)])('rejects %s, which is no stream', async (source) => {
+    await expect(readWav(source as unknown as AsyncIterable<Uint8Array>)).rejects.toMatchObject({
+      code: 'invalid-options',
+      message: expect.stringContaining('createReadStream') as string,
+    })
+  })
+
   it('rejects a source of text', async () => {
     async function* source(): AsyncGenerator<Uint8Array> {
       yield 'RIFF' as unknown as Uint8Array

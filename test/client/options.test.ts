@@ -9,6 +9,7 @@ import type { RecognizeOptions } from '../../src/client/recognizer/recognize-on.
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 const shared = { format, token: 'T' }
 const recognizing = { ...shared, url: 'wss://speech.example.com', model: 'm' }
+const pem = '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n'
 const flowing = { ...shared, url: 'localhost:1', tenant: 't', project: 'p' }
 
 const refusalOf = (act: () => unknown): string => {
@@ -188,7 +189,18 @@ describe('the options', () => {
     ]
     for (const url of urls) expect(session(url)).toBe('nothing')
     expect(session('grpc://h:1', { insecure: true })).toBe('nothing')
-    expect(session('grpc://localhost:1', { ca: 'pem' })).toContain('invalid-options: ca cannot be used without TLS')
+    expect(session('grpc://localhost:1', { ca: pem })).toContain('invalid-options: ca cannot be used without TLS')
+  })
+
+  it('have the same certificates on both transports, as text or bytes, one or several', () => {
+    for (const ca of [pem, new TextEncoder().encode(pem), [pem, Buffer.from(pem)]]) {
+      expect(() => recognize({ ...recognizing, ca })).not.toThrow()
+    }
+    for (const ca of ['', 'ca.pem', 5, [pem, 'x'], new Uint8Array(3)]) {
+      const options = { ca } as { ca: string }
+      expect(() => recognize({ ...recognizing, ...options })).toThrow('ca must be certificates in PEM')
+      expect(() => dataflow({ ...flowing, ...options })).toThrow('ca must be certificates in PEM')
+    }
   })
 
   it('are accepted when they are valid, and an invalid source is rejected by name', () => {
@@ -196,6 +208,13 @@ describe('the options', () => {
       recognize({ ...recognizing, stop$: NEVER, finalize$: NEVER, buffer: { maxChunkBytes: 4 } }),
     ).not.toThrow()
     const session = dataflow({ ...flowing, settings: { a: [1, 'b', true] }, audioOutput: { a: { b: null } } })
-    expect(refusalOf(() => session(5 as unknown as []))).toContain('invalid-options: The audio source must be')
+    for (const source of [5, 'abc', undefined] as unknown as readonly [][]) {
+      expect(refusalOf(() => session(source))).toContain('invalid-options: The audio source must be')
+    }
+  })
+
+  it('are required', () => {
+    expect(refusalOf(() => recognize(undefined as unknown as RecognizeOptions))).toContain('invalid-options')
+    expect(refusalOf(() => dataflow(null as unknown as DataflowOptions))).toContain('invalid-options')
   })
 })

@@ -31,7 +31,8 @@ export const isPulled = (source: ObservableInput<Uint8Array>): boolean => puller
 
 /** Throws `invalid-options` for a source of another kind. */
 export const checkSource = (source: ObservableInput<Uint8Array>): void => {
-  if (isObservableInput(source)) return
+  // A string is an iterable, but not of bytes.
+  if (typeof source !== 'string' && isObservableInput(source)) return
   throw new SpeechError(
     'invalid-options',
     'The audio source must be an Observable, a promise, an iterable, an async iterable, or a Node or Web stream.',

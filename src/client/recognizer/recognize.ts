@@ -43,6 +43,7 @@ const platform: RecognizePlatform = { loadParts: () => parts, recognizeStereo }
  *   .subscribe(({ text }) => console.log(text))
  */
 export const recognize = (options: RecognizeOptions): Recognition => {
+  const recognition = recognizeOn(platform, options)
   checkProxy(options.proxy)
-  return recognizeOn(platform, options)
+  return recognition
 }
