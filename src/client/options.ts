@@ -18,7 +18,7 @@ import {
 } from '../protocol/validation.js'
 import { linkLimitCodecs, lowWaterMarkOf, type Certificates, type LinkLimits } from '../transport/limits.js'
 import type { Dial } from '../transport/link.js'
-import { isFixedToken, type RejectedTokens, type TokenSource } from './token.js'
+import { token, type RejectedTokens, type TokenSource } from './token.js'
 import type { AudioBounds } from './audio/replay-buffer.js'
 import type { Resumption, SessionSettings } from './settings.js'
 
@@ -155,17 +155,10 @@ export interface TestingOptions<DialOptions, Message> extends SessionTestingOpti
 
 /** Errors never contain the value, because it may be a token in the wrong option. */
 const tokenSource = codec(
-  'a token that is not empty, or an Observable of tokens',
+  `${token.name}, or an Observable of tokens`,
   // A string is an iterable as well.
-  (value): value is TokenSource =>
-    typeof value === 'string' ? value !== '' : isToken(value) || isObservableInput(value),
+  (value): value is TokenSource => token.is(value) || (typeof value !== 'string' && isObservableInput(value)),
 )
-
-const isToken = (value: unknown): boolean => {
-  if (typeof value !== 'object' || value === null || !isFixedToken(value as TokenSource)) return false
-  const { accessToken } = value as { readonly accessToken: unknown }
-  return typeof accessToken === 'string' && accessToken !== ''
-}
 
 const timeoutOptions = optionsOf<TimeoutOptions>()(
   {},
@@ -265,11 +258,11 @@ export const dialOptionsOf = (options: SessionOptions, { deadlines, scheduler }:
 
 /** Fills in the defaults of options whose codecs were checked. Throws `invalid-format` and `invalid-options`. */
 export const resolveSessionOptions = (options: SessionOptions): SessionSettings => {
-  const { token, rejected$, finalize$, stop$, resumption, timeouts = {}, testing = {} } = options
+  const { token: source, rejected$, finalize$, stop$, resumption, timeouts = {}, testing = {} } = options
   const { finalizeMs = 30_000 } = timeouts
   lowWaterMarkOf(options)
   return {
-    token,
+    token: source,
     rejected$,
     finalize$,
     stop$,

@@ -22,7 +22,9 @@ import {
   timer,
 } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
+import { isJsonObject } from '../protocol/json-object.js'
 import type { Token } from '../protocol/token.js'
+import { codec, nonEmptyText, type Codec } from '../protocol/validation.js'
 
 /** A token, or a source of tokens: its first token is taken each time that the session needs one. */
 export type TokenSource = string | Token | ObservableInput<string | Token>
@@ -37,6 +39,13 @@ export interface CurrentToken {
   /** When it expires, in milliseconds since 1970, if the source states it. */
   readonly expiresAtMs: number | undefined
 }
+
+/** A token that a session can present; what else the object of a token has is not checked. */
+export const token: Codec<string | Token> = codec(
+  'a token that is not empty',
+  (value): value is string | Token =>
+    nonEmptyText.is(value) || (isJsonObject(value) && nonEmptyText.is(value['accessToken'])),
+)
 
 /** A constant token, for which a second request is useless. */
 export const isFixedToken = (source: TokenSource): source is string | Token =>
@@ -70,16 +79,9 @@ const afterRejecting = (refused: string, rejected$: RejectedTokens): OperatorFun
   )
 
 /** The type is `unknown`, because a source may emit anything at run time. Errors never contain the value. */
-const presentable = (token: unknown): Presentable => {
-  const { accessToken, expiresAtMs } = (
-    typeof token === 'object' && token !== null ? token : { accessToken: token }
-  ) as {
-    readonly accessToken?: unknown
-    readonly expiresAtMs?: unknown
-  }
-  if (typeof accessToken !== 'string' || accessToken === '') {
-    throw new SpeechError('unauthenticated', 'The token source gave something that is no token.')
-  }
+const presentable = (given: unknown): Presentable => {
+  if (!token.is(given)) throw new SpeechError('unauthenticated', 'The token source gave something that is no token.')
+  const { accessToken, expiresAtMs } = typeof given === 'string' ? { accessToken: given } : given
   return { accessToken, expiresAtMs: typeof expiresAtMs === 'number' ? expiresAtMs : undefined }
 }
 

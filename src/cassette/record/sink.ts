@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs'
 import { extname } from 'node:path'
 import type { Writable } from 'node:stream'
 import { SpeechError } from '../../errors/speech-error.js'
+import { checkOption, codec, functionValue, objectWith } from '../../protocol/validation.js'
 import type { LineWriter } from './line-queue.js'
 
 /**
@@ -16,15 +17,16 @@ export interface OpenableSink {
   readonly open: () => LineWriter
 }
 
+const openable = objectWith('open')
+const sinkCodec = codec(
+  'a function that takes lines, or toFile(path), or toStream(stream)',
+  (value): value is CassetteSink => functionValue.is(value) || openable.is(value),
+)
+
 /** Returns a function that opens the sink for a session. It throws `already-started` while a function is in use. */
 export const openerOf = (sink: CassetteSink): (() => LineWriter) => {
-  if (typeof sink !== 'function') {
-    if (typeof (sink as { readonly open?: unknown } | null)?.open === 'function') return () => sink.open()
-    throw new SpeechError(
-      'invalid-options',
-      'sink must be a function that takes lines, or toFile(path), or toStream(stream).',
-    )
-  }
+  checkOption('sink', sinkCodec, sink)
+  if (typeof sink !== 'function') return () => sink.open()
   let isInUse = false
   return () => {
     if (isInUse) {
