@@ -17,7 +17,7 @@ export {
   numberFrom,
   oneOfWords,
   tableOf,
-  text,
+  nonEmptyText,
   wholeNumberFrom,
   type ModelOf,
   type NodeOptionsCodec,

@@ -1,6 +1,6 @@
 // Removes numbers from transcripts: digits, and the words for them, become # before any other node of the project sees them.
 import { map } from 'rxjs'
-import { defineNode, nodeOptions, text, wholeNumberFrom } from 'rxspeech/nodes'
+import { defineNode, nodeOptions, nonEmptyText, wholeNumberFrom } from 'rxspeech/nodes'
 
 const spoken = 'zero oh one two three four five six seven eight nine'.split(' ')
 const isDigit = (word) => /\d/.test(word) || spoken.includes(word.toLowerCase())
@@ -40,7 +40,7 @@ export const redactDigits = defineNode({
   summary: 'Removes spoken and written numbers from the texts of events.',
   inputs: { events: 'event' },
   outputs: { events: 'event' },
-  options: nodeOptions({}, { minDigits: wholeNumberFrom(1, 20), mark: text }),
+  options: nodeOptions({}, { minDigits: wholeNumberFrom(1, 20), mark: nonEmptyText }),
   // Without the node, numbers would be visible: the session has to fail.
   onFault: 'fail',
   open:

@@ -3,7 +3,7 @@ import { amplify, gainFactor } from '../../../audio/mix.js'
 import { SpeechError } from '../../../errors/speech-error.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
 import { defineNode } from '../core/define-node.js'
-import { nodeOptions, numberFrom, text } from '../core/node-options.js'
+import { nodeOptions, numberFrom, nonEmptyText } from '../core/node-options.js'
 import { audioItems, audioNode, portFormat } from '../core/node-steps.js'
 
 const minDb = -60
@@ -21,7 +21,7 @@ export const gain = defineNode({
   summary: 'Makes audio louder or softer.',
   inputs: { audio: 'audio' },
   outputs: { audio: 'audio' },
-  options: nodeOptions({ gainDb: numberFrom(minDb, maxDb) }, { setting: text }),
+  options: nodeOptions({ gainDb: numberFrom(minDb, maxDb) }, { setting: nonEmptyText }),
   checkSettings: (next, _now, options) => refusal(next, options),
   open: (options, { inputs, settings }) => {
     const refused = refusal(settings(), options)

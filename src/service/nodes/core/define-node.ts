@@ -19,7 +19,7 @@ const portPattern = /^[a-z][a-zA-Z0-9]*$/
  *   summary: 'Tags every event.',
  *   inputs: { events: 'event' },
  *   outputs: { events: 'event' },
- *   options: nodeOptions({ tag: text }, {}),
+ *   options: nodeOptions({ tag: nonEmptyText }, {}),
  *   open: ({ tag }) => (input$) =>
  *     input$.pipe(map((item) => (item.type === 'event' ? { ...item, event: { ...item.event, tags: [tag] } } : item))),
  * })

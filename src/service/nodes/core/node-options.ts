@@ -3,7 +3,7 @@ import * as t from 'io-ts'
 import {
   flag as boolean,
   listOf as listOfAny,
-  nonEmptyText,
+  nonEmptyText as anyNonEmptyText,
   number,
   oneOf,
   optionsCodec,
@@ -24,9 +24,9 @@ export const flag: t.Type<boolean, unknown> = boolean
  * A string that is not empty.
  *
  * @example
- * nodeOptions({ name: text }, {})
+ * nodeOptions({ name: nonEmptyText }, {})
  */
-export const text: t.Type<string, unknown> = nonEmptyText
+export const nonEmptyText: t.Type<string, unknown> = anyNonEmptyText
 
 /**
  * A number from `min` to `max`, inclusive.
@@ -58,7 +58,7 @@ export const oneOfWords = <Word extends string>(...words: readonly Word[]): t.Ty
  * @default max is 1000
  *
  * @example
- * nodeOptions({ phrases: listOf(text) }, {})
+ * nodeOptions({ phrases: listOf(nonEmptyText) }, {})
  */
 export const listOf = <A>(item: t.Type<A, unknown>, max = 1000): t.Type<readonly A[], unknown> =>
   listOfAny(item, { maxLength: max })
@@ -87,7 +87,7 @@ export type NodeOptionsCodec<Required extends Codecs, Optional extends Codecs> =
  * option that is `undefined` is left out. Unknown names are refused.
  *
  * @example
- * const options = nodeOptions({ url: text }, { timeoutMs: wholeNumberFrom(100, 60_000) })
+ * const options = nodeOptions({ url: nonEmptyText }, { timeoutMs: wholeNumberFrom(100, 60_000) })
  */
 export const nodeOptions = <Required extends Codecs, Optional extends Codecs>(
   required: Required,

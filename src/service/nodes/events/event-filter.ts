@@ -2,10 +2,10 @@ import type * as t from 'io-ts'
 import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
 import { defineNode } from '../core/define-node.js'
 import { confidenceOf, eventItem, isOfChannel, matchesPattern } from '../core/events.js'
-import { listOf, nodeOptions, numberFrom, text, wholeNumberFrom } from '../core/node-options.js'
+import { listOf, nodeOptions, numberFrom, nonEmptyText, wholeNumberFrom } from '../core/node-options.js'
 import { stepItems } from '../core/node-steps.js'
 
-const names = listOf(text)
+const names = listOf(nonEmptyText)
 
 const options = nodeOptions(
   {},
@@ -13,7 +13,7 @@ const options = nodeOptions(
     keep: names,
     drop: names,
     channel: wholeNumberFrom(-2, 1),
-    tags: listOf(text, 64),
+    tags: listOf(nonEmptyText, 64),
     minConfidence: numberFrom(0, 1),
   },
 )

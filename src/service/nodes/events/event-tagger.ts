@@ -6,7 +6,7 @@ import { defineNode } from '../core/define-node.js'
 import { eventItem, isOfChannel, matchesPattern, textContains } from '../core/events.js'
 import { foldCase } from '../core/fold-words.js'
 import type { NodeContext } from '../core/node.js'
-import { listOf, nodeOptions, optionsItem, text, wholeNumberFrom } from '../core/node-options.js'
+import { listOf, nodeOptions, optionsItem, nonEmptyText, wholeNumberFrom } from '../core/node-options.js'
 import { stepItems } from '../core/node-steps.js'
 
 const maxTags = 64
@@ -21,12 +21,12 @@ const rule = optionsItem(
   'a rule',
   {},
   {
-    name: text,
+    name: nonEmptyText,
     channel: wholeNumberFrom(-2, 1),
-    contains: text,
-    tags: listOf(text, maxTags),
+    contains: nonEmptyText,
+    tags: listOf(nonEmptyText, maxTags),
     tagsFrom: listOf(fact, maxTags),
-    groupId: text,
+    groupId: nonEmptyText,
     groupIdFrom: fact,
   },
 )

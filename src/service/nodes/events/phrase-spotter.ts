@@ -9,7 +9,7 @@ import { defineNode } from '../core/define-node.js'
 import { eventItem } from '../core/events.js'
 import { foldWords } from '../core/fold-words.js'
 import type { NodeContext } from '../core/node.js'
-import { listOf, nodeOptions, oneOfWords, text } from '../core/node-options.js'
+import { listOf, nodeOptions, oneOfWords, nonEmptyText } from '../core/node-options.js'
 import { stepItems, type NodeSteps } from '../core/node-steps.js'
 import { PhraseAutomaton, type PhraseState } from './phrase-automaton.js'
 
@@ -17,15 +17,15 @@ const maxPhrases = 10_000
 /** The service has channels 0 and 1; other nodes may name others, up to this bound. */
 const maxChannels = 16
 
-const phraseList = listOf(text, maxPhrases)
+const phraseList = listOf(nonEmptyText, maxPhrases)
 const phrases = codec(
   `a list of at most ${maxPhrases} phrases, or the name of a file resource with one per line`,
-  (value): value is readonly string[] | string => phraseList.is(value) || text.is(value),
+  (value): value is readonly string[] | string => phraseList.is(value) || nonEmptyText.is(value),
 )
 
 const options = nodeOptions(
   { phrases },
-  { in: oneOfWords('milestones', 'partials', 'both'), event: text, tags: listOf(text, 64) },
+  { in: oneOfWords('milestones', 'partials', 'both'), event: nonEmptyText, tags: listOf(nonEmptyText, 64) },
 )
 type Options = t.TypeOf<typeof options>
 

@@ -27,13 +27,13 @@ import type { Sound } from '../../../audio/tone-cadence.js'
 import { eventName } from '../../../protocol/event-name.js'
 import { oneOf } from '../../../protocol/validation.js'
 import { matchesPattern, reportItem } from '../core/events.js'
-import { flag, listOf, oneOfWords, text, wholeNumberFrom } from '../core/node-options.js'
+import { flag, listOf, oneOfWords, nonEmptyText, wholeNumberFrom } from '../core/node-options.js'
 import { portFormat } from '../core/node-steps.js'
 import type { Node, NodeContext, NodeItem, PortFormats } from '../core/node.js'
 
 /** The options that all players have; each node adds its own. */
 export const playerOptions = {
-  on: listOf(text, 100),
+  on: listOf(nonEmptyText, 100),
   atStart: flag,
   bargeIn: flag,
   maxQueue: wholeNumberFrom(0, 100),

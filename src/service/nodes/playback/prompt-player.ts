@@ -5,11 +5,11 @@ import { createResampler } from '../../../audio/resampler.js'
 import type { Sound } from '../../../audio/tone-cadence.js'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { defineNode } from '../core/define-node.js'
-import { nodeOptions, text } from '../core/node-options.js'
+import { nodeOptions, nonEmptyText } from '../core/node-options.js'
 import { portFormat } from '../core/node-steps.js'
 import { playback, playerFormats, playerOptions } from './playback.js'
 
-const options = nodeOptions({ prompt: text }, playerOptions)
+const options = nodeOptions({ prompt: nonEmptyText }, playerOptions)
 
 /**
  * Plays a prompt to the client: a WAV file of at most two minutes among the project's resources, in the rate and encoding of

@@ -5,7 +5,7 @@ import { recognizeChannels } from './recognize-channels.js'
 import { defineNode } from '../core/define-node.js'
 import type { NodeContext } from '../core/node.js'
 import { finalsOnFailure } from './finals-on-failure.js'
-import { flag, nodeOptions, text, wholeNumberFrom } from '../core/node-options.js'
+import { flag, nodeOptions, nonEmptyText, wholeNumberFrom } from '../core/node-options.js'
 import {
   changedParameters,
   checkChannel,
@@ -18,7 +18,7 @@ import {
 
 const options = nodeOptions(
   {},
-  { model: text, ...voiceOptions, gracefulSilenceMs: wholeNumberFrom(0, 86_400_000), partials: flag },
+  { model: nonEmptyText, ...voiceOptions, gracefulSilenceMs: wholeNumberFrom(0, 86_400_000), partials: flag },
 )
 
 type RecognizerOptions = typeof options._A

@@ -7,7 +7,7 @@ import { SpeechError } from '../../../errors/speech-error.js'
 import { completeEventEnvelope, writeEventEnvelope } from '../../../protocol/dataflow-events.js'
 import { codec } from '../../../protocol/validation.js'
 import { defineNode } from '../core/define-node.js'
-import { flag, nodeOptions, oneOfWords, text, wholeNumberFrom } from '../core/node-options.js'
+import { flag, nodeOptions, oneOfWords, nonEmptyText, wholeNumberFrom } from '../core/node-options.js'
 import type { Node, NodeContext, NodeItem } from '../core/node.js'
 import { isLoopbackUrl } from './address.js'
 import { deliver } from './delivery.js'
@@ -25,7 +25,7 @@ const webhookUrl = codec(
 )
 
 const options = nodeOptions(
-  { url: webhookUrl, secret: text },
+  { url: webhookUrl, secret: nonEmptyText },
   {
     allowPrivate: flag,
     inFlight: wholeNumberFrom(1, 4),

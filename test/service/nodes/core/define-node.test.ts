@@ -9,7 +9,7 @@ import {
   nodeOptions,
   numberFrom,
   oneOfWords,
-  text,
+  nonEmptyText,
 } from '../../../../src/service/nodes/core/node-options.js'
 import { nodeContext } from '../node-context.js'
 
@@ -80,7 +80,7 @@ describe('defineNode', () => {
       summary: 'Made elsewhere.',
       inputs: { events: 'event' },
       outputs: {},
-      options: t.exact(t.intersection([t.type({ one: text }), t.partial({ other: t.number })])),
+      options: t.exact(t.intersection([t.type({ one: nonEmptyText }), t.partial({ other: t.number })])),
       open: () => (input$) => input$,
     })
     expect(either.isRight(node.configure({ one: 'x', other: 1 }))).toBe(true)
