@@ -77,11 +77,14 @@ class RecognizeChannel {
   readonly #words: string[] = []
   #reportedText = ''
   #span: { from: number; to: number } | undefined
+  readonly #channel: number
   #startMs: number | undefined
   #endMs = 0
   silentChunks = 0
 
-  constructor(private readonly channel: number) {}
+  constructor(channel: number) {
+    this.#channel = channel
+  }
 
   /** Returns a milestone where a word is followed by silence, or there are five of them. */
   receive(word: number | undefined, at: number): boolean {
@@ -90,7 +93,7 @@ class RecognizeChannel {
       return this.#words.length > 0
     }
     this.silentChunks = 0
-    this.#words.push(wordOf(this.channel, word))
+    this.#words.push(wordOf(this.#channel, word))
     this.#span = { from: this.#span?.from ?? at, to: at + 1 }
     return this.#words.length === 5
   }
@@ -118,16 +121,18 @@ class RecognizeChannel {
 
 class Recognition {
   readonly channelStates: readonly RecognizeChannel[]
+  readonly #channels: number
   receivedChunks = 0
   #rest = new Uint8Array(0)
 
-  constructor(private readonly channels: number) {
+  constructor(channels: number) {
+    this.#channels = channels
     this.channelStates = Array.from({ length: channels }, (_none, channel) => new RecognizeChannel(channel))
   }
 
   /** The complete chunks after a message. */
   *chunks(bytes: Uint8Array): Generator<Spoken> {
-    const size = chunkSamples * 2 * this.channels
+    const size = chunkSamples * 2 * this.#channels
     const all = new Uint8Array(this.#rest.length + bytes.length)
     all.set(this.#rest)
     all.set(bytes, this.#rest.length)
@@ -136,7 +141,7 @@ class Recognition {
     for (; at + size <= all.length; at += size) {
       // By its last sample: the first may belong to a chunk whose beginning was not sent again.
       const samples = this.channelStates.map((_state, channel) =>
-        view.getInt16(at + size - 2 * (this.channels - channel), true),
+        view.getInt16(at + size - 2 * (this.#channels - channel), true),
       )
       yield samples.map((sample) => (sample === 0 ? undefined : sample - loudness))
     }

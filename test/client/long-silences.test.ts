@@ -19,7 +19,11 @@ class FakeRecognizer {
   #milestoneMs = 0
   #silenceMs = 0
 
-  constructor(private readonly reportsSilence: boolean) {}
+  readonly #reportsSilence: boolean
+
+  constructor(reportsSilence: boolean) {
+    this.#reportsSilence = reportsSilence
+  }
 
   receive(bytes: Uint8Array): readonly DataflowMessage[] {
     this.heardMs += bytes.length / bytesPerMs
@@ -29,7 +33,7 @@ class FakeRecognizer {
       messages.push(this.#event('SR Milestone', 0, this.#milestoneMs, this.#milestoneMs + 1_000, Data))
     }
     const endMs = Math.floor(this.heardMs / 30_000) * 30_000 - 360
-    if (this.reportsSilence && endMs > this.#silenceMs) {
+    if (this.#reportsSilence && endMs > this.#silenceMs) {
       messages.push(this.#event('SR Silence', 1, this.#silenceMs, endMs))
       this.#silenceMs = endMs
     }

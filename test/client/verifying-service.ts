@@ -68,7 +68,11 @@ class FakeRecognizer {
   #reportedChunks = 0
   text = ''
 
-  constructor(private readonly timed: boolean) {}
+  readonly #timed: boolean
+
+  constructor(timed: boolean) {
+    this.#timed = timed
+  }
 
   receive(bytes: Uint8Array): readonly Result[] {
     for (let at = 0; at < bytes.length; at += chunkBytes) this.chunks.push(indexOf(bytes, at))
@@ -102,7 +106,7 @@ class FakeRecognizer {
   }
 
   #times(from: number, to: number): Times {
-    return this.timed ? { 'start-msec': String(from * chunkMs), 'end-msec': String(to * chunkMs) } : {}
+    return this.#timed ? { 'start-msec': String(from * chunkMs), 'end-msec': String(to * chunkMs) } : {}
   }
 }
 

@@ -23,11 +23,15 @@ export const callService = { modelFolders: ['test/faults/models'], defaultModel:
 
 /** A part of the sample call, in messages of 20 ms, with a callback for each sent message. */
 export class SpokenCall {
-  private constructor(
+  readonly #chunks: readonly Uint8Array[]
+
+  constructor(
     readonly format: AudioFormat,
     readonly durationMs: number,
-    private readonly chunks: readonly Uint8Array[],
-  ) {}
+    chunks: readonly Uint8Array[],
+  ) {
+    this.#chunks = chunks
+  }
 
   static until(endMs: number): Promise<SpokenCall> {
     return SpokenCall.between(0, endMs)
@@ -54,7 +58,7 @@ export class SpokenCall {
   /** At `speed` times real time; `act` is called once when that much was sent. */
   played(speed: number, atMs = Infinity, act: () => void = () => undefined): Observable<Uint8Array> {
     let playedMs = 0
-    return pace({ format: this.format, speed })(this.chunks).pipe(
+    return pace({ format: this.format, speed })(this.#chunks).pipe(
       tap(() => {
         playedMs += 20
         if (playedMs === atMs) act()

@@ -9,7 +9,7 @@ export class FakeBrowserSocket implements Socket {
   binaryType = 'blob'
   readonly sent: (string | Uint8Array)[] = []
   closedWith: readonly [number | undefined, string | undefined] | undefined
-  private readonly listeners: { [K in keyof SocketEvents]: ((event: SocketEvents[K]) => void)[] } = {
+  readonly #listeners: { [K in keyof SocketEvents]: ((event: SocketEvents[K]) => void)[] } = {
     message: [],
     close: [],
     error: [],
@@ -25,12 +25,12 @@ export class FakeBrowserSocket implements Socket {
   }
 
   addEventListener<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void {
-    this.listeners[type].push(listener)
+    this.#listeners[type].push(listener)
   }
 
   removeEventListener<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void {
-    const at = this.listeners[type].indexOf(listener)
-    if (at !== -1) this.listeners[type].splice(at, 1)
+    const at = this.#listeners[type].indexOf(listener)
+    if (at !== -1) this.#listeners[type].splice(at, 1)
   }
 
   send(data: string | Uint8Array): void {
@@ -48,20 +48,20 @@ export class FakeBrowserSocket implements Socket {
 
   open(): void {
     this.readyState = 1
-    this.listeners.open.forEach((listener) => listener({}))
+    this.#listeners.open.forEach((listener) => listener({}))
   }
 
   receive(data: string | ArrayBuffer): void {
-    this.listeners.message.forEach((listener) => listener({ data }))
+    this.#listeners.message.forEach((listener) => listener({ data }))
   }
 
   end(code: number, reason = ''): void {
     this.readyState = 3
-    this.listeners.close.forEach((listener) => listener({ code, reason }))
+    this.#listeners.close.forEach((listener) => listener({ code, reason }))
   }
 
   fail(): void {
-    this.listeners.error.forEach((listener) => listener({}))
+    this.#listeners.error.forEach((listener) => listener({}))
     this.end(1006)
   }
 }
