@@ -452,6 +452,23 @@ describe('a retry', () => {
   })
 })
 
+describe('a later connection that is opening', () => {
+  it.each<[InputKey, string]>([
+    ['lost', 'waiting'],
+    ['link-failed', 'waiting'],
+    ['refused', 'authorizing'],
+    ['start-answer, refused', 'failed'],
+    ['link-ended', 'failed'],
+    ['deadline', 'waiting'],
+    ['session-ended', 'starting'],
+    ['stop', 'stopped'],
+    ['failed', 'failed'],
+  ])('after %s: %s', (input, expected) => {
+    const reopening = at(before('starting', { isResuming: true }), { hasStreamed: true })
+    expect(nameOf(step(reopening, inputs[input], lastingSocket).state.phase)).toBe(expected)
+  })
+})
+
 describe('a deadline', () => {
   it('exists in every phase that waits for another party, and in none that waits for the user', () => {
     const waits = Object.entries(phases).filter(([, { name }]) => isWait(name))
