@@ -51,7 +51,7 @@ export const nodeFetch = (options: NodeFetchOptions = {}): TokenFetch => {
       }
       const answered = (response: http.IncomingMessage): void => resolve(responseOf(response))
       const request = isSecure
-        ? https.request(url, { ...options, ...(ca !== undefined && { ca: certificatesOf(ca) }) }, answered)
+        ? https.request(url, { ...options, ca: ca === undefined ? undefined : certificatesOf(ca) }, answered)
         : http.request(url, options, answered)
       // Stays for the lifetime of the request: an error after the beginning of the answer appears in the body.
       request.on('error', reject)
