@@ -34,18 +34,7 @@ const printed = (value: unknown): string => {
  * const checked = validateFormat(JSON.parse('{ "encoding": "pcm", "sampleRateHz": 16000, "channels": 1 }'))
  */
 export const validateFormat = (format: unknown): AudioFormat => {
-  if (typeof format !== 'object' || format === null) {
-    throw new SpeechError(
-      'invalid-format',
-      `format must have encoding, sampleRateHz and channels; it is ${described(format)}.`,
-    )
-  }
-  const { encoding, sampleRateHz, channels, ...others } = format as Record<keyof AudioFormat, unknown>
-  const [unknown] = Object.keys(others)
-  if (unknown !== undefined) {
-    const message = `format has the unknown field ${printed(unknown)}; its fields are encoding, sampleRateHz and channels.`
-    throw new SpeechError('invalid-format', message)
-  }
+  const { encoding, sampleRateHz, channels, ...others } = (format ?? {}) as Record<keyof AudioFormat, unknown>
   const refuse = (field: string, expected: string, got: unknown): never => {
     throw new SpeechError('invalid-format', `${field} must be ${expected}, not ${described(got)}.`)
   }
@@ -58,6 +47,7 @@ export const validateFormat = (format: unknown): AudioFormat => {
     refuse('sampleRateHz', `a whole number from ${minSampleRateHz} to ${maxSampleRateHz} Hz`, sampleRateHz)
   }
   if (channels !== 1 && channels !== 2) refuse('channels', '1 or 2', channels)
+  for (const field in others) throw new SpeechError('invalid-format', `format has the unknown field ${printed(field)}.`)
   return format as AudioFormat
 }
 

@@ -29,7 +29,7 @@ import { isLoopback } from '../protocol/loopback.js'
 import type { ProxyOption } from '../protocol/proxy-option.js'
 import type { Token } from '../protocol/token.js'
 import { checkProxy } from '../proxy/proxy.js'
-import { certificateFailure } from '../transport/connection-errors.js'
+import { certificateFailure } from '../errors/connection-errors.js'
 import { boundedText, maxAnswerBytes, maskOfSecret, refusalOf, type TokenAnswer, parseToken } from './token-response.js'
 import type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestInit } from './token-fetch.js'
 

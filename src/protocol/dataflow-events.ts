@@ -13,7 +13,8 @@ import {
   type MessageCodec,
 } from './message-codec.js'
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from './session-event.js'
-import { anything, listOf, text } from './validation.js'
+import { listOf } from './collections.js'
+import { anything, text } from './validation.js'
 
 /**
  * A node's event on the wire (PROTOCOL 3.3, Event). Only its name is required: any other field that cannot be read

@@ -3,6 +3,7 @@ import { failure, success, Type, type Validate } from 'io-ts'
 import { SpeechError } from '../errors/speech-error.js'
 import { isJsonObject, type JsonObject } from './json-object.js'
 import { ownValue } from './parse-json.js'
+import { tryPart } from './collections.js'
 import {
   codec,
   isText,
@@ -10,7 +11,6 @@ import {
   issueText,
   number,
   oneOf,
-  tryPart,
   wholeNumber,
   type Codec,
   type NumberRange,

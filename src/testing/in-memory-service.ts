@@ -1,13 +1,12 @@
 import { asyncScheduler, NEVER, ReplaySubject, type SchedulerLike, type Subscription } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
+import { listOf, recordOf } from '../protocol/collections.js'
 import {
   anything,
   checkOptions,
   jsonObject,
-  listOf,
   nonEmptyText,
   optionsOf,
-  recordOf,
   schedulerValue,
   text,
 } from '../protocol/validation.js'

@@ -1,5 +1,6 @@
 import type { Word } from '../protocol/session-event.js'
-import { checkOptions, listOf, number, optionsOf, text, wholeNumber } from '../protocol/validation.js'
+import { listOf } from '../protocol/collections.js'
+import { checkOptions, number, optionsOf, text, wholeNumber } from '../protocol/validation.js'
 import type { Engine, EngineSegment, OpenSegment, SegmentListener } from '../service/engines/engine.js'
 import { createSegmentEngine } from '../service/engines/segment-engine.js'
 

@@ -33,10 +33,10 @@ describe('validateFormat', () => {
     ['sampleRateHz', { ...format, sampleRateHz: 8000n }, /^sampleRateHz .* not 8000\.$/],
     ['channels', { ...format, channels: 3 }, /^channels must be 1 or 2, not 3\.$/],
     ['channels', { ...format, channels: [1] }, /^channels must be 1 or 2, not an array\.$/],
-    ['format', undefined, /^format must have .* it is undefined\.$/],
-    ['format', null, /^format must have .* it is null\.$/],
-    ['format', 'pcm', /^format must have .* it is "pcm"\.$/],
-    ['an unknown field', { ...format, sampleRate: 8000 }, /^format has the unknown field "sampleRate"; /],
+    ['encoding', undefined, /^encoding must be .* not undefined\.$/],
+    ['encoding', null, /^encoding /],
+    ['encoding', 'pcm', /^encoding /],
+    ['an unknown field', { ...format, sampleRate: 8000 }, /^format has the unknown field "sampleRate"\.$/],
   ])('names %s when it is invalid', (_field, given, message) => {
     expect(() => validateFormat(given)).toThrowError(
       expect.objectContaining({ code: 'invalid-format', message: expect.stringMatching(message) as string }),

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { errorTable } from '../../src/errors/error-table.js'
-import { connectFailures } from '../../src/transport/connection-errors.js'
+import { connectFailures } from '../../src/errors/connection-errors.js'
 import type {
   ConnectionEvent,
   GapCause,

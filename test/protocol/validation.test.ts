@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import { listOf, recordOf } from '../../src/protocol/collections.js'
 import {
   anything,
   checkOption,
@@ -12,13 +13,11 @@ import {
   issuesOf,
   issueText,
   jsonObject,
-  listOf,
   nonEmptyText,
   number,
   objectWith,
   oneOf,
   optionsCodec,
-  recordOf,
   text,
   wholeNumber,
   type Codec,

@@ -1,7 +1,8 @@
 import { either, function as f } from 'fp-ts'
 import { encodings, maxSampleRateHz, minSampleRateHz, type AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import { codec, listOf, oneOf, text, type Codec } from '../../protocol/validation.js'
+import { listOf } from '../../protocol/collections.js'
+import { codec, oneOf, text, type Codec } from '../../protocol/validation.js'
 import {
   decodeWith,
   integer,

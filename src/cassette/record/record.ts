@@ -15,11 +15,11 @@ import type { DataflowOptions } from '../../client/dataflow/dataflow.js'
 import type { Recognition, RecognizeOptions } from '../../client/recognizer/recognize-on.js'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
+import { listOf } from '../../protocol/collections.js'
 import {
   checkOptions,
   durationMs,
   functionValue,
-  listOf,
   oneOf,
   optionsOf,
   text,

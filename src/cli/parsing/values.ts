@@ -23,7 +23,7 @@ const expectedBy = ({ name }: { readonly name: string }): string => name.replace
  *
  * @param read converts the text to the input of the codec
  */
-export const decoded =
+const decoded =
   <A>(codec: Codec<A>, read: (typed: string) => unknown = (typed) => typed): ParseValue<A> =>
   (typed, flag) => {
     const result = codec.decode(read(typed))

@@ -35,7 +35,7 @@ export const checkSource = (source: ObservableInput<Uint8Array>): void => {
   if (typeof source !== 'string' && isObservableInput(source)) return
   throw new SpeechError(
     'invalid-options',
-    'The audio source must be an Observable, a promise, an iterable, an async iterable, or a Node or Web stream.',
+    'The audio source must be an Observable, a promise, an iterable or a stream.',
   )
 }
 

@@ -1,10 +1,10 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import { listOf } from '../../protocol/collections.js'
 import {
   checkOption,
   checkOptions,
   functionValue,
-  listOf,
   number,
   numberUpToInfinity,
   optionsOf,

@@ -1,7 +1,10 @@
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Engine } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
-import { everything, isGranted } from '../identity/clients/client.js'
+import { everything, isGranted, isGrantedByName } from '../identity/clients/client.js'
+
+// Sessions check rights, and do not know how clients are identified.
+export { isGranted, isGrantedByName }
 
 /** The tenant of models that every tenant may use, and the default of `model-tenant` (PROTOCOL 4.2). */
 export const sharedTenant = 'Default'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { checkOptions, listOf, optionsOf, text } from '../../protocol/validation.js'
+import { listOf } from '../../protocol/collections.js'
+import { checkOptions, optionsOf, text } from '../../protocol/validation.js'
 import { sharedTenant } from '../sessions/rights.js'
 import { hashSecret, newClientSecret } from '../identity/clients/client-secret.js'
 import { developmentCertificates } from '../identity/keys/development-certificates.js'

@@ -1,12 +1,12 @@
 import type { SchedulerLike } from 'rxjs'
 import { maxTimerMs } from '../../kernel/timers.js'
+import { listOf } from '../../protocol/collections.js'
 import {
   anything,
   checkOptions,
   flag,
   functionValue,
   jsonObject,
-  listOf,
   objectWith,
   oneOf,
   optionsCodec,

@@ -1,5 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
-import { checkOptions, number, optionsOf, recordOf } from '../../protocol/validation.js'
+import { recordOf } from '../../protocol/collections.js'
+import { checkOptions, number, optionsOf } from '../../protocol/validation.js'
 import { faultCodec, type Fault, type FaultScript } from './fault-script.js'
 
 /**

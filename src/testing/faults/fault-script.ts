@@ -3,12 +3,12 @@ import type { Errors } from 'io-ts'
 import { isErrorCode, type ErrorCode } from '../../errors/error-code.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { isJsonObject } from '../../protocol/json-object.js'
+import { listOf } from '../../protocol/collections.js'
 import {
   codec,
   isText,
   issuesOf,
   issueText,
-  listOf,
   number,
   oneOf,
   optionsOf,

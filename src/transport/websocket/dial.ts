@@ -2,19 +2,10 @@ import { Observable, type Subscriber, type Unsubscribable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { ProxyOption } from '../../protocol/proxy-option.js'
 import { schedule } from '../../kernel/timers.js'
-import { connectTimeout, noConnection } from '../connection-errors.js'
+import { connectTimeout, noConnection } from '../../errors/connection-errors.js'
 import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, type Certificates } from '../limits.js'
-import {
-  anything,
-  checkOptions,
-  durationMs,
-  functionValue,
-  listOf,
-  oneOf,
-  optionsOf,
-  recordOf,
-  text,
-} from '../../protocol/validation.js'
+import { listOf, recordOf } from '../../protocol/collections.js'
+import { anything, checkOptions, durationMs, functionValue, oneOf, optionsOf, text } from '../../protocol/validation.js'
 import type { Dial, Link, SocketMessage } from '../link.js'
 import {
   type Socket,

@@ -1,12 +1,12 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { schedule } from '../../../kernel/timers.js'
+import { listOf } from '../../../protocol/collections.js'
 import {
   anything,
   checkOptions,
   durationMs,
   functionValue,
-  listOf,
   optionsOf,
   schedulerValue,
   text,

@@ -1,5 +1,6 @@
 import { SpeechError } from '../../../errors/speech-error.js'
-import { anything, checkOptions, flag, listOf, number, optionsOf, text } from '../../../protocol/validation.js'
+import { listOf } from '../../../protocol/collections.js'
+import { anything, checkOptions, flag, number, optionsOf, text } from '../../../protocol/validation.js'
 import { hashSecret, newClientId, newClientSecret } from './client-secret.js'
 import { isInForce, type ClientRegistration, type ClientStore, type StoredClient } from './client.js'
 

@@ -1,13 +1,12 @@
 // The codecs of a node's options: those of the validation kit, under the names of `rxspeech/nodes`.
 import * as t from 'io-ts'
+import { listOf as listOfAny, recordOf } from '../../../protocol/collections.js'
 import {
   flag as boolean,
-  listOf as listOfAny,
   nonEmptyText as anyNonEmptyText,
   number,
   oneOf,
   optionsCodec,
-  recordOf,
   wholeNumber,
   type Codecs,
 } from '../../../protocol/validation.js'

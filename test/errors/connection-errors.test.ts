@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { connectFailure } from '../../src/transport/connection-errors.js'
+import { connectFailure } from '../../src/errors/connection-errors.js'
 
 describe('connectFailure', () => {
   it.each([

@@ -1,4 +1,4 @@
-import { codeOf, SpeechError } from '../errors/speech-error.js'
+import { codeOf, SpeechError } from './speech-error.js'
 
 /**
  * `connection-failed` without a known cause. `peer` is `host:port`, the only part of an address that a message may
