@@ -89,7 +89,7 @@ export type { ProxyOption } from './protocol/proxy-option.js'
 export type { AnnouncedState, SessionState } from './protocol/states.js'
 export type { Token } from './protocol/token.js'
 export { recognize } from './client/recognizer/recognize.js'
-export type { Recognition, RecognizeOptions, VoiceActivityOptions } from './client/recognizer/recognize-on.js'
+export type { Recognition, RecognizeOptions } from './client/recognizer/recognize-on.js'
 export type { PresentToken, SocketAddress } from './client/recognizer/address.js'
 export type { RejectedTokens, TokenSource } from './client/token.js'
 export type {
@@ -98,6 +98,7 @@ export type {
   SessionOptions,
   SessionTestingOptions,
   TestingOptions,
+  VoiceActivityOptions,
   TimeoutOptions,
 } from './client/options.js'
 export type { Certificates, LinkLimits } from './transport/limits.js'

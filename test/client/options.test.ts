@@ -73,6 +73,9 @@ const ofRecognize: readonly Wrong[] = [
   ['presentToken', ['cookie', 5]],
 ]
 const ofDataflow: readonly Wrong[] = [
+  ['model', ['', 5]],
+  ['modelVersion', [5]],
+  ['audioSplitter', ['x']],
   ['url', [undefined, '', 'https://x', 'grpc://speech.example.com:1', 'grpcs://x/path']],
   ['ca', ['no certificate']],
   ['tenant', [undefined, '', 5]],
@@ -114,8 +117,12 @@ describe('the options', () => {
 
   it('name the part of voiceActivity that is invalid', () => {
     for (const [name, value] of Object.entries({ sensitivity: 11, preSpeechBufferMs: 0.5, silenceTriggerMs: '4' })) {
-      const options = { ...recognizing, voiceActivity: { [name]: value } }
-      expect(refusalOf(() => recognize(options))).toContain(`voiceActivity.${name} must be a whole number`)
+      const voiceActivity = { [name]: value }
+      const refusals = [
+        refusalOf(() => recognize({ ...recognizing, voiceActivity })),
+        refusalOf(() => dataflow({ ...flowing, voiceActivity })),
+      ]
+      for (const refusal of refusals) expect(refusal).toContain(`voiceActivity.${name} must be a whole number`)
     }
   })
 

@@ -136,6 +136,37 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
     expect(messages[1]).toEqual({ contentType: 0, content: '', binaryContent: samples })
   })
 
+  it('have the options of recognition as settings, which given settings override', () => {
+    const [start] = dataflowWire({
+      model: 'call',
+      modelVersion: '2',
+      audioSplitter: 'audio-segmenter',
+      voiceActivity: {
+        sensitivity: 7,
+        preSpeechBufferMs: 100,
+        postSpeechBufferMs: 200,
+        maxSpeechDurationMs: 30_000,
+        silenceTriggerMs: 500,
+        gracefulSilenceThresholdMs: 0,
+      },
+      settings: { VadSensitivity: 3, Other: 'x' },
+    })
+    expect(JSON.parse(start?.content ?? '')).toMatchObject({
+      Settings: {
+        ModelName: 'call',
+        ModelVersion: '2',
+        AudioSplitter: 'audio-segmenter',
+        VadSensitivity: 3,
+        VadPreSpeechBufferMsec: 100,
+        VadPostSpeechBufferMsec: 200,
+        VadMaxSpeechDurationMsec: 30_000,
+        VadSilenceTriggerMsec: 500,
+        VadGracefulSilenceThresholdMsec: 0,
+        Other: 'x',
+      },
+    })
+  })
+
   it('support the older kebab form, stereo and A-law, and Finalize as a request', () => {
     const format = { encoding: 'alaw', sampleRateHz: 8000, channels: 2 } as const
     const messages = dataflowWire({ dialect: 'kebab', finalizeBy: 'request', format })

@@ -1,6 +1,7 @@
 import { either } from 'fp-ts'
 import type { DataflowOptions } from '../../client/dataflow/dataflow.js'
-import type { RecognizeOptions, VoiceActivityOptions } from '../../client/recognizer/recognize-on.js'
+import type { VoiceActivityOptions } from '../../client/options.js'
+import type { RecognizeOptions } from '../../client/recognizer/recognize-on.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { readDataflowRequest } from '../../protocol/dataflow-messages.js'
 import { ownValue, parseJsonObject } from '../../protocol/parse-json.js'

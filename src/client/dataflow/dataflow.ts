@@ -9,6 +9,7 @@ import {
   type Settings,
 } from '../../protocol/dataflow-messages.js'
 import { isJsonObject, type JsonObject } from '../../protocol/json-object.js'
+import type { AudioSplitter } from '../../protocol/recognizer-messages.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import {
   checkOptions,
@@ -32,6 +33,8 @@ import {
   type SessionOptions,
   type SilenceRules,
   type TestingOptions,
+  type VoiceActivityOptions,
+  voiceActivityOptions,
 } from '../options.js'
 import { sessionParts } from '../session-parts.js'
 import { openSession } from '../session.js'
@@ -49,9 +52,17 @@ export interface DataflowOptions extends SessionOptions {
   readonly tenant: string
   /** `ProjectName` of the Start: the project, such as `transcribe`. */
   readonly project: string
+  /** The model, for a project that takes the settings of PROTOCOL 3.4, such as `transcribe`. @default that of the service */
+  readonly model?: string | undefined
+  /** The version of the model. @default the version that the service chooses */
+  readonly modelVersion?: string | undefined
+  /** How the service divides the audio. @default 'realtime-vad' */
+  readonly audioSplitter?: AudioSplitter | undefined
+  /** How the service detects speech; an absent option has the default of the service. @default {} */
+  readonly voiceActivity?: VoiceActivityOptions | undefined
   /** `Language` of the Start. @default none */
   readonly language?: string | undefined
-  /** Settings of the project, such as `ModelName` of the project `transcribe`; the values are primitives. @default {} */
+  /** Settings of the project; the values are primitives. They override those of the four options above. @default {} */
   readonly settings?: Settings | undefined
   /** Properties of the call, whose meaning the project defines; the values are primitives. @default {} */
   readonly callProperties?: Settings | undefined
@@ -100,8 +111,9 @@ export const dataflow = (
   checkOptions(dataflowOptions, options)
   checkProxy(options.proxy)
   endpointOf(options)
-  const settings = withPreRoll(resolveSessionOptions(options), silenceRulesOf(options.settings ?? {}))
+  const resolved = resolveSessionOptions(options)
   const start = startOf(options)
+  const settings = withPreRoll(resolved, silenceRulesOf(start.settings ?? {}))
   const { testing, dialect = 'pascal', finalizeBy = 'half-close', update$ } = options
   const { url, insecure, protoPath, channelOptions, channel } = options
   const dial = testing?.dial ?? dialGrpc
@@ -133,6 +145,10 @@ const dataflowOptions = optionsOf<DataflowOptions>()(
   { ...sessionCodecs.required, url: nonEmptyText, tenant: nonEmptyText, project: nonEmptyText },
   {
     ...sessionCodecs.optional,
+    model: nonEmptyText,
+    modelVersion: text,
+    audioSplitter: oneOf('realtime-vad', 'audio-segmenter'),
+    voiceActivity: voiceActivityOptions,
     language: text,
     settings: settingsCodec,
     callProperties: settingsCodec,
@@ -148,10 +164,10 @@ const dataflowOptions = optionsOf<DataflowOptions>()(
 
 /** Throws `invalid-options` for a Start that cannot be written. */
 const startOf = (options: DataflowOptions): Start => {
-  const { format, audioOutput, tenant, project, language, settings, callProperties } = options
+  const { format, audioOutput, tenant, project, language, callProperties } = options
   const { sampleRateHz, channels, encoding } = format
   const audio = { sampleRateHz, channels, encoding, output: audioOutput }
-  const start: Start = { audio, tenant, projectName: project, language, settings, callProperties }
+  const start: Start = { audio, tenant, projectName: project, language, settings: settingsOf(options), callProperties }
   try {
     writeDataflowRequest({ request: 'Start', ...start, token: '' })
     return start
@@ -161,7 +177,25 @@ const startOf = (options: DataflowOptions): Start => {
   }
 }
 
-/** The settings of voice activity (PROTOCOL 3.4). */
+/** The options of recognition as settings (PROTOCOL 3.4), and the given settings. */
+const settingsOf = (options: DataflowOptions): Settings | undefined => {
+  const { voiceActivity: vad = {} } = options
+  const named = {
+    ModelName: options.model,
+    ModelVersion: options.modelVersion,
+    AudioSplitter: options.audioSplitter,
+    VadSensitivity: vad.sensitivity,
+    VadPreSpeechBufferMsec: vad.preSpeechBufferMs,
+    VadPostSpeechBufferMsec: vad.postSpeechBufferMs,
+    VadMaxSpeechDurationMsec: vad.maxSpeechDurationMs,
+    VadSilenceTriggerMsec: vad.silenceTriggerMs,
+    VadGracefulSilenceThresholdMsec: vad.gracefulSilenceThresholdMs,
+  }
+  const given = Object.entries(named).filter(([, value]) => value !== undefined) as [string, string | number][]
+  return given.length === 0 ? options.settings : { ...Object.fromEntries(given), ...options.settings }
+}
+
+/** The durations of silence in the settings (PROTOCOL 3.4). */
 const silenceRulesOf = (settings: Settings): SilenceRules => {
   const ms = (name: string, kebab: string, fallback: number): number => {
     const value = Number(settings[name] ?? settings[kebab] ?? fallback)

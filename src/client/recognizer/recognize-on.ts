@@ -4,16 +4,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { AudioSplitter, RecognizeRequest } from '../../protocol/recognizer-messages.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
-import {
-  checkOptions,
-  flag,
-  functionValue,
-  nonEmptyText,
-  oneOf,
-  optionsOf,
-  text,
-  wholeNumber,
-} from '../../protocol/validation.js'
+import { checkOptions, flag, functionValue, nonEmptyText, oneOf, optionsOf, text } from '../../protocol/validation.js'
 import type { SocketClass, WebSocketDialOptions } from '../../transport/websocket/dial.js'
 import { recognizerUrl, tokenPresentation, type PresentToken } from './address.js'
 import type { presentToken } from './present-token.js'
@@ -28,26 +19,12 @@ import {
   sessionCodecs,
   withPreRoll,
   type SessionOptions,
+  type VoiceActivityOptions,
+  voiceActivityOptions,
   type TestingOptions,
 } from '../options.js'
 import type { SessionSettings } from '../settings.js'
 import type { RecognizeChannel } from './recognize-stereo.js'
-
-/** How the service detects speech (PROTOCOL 4.2 and 7). An absent option has the default of the service. */
-export interface VoiceActivityOptions {
-  /** The sensitivity of the detection, from 1 to 10, where 10 detects the most speech. @default 6, by PROTOCOL 4.2 */
-  readonly sensitivity?: number | undefined
-  /** The audio before speech that is recognized with it, in milliseconds. @default 300, by PROTOCOL 4.2 */
-  readonly preSpeechBufferMs?: number | undefined
-  /** The audio after speech that is recognized with it, in milliseconds. @default 400, by PROTOCOL 4.2 */
-  readonly postSpeechBufferMs?: number | undefined
-  /** The maximum duration of a segment of speech, in milliseconds; -1 for no limit. @default -1, by PROTOCOL 4.2 */
-  readonly maxSpeechDurationMs?: number | undefined
-  /** The silence that ends a segment of speech, in milliseconds. @default 400, by PROTOCOL 4.2 */
-  readonly silenceTriggerMs?: number | undefined
-  /** The silence that ends the recognition, in milliseconds; 0 if silence does not end it. @default 10_000, by PROTOCOL 4.2 */
-  readonly gracefulSilenceThresholdMs?: number | undefined
-}
 
 /** The options of `recognize`: those of every session, and those of the recognizer and its transport. */
 export interface RecognizeOptions extends SessionOptions {
@@ -152,21 +129,6 @@ const settingsOfChannel = (settings: SessionSettings): SessionSettings => {
   const maxChunkBytes = format.encoding === 'pcm' ? maxSourceBytes : Math.floor(maxSourceBytes / 2)
   return { ...settings, bounds: { ...bounds, format: { ...format, channels: 1 }, maxChunkBytes } }
 }
-
-const anyWhole = wholeNumber()
-
-/** PROTOCOL 7; the service checks the ranges of the durations. */
-const voiceActivityOptions = optionsOf<VoiceActivityOptions>()(
-  {},
-  {
-    sensitivity: wholeNumber({ min: 1, max: 10 }),
-    preSpeechBufferMs: anyWhole,
-    postSpeechBufferMs: anyWhole,
-    maxSpeechDurationMs: anyWhole,
-    silenceTriggerMs: anyWhole,
-    gracefulSilenceThresholdMs: anyWhole,
-  },
-)
 
 const recognizeOptions = optionsOf<RecognizeOptions>()(
   { ...sessionCodecs.required, url: nonEmptyText, model: nonEmptyText },
