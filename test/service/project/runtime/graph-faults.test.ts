@@ -137,9 +137,7 @@ describe('a node that fails', () => {
   })
 
   it('delivers what nodes emit when the session is aborted, then errors', async () => {
-    const { give, output, abort } = await running(around('pending'), [
-      nodeOf('pending', withPendingEvent),
-    ])
+    const { give, output, abort } = await running(around('pending'), [nodeOf('pending', withPendingEvent)])
     give(20)
     abort(new SpeechError('cut-sample', 'Cut.'))
     give(20)
