@@ -224,7 +224,7 @@ class Lifetime<Input> implements Inputs<Input> {
   }
 }
 
-/** As RxJS reports errors that nobody handles. */
+/** Reports an error that nobody handles, in the same way as RxJS does. */
 const reportUnhandled = (error: unknown): void => {
   setTimeout(() => {
     if (config.onUnhandledError === null) throw error

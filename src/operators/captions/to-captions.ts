@@ -17,7 +17,7 @@ import { emitAtEnd } from '../emit-at-end.js'
  *   shorter than `minMs` continues with it.
  * - Times come from words if the service sends them, otherwise from results, divided among their words, otherwise from the
  *   arrival of results (`audioMs`). `times` says which. Cues of one channel do not overlap or run backwards.
- * - After a reconnect captions continue: a partial that starts anew is aligned with the committed words.
+ * - After a reconnect captions continue: a partial that repeats committed words is aligned with them.
  * - Completion and error: committed words become final and others are withdrawn, then the same.
  * - Unsubscription: discards open cues. Buffering: the transcript and the words of the cues that are not final.
  *
