@@ -121,7 +121,10 @@ export default defineConfig(
   },
   {
     name: 'rxspeech/browsers',
-    files: ['src/{errors,audio,kernel,protocol,operators,client}/**/*.ts', 'src/transport/{,memory/,websocket/}*.ts'],
+    files: [
+      'src/{errors,audio,kernel,protocol,operators,client,studio}/**/*.ts',
+      'src/transport/{,memory/,websocket/}*.ts',
+    ],
     rules: {
       'no-restricted-globals': [
         'error',

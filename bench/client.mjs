@@ -1,17 +1,17 @@
-// One measurement in a separate process: `node client.mjs <address> <raw|library> <websocket|grpc>
-// <paced|flooded|idle>`.
-import { setInterval } from 'node:timers'
+// One measurement in a separate process: `node client.mjs <plan>`. The plan, as JSON: address, who (raw, library),
+// transport, load, source, results, sampleRateHz, sessions.
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 import { openWithLibrary } from './library-sessions.mjs'
 import { openRaw } from './raw-sessions.mjs'
 
-const [addressText, who, transport, load] = process.argv.slice(2)
-const address = JSON.parse(addressText)
-const open = { raw: openRaw, library: openWithLibrary }[who][transport]
-const chunk = new Uint8Array(320)
+const plan = JSON.parse(process.argv[2])
+const open = { raw: openRaw, library: openWithLibrary }[plan.who]
+/** 20 ms of 16-bit samples. */
+const chunk = new Uint8Array(plan.sampleRateHz / 25)
 
 const openMany = async (count) => {
   const sessions = []
-  for (let index = 0; index < count; index += 1) sessions.push(await open(address))
+  for (let index = 0; index < count; index += 1) sessions.push(await open(plan))
   return sessions
 }
 
@@ -20,49 +20,59 @@ const cpuMicros = () => {
   return user + system
 }
 
+/** All sessions get a chunk every 20 ms. */
 const paced = async () => {
-  const sessions = await openMany(100)
+  const sessions = await openMany(plan.sessions)
   const warmUpTicks = 100
   const ticks = 250
   let tick = 0
   let from = 0
-  const cpu = await new Promise((resolve) => {
+  return new Promise((resolve) => {
     const timer = setInterval(() => {
       if (tick === warmUpTicks) from = cpuMicros()
       for (const session of sessions) session.push(chunk)
       tick += 1
       if (tick === warmUpTicks + ticks) {
         clearInterval(timer)
-        setTimeout(() => resolve(cpuMicros() - from), 20)
+        setTimeout(() => resolve((cpuMicros() - from) / (ticks * sessions.length)), 20)
       }
     }, 20)
   })
-  for (const session of sessions) session.close()
-  return cpu / (ticks * sessions.length)
 }
 
+/** All sessions get chunks as fast as they take them, half a second of audio in turn. */
 const flooded = async () => {
-  const count = 100_000
-  const warmUp = await open(address)
-  await warmUp.flood(chunk, count)
-  const session = await open(address)
+  const sessions = await openMany(plan.sessions)
+  const burst = 25
+  const flood = async (count) => {
+    for (let sent = 0; sent < count; sent += burst) {
+      for (const session of sessions) {
+        for (let index = 0; index < burst; index += 1) session.push(chunk)
+      }
+      await turn()
+    }
+  }
+  const count = Math.max(500, Math.round(100_000 / sessions.length / burst) * burst)
+  await flood(200)
+  await delay(300)
   const from = cpuMicros()
-  await session.flood(chunk, count)
-  return (cpuMicros() - from) / count
+  await flood(count)
+  await Promise.all(sessions.map((session) => session.finish()))
+  return (cpuMicros() - from) / (count * sessions.length)
 }
 
+/** The heap of an open session without audio, in bytes. */
 const idle = async () => {
   const count = 500
-  const warmUp = await openMany(20)
+  await openMany(20)
   globalThis.gc()
   const from = process.memoryUsage().heapUsed
   const sessions = await openMany(count)
-  await new Promise((resolve) => setTimeout(resolve, 200))
+  await delay(200)
   globalThis.gc()
-  const bytes = (process.memoryUsage().heapUsed - from) / count
-  for (const session of [...warmUp, ...sessions]) session.close()
-  return bytes
+  const bytes = process.memoryUsage().heapUsed - from
+  return bytes / sessions.length
 }
 
-process.send({ value: await { paced, flooded, idle }[load]() })
+process.send({ value: await { paced, flooded, idle }[plan.load]() })
 process.exit()

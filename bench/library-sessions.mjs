@@ -1,42 +1,61 @@
-// The same sessions with the library: an Observable or iterable of audio as input, the union of events as output.
-import { lastValueFrom, Observable } from 'rxjs'
+// Sessions of the library with its default options.
 import { dataflow } from '../dist/cjs/grpc.js'
 import { recognize } from '../dist/cjs/index.js'
+import { createSource } from './client-sources.mjs'
 
-const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
-
-const operators = {
-  websocket: (address) => recognize({ url: address.ws, token: 't', model: 'm', format }),
-  grpc: (address) =>
-    dataflow({ url: address.grpc, insecure: true, token: 't', tenant: 'Default', project: 'p', format }),
+/** One operator for all sessions, as in an application. */
+const operators = new Map()
+const operatorOf = (key, create) => {
+  if (!operators.has(key)) operators.set(key, create())
+  return operators.get(key)
 }
 
-const openLibrary = (transport) => async (address) => {
-  const operator = operators[transport](address)
-  // A wrapper of an audio device would do the same: a `Subject` costs about as much for each chunk as the whole
-  // library.
-  let microphone
-  const source$ = new Observable((subscriber) => {
-    microphone = subscriber
-  })
+const createOperator = {
+  websocket: ({ address, results, sampleRateHz }) =>
+    recognize({
+      url: address.ws,
+      token: 'bench-token',
+      model: results,
+      format: { encoding: 'pcm', sampleRateHz, channels: 1 },
+    }),
+  grpc: ({ address, results, sampleRateHz }) =>
+    dataflow({
+      url: address.grpc,
+      insecure: true,
+      token: 'bench-token',
+      tenant: 'Default',
+      project: results,
+      format: { encoding: 'pcm', sampleRateHz, channels: 1 },
+    }),
+}
+
+/** The user of the results reads their texts. */
+export const openWithLibrary = async (plan) => {
+  const operator = operatorOf(plan.transport, () => createOperator[plan.transport](plan))
+  const { source, push, end } = createSource[plan.source]()
+  let characters = 0
   let subscription
-  await new Promise((resolve, reject) => {
-    subscription = source$.pipe(operator).subscribe({
-      next: (event) => event.type === 'connection' && event.state === 'streaming' && resolve(),
-      error: reject,
+  let onEnd
+  await new Promise((resolve) => {
+    subscription = operator(source).subscribe({
+      next: (event) => {
+        if (event.type === 'partial' || event.type === 'milestone') characters += event.text.length
+        else if (event.type === 'connection' && event.state === 'streaming') resolve()
+      },
+      error: (error) => {
+        throw error
+      },
+      complete: () => onEnd(),
     })
   })
   return {
-    push: (bytes) => microphone.next(bytes),
-    flood: async (bytes, count) => {
-      subscription.unsubscribe()
-      const chunks = function* () {
-        for (let sent = 0; sent < count; sent += 1) yield bytes
-      }
-      await lastValueFrom(operator(chunks()))
+    push,
+    finish: async () => {
+      const ended = new Promise((resolve) => (onEnd = resolve))
+      end()
+      await ended
+      return characters
     },
     close: () => subscription.unsubscribe(),
   }
 }
-
-export const openWithLibrary = { websocket: openLibrary('websocket'), grpc: openLibrary('grpc') }

@@ -1,11 +1,21 @@
-// npm run bench [client | service]: measurements of one run on one machine; compare ratios, not absolute values.
+// npm run bench [client | service | engine | overload | workers] [-- options]: measurements of one run on one machine; compare
+// ratios, not absolute values.
 import { benchClient } from './client-bench.mjs'
+import { benchEngine } from './engine-bench.mjs'
+import { benchOverload } from './overload-bench.mjs'
 import { benchService } from './service-bench.mjs'
+import { benchWorkers } from './workers-bench.mjs'
 
-const benches = { client: benchClient, service: benchService }
-const [name = 'client'] = process.argv.slice(2)
+const benches = {
+  client: benchClient,
+  service: benchService,
+  engine: benchEngine,
+  overload: benchOverload,
+  workers: benchWorkers,
+}
+const [name = 'client', ...options] = process.argv.slice(2)
 const bench = Object.hasOwn(benches, name) ? benches[name] : undefined
 if (bench === undefined) {
   console.error(`Unknown benchmark ${JSON.stringify(name)}; choose ${Object.keys(benches).join(' or ')}.`)
   process.exitCode = 64
-} else await bench()
+} else await bench(options)

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { credentials, Client } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
+import { setTimeout as sleep } from 'node:timers/promises'
 import WebSocket from 'ws'
 import { decodeSamples } from '../dist/esm/nodes.js'
 
@@ -16,18 +17,19 @@ const samples = decodeSamples(
   'ulaw',
 )
 const audio = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
-const chunks = Math.floor(audio.length / chunkBytes)
+const silence = Buffer.alloc(chunkBytes)
+const callChunks = Math.floor(audio.length / chunkBytes)
 const chunkAt = (index) => {
-  const at = (index % chunks) * chunkBytes
+  const at = (index % callChunks) * chunkBytes
   return audio.subarray(at, at + chunkBytes)
 }
 
 /** Delay of results after the chunk that decided them, in ms. */
 let latencies = []
 
-/** A milestone ends when its silence was long enough: the chunk that contains this time decided it. */
+/** A milestone ends when its silence was long enough: the chunk that ends at this time, or contains it, decided it. */
 const received = (sentAt, endMs) => {
-  const at = sentAt.get(Math.floor(endMs / chunkMs))
+  const at = sentAt.get(Math.ceil(endMs / chunkMs) - 1)
   if (at !== undefined) latencies.push(performance.now() - at)
 }
 
@@ -54,19 +56,28 @@ const openSocket = ({ wsUrl, token }) =>
   new Promise((resolve, reject) => {
     const item = session()
     const socket = new WebSocket(`${wsUrl}/recognizer`, { headers: { Authorization: `Bearer ${token}` } })
-    socket.once('error', reject)
+    const fail = (error) => {
+      reject(error)
+      socket.terminate()
+    }
+    socket.on('error', fail)
+    socket.once('close', (code) => reject(new Error(`The socket was closed with ${code}.`)))
     socket.once('open', () => socket.send(recognizeText))
     socket.on('message', (data) => {
       const message = JSON.parse(data.toString())
       if (message['message-name'] === 'milestone-result') received(item.sentAt, Number(message['end-msec']))
       else if (message['message-name'] === 'recognize-response') {
-        if (message['operation-result'] !== 'Success') reject(new Error(message['operation-result']))
+        if (message['operation-result'] !== 'Success') fail(new Error(message['operation-result']))
         resolve({
-          send: () => {
-            socket.send(chunkAt(item.from + item.next))
+          send: (chunk = chunkAt(item.from + item.next)) => {
+            socket.send(chunk)
             sent(item)
           },
-          close: () => new Promise((closed) => socket.once('close', closed).close(1000)),
+          close: () =>
+            new Promise((closed) => {
+              if (socket.readyState === WebSocket.CLOSED) closed()
+              else socket.once('close', closed).close(1000)
+            }),
         })
       }
     })
@@ -82,7 +93,12 @@ const openStream = ({ channel, token }) =>
   new Promise((resolve, reject) => {
     const item = session()
     const call = channel.makeBidiStreamRequest(method.path, method.requestSerialize, method.responseDeserialize)
+    let isOver = false
     call.on('error', reject)
+    call.once('status', ({ details }) => {
+      isOver = true
+      reject(new Error(details))
+    })
     call.write({
       message: {
         content: JSON.stringify({
@@ -102,12 +118,13 @@ const openStream = ({ channel, token }) =>
       else if ('operation-result' in json) {
         if (json['operation-result'] !== 'success') reject(new Error(json['operation-result']))
         resolve({
-          send: () => {
-            call.write({ message: { binary_content: chunkAt(item.from + item.next), content_type: 0 } })
+          send: (chunk = chunkAt(item.from + item.next)) => {
+            call.write({ message: { binary_content: chunk, content_type: 0 } })
             sent(item)
           },
           close: () =>
             new Promise((closed) => {
+              if (isOver) closed()
               call.once('status', closed)
               call.off('error', reject).on('error', () => undefined)
               call.write({ message: { content: JSON.stringify({ MessageName: 'Stop' }), content_type: 2 } })
@@ -149,7 +166,9 @@ const handlers = {
     }
   },
   /** Sends in real time with one shared timer, the sessions spread over the 20 ms. */
-  pace: async ({ durationMs }) => {
+  pace: async ({ durationMs, isSilent = false }) => {
+    const chunk = isSilent ? silence : undefined
+    let chunks = 0
     latencies = []
     const slots = 10
     const startMs = performance.now()
@@ -160,18 +179,70 @@ const handlers = {
         const nowMs = performance.now() - startMs
         lateMs = Math.max(lateMs, nowMs - (tick * chunkMs) / slots)
         for (; (tick * chunkMs) / slots <= nowMs; tick += 1) {
-          for (let at = tick % slots; at < running.length; at += slots) running[at].send()
+          for (let at = tick % slots; at < running.length; at += slots) {
+            running[at].send(chunk)
+            chunks += 1
+          }
         }
         if (nowMs < durationMs) return
         clearInterval(timer)
         resolve()
       }, 1)
     })
-    return { results: latencies.length, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99), lateMs }
+    return {
+      chunks,
+      results: latencies.length,
+      p50: percentile(latencies, 0.5),
+      p99: percentile(latencies, 0.99),
+      lateMs,
+    }
   },
   close: async () => {
     await Promise.all(running.map((session) => session.close()))
     running = []
+  },
+  /**
+   * For some time `count` clients want a session, all of them by the middle of it; a refused one tries again after 2 s,
+   * as the service asks. Returns how many got one, and how long each refusal took.
+   */
+  offer: async ({ by, count, durationMs }) => {
+    const startMs = performance.now()
+    const refusals = []
+    let admitted = 0
+    const client = async (index) => {
+      await sleep(((index / count) * durationMs) / 2)
+      while (performance.now() - startMs < durationMs) {
+        const askedMs = performance.now()
+        const item = await open(by, index).catch(() => undefined)
+        if (item !== undefined) {
+          admitted += 1
+          running.push(item)
+          return
+        }
+        refusals.push(performance.now() - askedMs)
+        await sleep(2000)
+      }
+    }
+    await Promise.all(Array.from({ length: count }, (_none, index) => client(index)))
+    return {
+      admitted,
+      refused: refusals.length,
+      refusalP50: percentile(refusals, 0.5),
+      refusalP99: percentile(refusals, 0.99),
+    }
+  },
+  /** How long it takes until a session is accepted, in ms. */
+  recovery: async ({ by }) => {
+    const startMs = performance.now()
+    for (;;) {
+      const item = await open(by, 0).catch(() => undefined)
+      if (item !== undefined) {
+        const recoveredMs = performance.now() - startMs
+        await item.close()
+        return recoveredMs
+      }
+      await sleep(50)
+    }
   },
   /** Opens and closes sessions for some time, `atOnce` of them concurrently. */
   setups: async ({ by, durationMs, atOnce }) => {

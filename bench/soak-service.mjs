@@ -44,6 +44,9 @@ const service = await startService({
     unstarted: many,
     unstartedPerAddress: many,
     streamsPerConnection: many,
+    // Setups as fast as possible are no overload here.
+    maxLoadPercent: 0,
+    maxLoopDelayMs: 0,
   },
 })
 const form = {

@@ -1,16 +1,15 @@
 // @ts-check
 // Assembles the two published packages in dist/packages, from the sources and the build: `rxspeech`, with few and small dependencies,
 // and `rxspeech-service`, which contains only a bin and depends on the packages that the service and the command need.
-import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
-import { browserEntryPoint } from './browser-entry-point.mjs'
+import { browserEntryPoint, browserEntryPoints, workletSource } from './browser-entry-point.mjs'
 import { programs } from './dependency-rules.mjs'
 
 const root = join(import.meta.dirname, '..')
 const source = join(root, 'src')
-const browserFile = join(source, 'browser.ts')
 const client = join(root, 'dist/packages/rxspeech')
 const service = join(root, 'dist/packages/rxspeech-service')
 
@@ -41,19 +40,58 @@ const isPackage = (id) => !id.startsWith('.') && !id.startsWith('/')
 /** @type {NameOutput} */
 const byFile = (file) => (!file.includes('/') || programs.includes(file) ? null : file.replace(/\.ts$/, ''))
 
-/** @type {(folders: RegExp) => NameOutput} */
-const byFolder = (folders) => (file) => {
-  const [folder] = folders.exec(file) ?? []
-  return byFile(file) && (folder?.replace('/', '-') ?? byFile(file))
+/** The lists that name files, and what each has not found. @type {{ list: string, unused: Set<string> }[]} */
+const checkedLists = []
+
+/**
+ * Finds the first of the listed folders, which end in `/`, and files, without the extension, that a file is in or is. One
+ * that no bundle contains is an error at the end, because a moved file would silently change what a page loads.
+ *
+ * @param {string} list its name in this script
+ * @param {ReadonlyArray<string>} names in src
+ * @returns {(file: string) => string | undefined}
+ */
+const finder = (list, names) => {
+  const unused = new Set(names)
+  checkedLists.push({ list, unused })
+  return (file) => {
+    const found = names.find((name) => (name.endsWith('/') ? file.startsWith(name) : file === `${name}.ts`))
+    if (found !== undefined) unused.delete(found)
+    return found
+  }
 }
 
-/** Generates `browser.ts`, which does not exist in src. */
-const browserPlugin = {
-  name: 'browser-entry-point',
-  resolveId: (/** @type {string} */ id) => (id === browserFile ? id : undefined),
-  load: async (/** @type {string} */ id) =>
-    id === browserFile ? browserEntryPoint(await readFile(join(source, 'index.ts'), 'utf8')) : undefined,
+const worklet = 'dist/esm/microphone/worklet.js'
+/** The texts of files that are made from others. @type {ReadonlyMap<string, () => Promise<string>>} */
+const generated = new Map([
+  ...Object.entries(browserEntryPoints).map(
+    ([entryPoint, { name, platformFiles }]) =>
+      /** @type {const} */ ([
+        join(source, `${name}.ts`),
+        async () => browserEntryPoint(await readFile(join(source, `${entryPoint}.ts`), 'utf8'), platformFiles),
+      ]),
+  ),
+  [
+    join(source, 'microphone/worklet-source.ts'),
+    async () => workletSource(await readFile(join(root, worklet), 'utf8')),
+  ],
+])
+
+const findGenerated = finder(
+  'generated',
+  [...generated.keys()].map((id) => relative(source, id).replace(/\.ts$/, '')),
+)
+const generatedFiles = {
+  name: 'generated-files',
+  resolveId: (/** @type {string} */ id) => (generated.has(id) ? id : undefined),
+  load: async (/** @type {string} */ id) => {
+    findGenerated(relative(source, id))
+    return generated.get(id)?.()
+  },
 }
+
+/** Comments with the names of files that are not in the package. */
+const withoutFileNames = /** @type {const} */ ({ attachDebugInfo: 'none' })
 
 /**
  * Bundles source files into one file for each folder. This halves the installed size, because a file of 1 kB takes 4 kB on a disk.
@@ -67,13 +105,14 @@ const bundle = async (files, nameOutput, output) => {
     cwd: root,
     input: Object.fromEntries(files.map((file) => [file.replace(/\.ts$/, ''), join(source, file)])),
     external: isPackage,
-    plugins: [browserPlugin],
+    plugins: [generatedFiles],
     platform: output.format === 'cjs' ? 'node' : 'neutral',
     resolve: { extensionAlias: { '.js': ['.ts'] } },
     transform: { target: 'es2022' },
     // Entry points only re-export, so no other file imports them and they get no additional exports.
     preserveEntrySignatures: 'allow-extension',
     checks: { ineffectiveDynamicImport: false },
+    experimental: withoutFileNames,
   })
   await build.write({
     entryFileNames: '[name].js',
@@ -95,6 +134,7 @@ const bundleDeclarations = async (names) => {
     input: Object.fromEntries(names.map((name) => [name, join(root, 'dist/cjs', `${name}.d.ts`)])),
     external: isPackage,
     plugins: [dts({ dtsInput: true, tsconfig: false })],
+    experimental: withoutFileNames,
     checks: { pluginTimings: false },
   })
   await build.write({
@@ -105,6 +145,23 @@ const bundleDeclarations = async (names) => {
     banner: '/// <reference lib="esnext.disposable" preserve="true" />',
   })
   await build.close()
+}
+
+/**
+ * Removes images that a package does not have, and replaces links to such pages by their text.
+ *
+ * @param {string} folder of the package
+ * @param {readonly string[]} absent names in `docs`
+ */
+const unlink = async (folder, absent) => {
+  const target = `\\((?:\\.\\./|docs/)*(?:${absent.join('|')})(?:#[^)]*)?\\)`
+  const image = new RegExp(`!\\[[^\\]]*\\]${target}\\n\\n`, 'g')
+  const link = new RegExp(`\\[([^\\]]*)\\]${target}`, 'g')
+  const files = await readdir(folder, { recursive: true })
+  for (const file of files.filter((name) => name.endsWith('.md')).map((name) => join(folder, name))) {
+    const text = await readFile(file, 'utf8')
+    await writeFile(file, text.replace(image, '').replace(link, '$1'))
+  }
 }
 
 const { optionalDependencies, ...rootManifest } = await readJson('package.json')
@@ -119,32 +176,122 @@ const withExtension = (/** @type {string} */ name) => `${name}.ts`
 
 await rm(dirname(client), { recursive: true, force: true })
 await mkdir(join(client, 'dist/esm'), { recursive: true })
+const findFolder = finder('folders of CommonJS', ['transport/grpc/', 'client/dataflow/'])
+/** The files that are a part of their entry points, as CommonJS and as ES modules. */
+const inEntryPoint = ['react/', 'speech-recognition/']
+const findInEntryPoint = finder('inEntryPoint', inEntryPoint)
 await bundle(
   [...entryPoints.map(withExtension), ...programs],
-  byFolder(/^(service\/[^/]+|transport\/grpc|client\/dataflow|[^/]+)(?=\/)/),
+  (file) => {
+    if (byFile(file) === null || findInEntryPoint(file) !== undefined) return null
+    const folder = findFolder(file) ?? /^(?:service\/)?[^/]+\//.exec(file)?.[0]
+    return folder?.slice(0, -1).replace('/', '-') ?? null
+  },
   { dir: join(client, 'dist/cjs'), format: 'cjs', exports: 'named' },
 )
-// The files stay apart: a page loads some with its first session only, and bundlers drop codecs only with their file.
-await bundle([...dual, 'browser'].map(withExtension), byFile, { dir: join(client, 'dist/esm'), format: 'esm' })
+
+const browserNames = Object.values(browserEntryPoints).map(({ name }) => name)
+/**
+ * The files that share one file as ES modules. The others stay apart, because bundlers drop codecs only with their file.
+ *
+ * @type {readonly (readonly [output: string | null, files: readonly string[]])[]}
+ */
+const moduleGroups = [
+  [
+    'node',
+    [
+      'proxy/',
+      ...['node-fetch', 'request-token', 'token-response'].map((name) => `auth/${name}`),
+      ...['recognize', 'recognize-stereo', 'split-stereo'].map((name) => `client/recognizer/${name}`),
+      ...['client', 'node-link'].map((name) => `transport/websocket/${name}`),
+    ],
+  ],
+  // What a page loads with its first session, except for the dynamic import itself.
+  [
+    'session',
+    [
+      ...['protocol', 'session-parts'].map((name) => `client/${name}`),
+      ...['rate-limiter', 'inactivity-monitor'].map((name) => `client/audio/${name}`),
+      ...['present-token', 'protocol', 'request'].map((name) => `client/recognizer/${name}`),
+      ...['timeline', 'channel-results', 'channel-text'].map((name) => `client/results/${name}`),
+      ...['connection-errors', 'refusal', 'secret-mask'].map((name) => `errors/${name}`),
+      ...['event-name', 'message-codec', 'operation-result', 'parse-json', 'recognizer-messages', 'retry-after'].map(
+        (name) => `protocol/${name}`,
+      ),
+      ...['inbox', 'drain'].map((name) => `transport/${name}`),
+      ...['browser-client', 'dial', 'errors', 'link', 'socket'].map((name) => `transport/websocket/${name}`),
+    ],
+  ],
+  ['client/recognize-in-browser', ['client/recognizer/recognize-in-browser']],
+  ['client/browser-parts', ['client/recognizer/browser-parts']],
+  // What each page with sessions loads at first.
+  ['client/machine', ['client/machine', 'client/endings', 'client/retries']],
+  ['client/client', ['client/', 'protocol/loopback', 'transport/limits']],
+  // What few pages use, and files of functions and classes alone, which bundlers drop by name.
+  ['protocol/validation', ['protocol/json-object', 'protocol/nearest-name', 'protocol/validation']],
+  ['errors/speech-error', ['errors/error-code', 'errors/speech-error']],
+  ['kernel', ['kernel/']],
+  ['audio/wav', ['audio/frame-aligner', 'audio/read-wav', 'audio/wav-header']],
+  ['audio/pcm', ['audio/channels', 'audio/pcm']],
+  ['audio/codec', ['audio/codec', 'audio/g711', 'audio/silence']],
+  ['operators/audio', ['operators/audio/']],
+  ['operators/captions', ['operators/captions/']],
+  ['operators/metrics', ['operators/metrics/']],
+  ['operators/pull', ['operators/interop/pull']],
+  ['operators/interop', ['operators/interop/']],
+  ['operators/results', ['operators/emit-at-end', 'operators/results/', 'protocol/unspaced-script']],
+  // Beside the worklet, whose source most pages do not load.
+  ['microphone/worklet-source', ['microphone/worklet-source']],
+  ['microphone/microphone', ['microphone/']],
+  [null, inEntryPoint],
+]
+const findModules = moduleGroups.map(([output, files], index) => {
+  const find = finder(`moduleGroups, ${output ?? index}`, files)
+  return /** @type {const} */ ([output, find])
+})
+/** @type {NameOutput} */
+const nameModule = (file) => {
+  if (byFile(file) === null) return null
+  const group = findModules.find(([, find]) => find(file) !== undefined)
+  return group === undefined ? byFile(file) : group[0]
+}
+await bundle([...dual, ...browserNames].map(withExtension), nameModule, {
+  dir: join(client, 'dist/esm'),
+  format: 'esm',
+})
+for (const { list, unused } of checkedLists) {
+  if (unused.size > 0) throw new Error(`No bundle contains these files (${list}): ${[...unused].join(', ')}`)
+}
 await bundleDeclarations(entryPoints)
 for (const name of entryPoints) {
   const line = `export * from '../cjs/${name}.js'\n`
   await writeFile(join(client, `dist/esm/${name}.d.ts`), line)
   if (!dual.includes(name)) await writeFile(join(client, `dist/esm/${name}.js`), line)
 }
-await copy(['dist/esm/package.json', 'LICENSE', 'README.md', 'docs', 'proto'], client)
+await copy(['dist/esm/package.json', worklet, 'LICENSE', 'README.md', 'docs', 'proto'], client)
+/** In `docs`, for operators, who install the other package. */
+const operatorPages = ['deploy', 'openapi.yaml', 'ENGINES.md', 'NODES.md', 'OPERATING.md', 'PROJECTS.md']
+/** In `docs`, for those who work on the sources. */
+const sourcePages = ['ARCHITECTURE.md', 'DECISIONS.md', 'notebooks', 'studio.webp']
+for (const name of [...operatorPages, ...sourcePages]) await rm(join(client, 'docs', name), { recursive: true })
+await unlink(client, [...operatorPages, ...sourcePages])
 await writeManifest(client, {
   ...manifest,
   // Package managers that hide undeclared packages resolve those of the service through this one.
   peerDependencies: { ...manifest.peerDependencies, 'rxspeech-service': manifest.version },
-  peerDependenciesMeta: { 'rxspeech-service': { optional: true } },
+  peerDependenciesMeta: { ...manifest.peerDependenciesMeta, 'rxspeech-service': { optional: true } },
 })
 
 const needed = Object.entries(optionalDependencies)
 const isNative = (/** @type {[string, unknown]} */ [name]) => nativePackages.includes(name)
 await cp(join(root, 'packages/rxspeech-service'), service, { recursive: true })
 await chmod(join(service, 'rxspeech.js'), 0o755)
-await copy(['LICENSE', 'samples'], service)
+await copy(['LICENSE', 'samples', 'dist/studio', ...operatorPages.map((name) => `docs/${name}`)], service)
+const allPages = await readdir(join(root, 'docs'))
+await unlink(
+  service,
+  allPages.filter((name) => !operatorPages.includes(name)),
+)
 await writeManifest(service, {
   name: 'rxspeech-service',
   version: manifest.version,
@@ -154,10 +301,10 @@ await writeManifest(service, {
   type: 'commonjs',
   engines: manifest.engines,
   bin: { rxspeech: 'rxspeech.js', 'rxspeech-service': 'rxspeech.js' },
-  files: ['rxspeech.js', 'samples', '!samples/*.ts'],
+  files: ['rxspeech.js', 'samples', '!samples/*.ts', 'docs', 'dist/studio'],
   dependencies: {
     [manifest.name]: manifest.version,
-    ...manifest.peerDependencies,
+    rxjs: manifest.peerDependencies.rxjs,
     ...Object.fromEntries(needed.filter((entry) => !isNative(entry))),
   },
   optionalDependencies: Object.fromEntries(needed.filter(isNative)),

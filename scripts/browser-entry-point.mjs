@@ -1,15 +1,39 @@
 // @ts-check
-/** Files that have another version for browsers, whose name ends in `-in-browser`. */
-const platformFiles = ['auth/request-token', 'client/recognizer/recognize']
+import { minifySync } from 'rolldown/experimental'
 
 /**
- * Makes the entry point for browsers from that for Node: the same names, but files for browsers where these exist.
- *
- * @param {string} index the text of `index.ts` or `index.js`
+ * The entry points that differ in browsers: the name of the one for browsers, and the files that have another version for
+ * them, whose name ends in `-in-browser`.
  */
-export const browserEntryPoint = (index) =>
-  platformFiles.reduce((text, file) => {
-    const replaced = text.replace(`'./${file}.js'`, `'./${file}-in-browser.js'`)
-    if (replaced === text) throw new Error(`The entry point does not export ${file}.js.`)
+export const browserEntryPoints = {
+  index: { name: 'browser', platformFiles: ['auth/request-token', 'client/recognizer/recognize'] },
+  microphone: {
+    name: 'microphone-browser',
+    platformFiles: ['microphone/microphone', 'microphone/command-microphone'],
+  },
+  react: { name: 'react-browser', platformFiles: ['client/recognizer/recognize', 'microphone/microphone'] },
+  'speech-recognition': {
+    name: 'speech-recognition-browser',
+    platformFiles: ['client/recognizer/recognize', 'microphone/microphone'],
+  },
+}
+
+/**
+ * Makes an entry point for browsers from that for Node: the same names, but files for browsers where these exist.
+ *
+ * @param {string} text of the entry point for Node, as TypeScript or JavaScript
+ * @param {readonly string[]} platformFiles
+ */
+export const browserEntryPoint = (text, platformFiles) =>
+  platformFiles.reduce((before, file) => {
+    const replaced = before.replace(`'./${file}.js'`, `'./${file}-in-browser.js'`)
+    if (replaced === before) throw new Error(`The entry point does not export ${file}.js.`)
     return replaced
-  }, index)
+  }, text)
+
+/** The text of `worklet-source.js`, without comments. @param {string} worklet the text of `worklet.js` */
+export const workletSource = (worklet) => {
+  const { code, errors } = minifySync('worklet.js', worklet, { module: true })
+  if (errors.length > 0) throw new Error('The worklet cannot be minified.')
+  return `export const workletSource = ${JSON.stringify(code)}\n`
+}

@@ -12,9 +12,9 @@ export const layers = [
   ['protocol'],
   ['proxy'],
   ['operators', 'transport', 'auth'],
-  ['client'],
-  ['cassette', 'service'],
-  ['testing', 'cli'],
+  ['client', 'microphone'],
+  ['cassette', 'react', 'service', 'speech-recognition'],
+  ['testing', 'cli', 'studio'],
 ]
 
 /**
@@ -42,12 +42,14 @@ export const innerLayers = {
     nodes: ['recognition', 'engines'],
     'custom-nodes': ['nodes', 'engines', 'threads'],
     project: ['nodes', 'engines', 'recognition', 'threads'],
-    sessions: ['engines', 'identity', 'monitor', 'project'],
+    sessions: ['engines', 'identity', 'monitor', 'project', 'recognition'],
     recognizer: ['engines', 'monitor', 'recognition', 'sessions'],
     dataflow: ['engines', 'monitor', 'nodes', 'project', 'sessions'],
     listen: ['dataflow', 'recognizer', 'sessions', 'identity', 'monitor'],
     operations: ['engines', 'listen', 'monitor', 'threads'],
     configuration: ['sessions', 'listen', 'operations', 'project', 'threads'],
+    workers: ['identity', 'listen', 'operations', 'sessions'],
+    studio: ['engines', 'identity', 'sessions'],
     start: [
       'engines',
       'identity',
@@ -59,12 +61,25 @@ export const innerLayers = {
       'recognition',
       'sessions',
       'custom-nodes',
+      'studio',
+      'threads',
+      'workers',
     ],
   },
 }
 
 /** The files that users of the package import. No other file imports them. */
-export const entryPoints = ['index.ts', 'grpc.ts', 'cassette.ts', 'service.ts', 'nodes.ts', 'testing.ts']
+export const entryPoints = [
+  'index.ts',
+  'microphone.ts',
+  'react.ts',
+  'speech-recognition.ts',
+  'grpc.ts',
+  'cassette.ts',
+  'service.ts',
+  'nodes.ts',
+  'testing.ts',
+]
 const entryPoint = `^src/(${entryPoints.join('|').replaceAll('.', '\\.')})$`
 
 /** Programs, which are run and not imported. */
@@ -74,6 +89,7 @@ export const programs = [
   'service/engines/sherpa-onnx/worker.ts',
   'service/engines/soundswallower/worker.ts',
   'service/custom-nodes/custom-node-worker.ts',
+  'service/start/worker-main.ts',
 ]
 const program = `^src/(${programs.join('|').replaceAll('.', '\\.')})$`
 
@@ -149,8 +165,16 @@ export default {
       name: 'entry-point',
       comment: 'Import the file that defines the name, not an entry point.',
       severity: 'error',
-      from: { path: '^src/' },
+      from: { path: '^src/', pathNot: '^src/studio/' },
       to: { path: entryPoint },
+    },
+    {
+      name: 'studio',
+      comment:
+        'The studio is a page like those of users: it imports public entry points only, by the name of the package.',
+      severity: 'error',
+      from: { path: '^src/studio/' },
+      to: { path: '^(src|dist)/', pathNot: '^src/(studio/|index\\.ts$|microphone\\.ts$)' },
     },
     {
       name: 'program',

@@ -1,8 +1,8 @@
 // @ts-check
 // The entry points that need Node (grpc, cassette, service, nodes, testing) are built once, as CommonJS. Their ES modules re-export
-// that build, so that workers, native handles and caches are not loaded twice. Only the entry point for browsers is built as both.
+// that build, so that workers, native handles and caches are not loaded twice. Only those that browsers have too are built as both.
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { browserEntryPoint } from './browser-entry-point.mjs'
+import { browserEntryPoint, browserEntryPoints, workletSource } from './browser-entry-point.mjs'
 
 const source = new URL('../src/', import.meta.url)
 const cjs = new URL('../dist/cjs/', import.meta.url)
@@ -24,6 +24,11 @@ for (const name of ['grpc', 'cassette', 'service', 'nodes', 'testing']) {
   writeFileSync(new URL(`${name}.d.ts`, esm), line)
 }
 
-const index = readFileSync(new URL('index.js', esm), 'utf8')
-writeFileSync(new URL('browser.js', esm), browserEntryPoint(index).replace(/\n\/\/# sourceMappingURL=.*/, ''))
+for (const [entryPoint, { name, platformFiles }] of Object.entries(browserEntryPoints)) {
+  const text = readFileSync(new URL(`${entryPoint}.js`, esm), 'utf8')
+  const browser = browserEntryPoint(text, platformFiles).replace(/\n\/\/# sourceMappingURL=.*/, '')
+  writeFileSync(new URL(`${name}.js`, esm), browser)
+}
+const worklet = readFileSync(new URL('microphone/worklet.js', esm), 'utf8')
+writeFileSync(new URL('microphone/worklet-source.js', esm), workletSource(worklet))
 chmodSync(new URL('cli/main.js', cjs), 0o755)

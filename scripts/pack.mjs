@@ -26,6 +26,10 @@ const manifest = await readJson(join(root, 'package.json'))
 const specifiers = Object.keys(manifest.exports)
   .filter((key) => !key.endsWith('.json'))
   .map((key) => key.replace('.', manifest.name))
+/** Those that browsers have, too. */
+const browserSpecifiers = Object.entries(manifest.exports)
+  .filter(([, conditions]) => conditions.browser !== undefined)
+  .map(([key]) => key.replace('.', manifest.name))
 
 const execute = promisify(execFile)
 /**
@@ -103,7 +107,7 @@ const compiles = (name, compiler, options) => [
     const extension = 'module' in options && options.module === 'nodenext' ? 'mts' : 'ts'
     const folder = await project(name.replaceAll(/\W+/g, '-'), {
       'tsconfig.json': { compilerOptions: { ...compilerOptions, ...options }, files: [`main.${extension}`] },
-      [`main.${extension}`]: typedProgram(isBrowser ? specifiers.slice(0, 1) : specifiers),
+      [`main.${extension}`]: typedProgram(isBrowser ? browserSpecifiers : specifiers),
     })
     const listed = await node([join(clientProject, 'node_modules', compiler, 'bin/tsc'), '--listFilesOnly'], folder)
     if (isBrowser && listed.includes('/@types/node/')) throw new Error('The types for browsers need @types/node')
@@ -137,6 +141,12 @@ const pageLimits = [
 ]
 /** Modules that must not be in a page. Vite replaces a builtin of Node by an empty module. */
 const foreign = /@grpc\/|\/protobufjs\/|\/node_modules\/ws\/|__vite-browser-external|\/dist\/cjs\//
+
+/** A program of a page that uses all of these entry points. @param {ReadonlyArray<string>} names */
+const importAll = (names) => `
+${names.map((name, index) => `import * as entry${index} from '${name}'`).join('\n')}
+globalThis.all = [${names.map((_, index) => `entry${index}`).join(', ')}]
+`
 
 /** @param {string} name @param {string} program */
 const buildPage = async (name, program) => {
@@ -253,7 +263,7 @@ const checks = [
   [
     'page (Vite, size-limit)',
     async () => {
-      const { ids } = await buildPage('all', `import * as all from '${manifest.name}'\nglobalThis.all = all\n`)
+      const { ids } = await buildPage('all', importAll(browserSpecifiers))
       const unwanted = ids.filter((id) => foreign.test(id))
       if (unwanted.length > 0) throw new Error(`A page loads ${unwanted.join(', ')}`)
       const names = 'accumulateMilestones, recognize'
@@ -275,14 +285,16 @@ await run(process.execPath, [join(import.meta.dirname, 'assemble-packages.mjs')]
 const packages = await Promise.all([pack('rxspeech'), pack('rxspeech-service')])
 const [client, service] = packages
 
-const developmentVersions = ['@types/node', 'ts-node', 'typescript', 'typescript-5'].map(
+const developmentVersions = ['@types/node', 'react', 'ts-node', 'typescript', 'typescript-5'].map(
   (name) => `${name}@${manifest.devDependencies[name]}`,
 )
-/** Measures the size before the tools of the checks are installed. */
+/** Measures the size, and builds a page, before the tools of the checks and the optional peers are installed. */
 const installedSize = npmInstall(clientProject, client.file, 'rxjs').then(async () => {
   const installed = await readJson(join(clientProject, 'node_modules/.package-lock.json'))
   const count = Object.keys(installed.packages).length
   const kilobytes = Number.parseInt(await run('du', ['-sk', 'node_modules'], clientProject))
+  const withoutPeers = browserSpecifiers.filter((name) => name !== `${manifest.name}/react`)
+  await buildPage('without-peers', importAll(withoutPeers))
   await npmInstall(clientProject, ...developmentVersions)
   const size = `${count} packages of at most ${maxPackages}, ${(kilobytes / 1024).toFixed(1)} MB of at most ${maxMegabytes}`
   if (count > maxPackages || kilobytes > maxMegabytes * 1024) throw new Error(size)

@@ -5,7 +5,9 @@
  */
 export { bytesPerFrame, bytesPerSecond, msForBytes, type AudioFormat, type Encoding } from './audio/format.js'
 export { decodeSamples, encodeSamples } from './audio/codec.js'
-export type { EventEnvelope } from './protocol/dataflow-events.js'
+export { resultOf, type EventEnvelope } from './protocol/dataflow-events.js'
+export type { FinalEvent, MilestoneEvent, PartialEvent, Word } from './protocol/session-event.js'
+export type { IncomingAudio } from './service/recognition/incoming-audio.js'
 export { eventName } from './protocol/event-name.js'
 export type { Codecs } from './protocol/validation.js'
 export { defineNode } from './service/nodes/core/define-node.js'
@@ -38,6 +40,7 @@ export {
   type OptionFault,
   type PortFormats,
   type PortKind,
+  type Ports,
   type Resource,
   type ResourceUse,
   type SessionFacts,

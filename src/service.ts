@@ -44,6 +44,7 @@ export {
   type ClientStore,
 } from './service/identity/clients/client.js'
 export type { IdentityOptions } from './service/identity/identity.js'
+export type { StudioOptions } from './service/studio/studio.js'
 export type { ConnectionLimits } from './service/listen/connection-gate.js'
 export type { ListenAddress, ServerCertificate } from './service/listen/listen-address.js'
 export {
@@ -53,8 +54,10 @@ export {
   type ServiceAccess,
 } from './service/start/development-service.js'
 export type { AdmissionLimits } from './service/sessions/admissions.js'
+export type { LoadLimits } from './service/operations/service-load.js'
 export type { SessionLimits } from './service/sessions/session-context.js'
-export { startService, type Service, type ServiceCloseOptions } from './service/start/service.js'
+export type { Service, ServiceCloseOptions } from './service/start/running-service.js'
+export { startService } from './service/start/service.js'
 export type { ServiceOptions } from './service/start/service-options.js'
 export type { CustomNodeOptions, CustomNodeSource } from './service/custom-nodes/custom-node-source.js'
 export type {

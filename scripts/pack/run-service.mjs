@@ -20,10 +20,16 @@ export const runService = async (project) => {
   }
 
   const serve = start('rxspeech-service', ['serve', '--dev'])
-  // The log follows the JSON line.
-  serve.child.stderr.once('data', () => serve.child.kill('SIGINT'))
+  const page = new Promise((resolve) => {
+    serve.child.stdout.once('data', (line) => {
+      const read = async () => (await fetch(JSON.parse(line).pageUrl)).text()
+      resolve(read().finally(() => serve.child.kill('SIGINT')))
+    })
+    serve.child.once('close', () => resolve(''))
+  })
   const [ready = ''] = (await serve.stdout).split('\n')
   if (!ready.startsWith('{"authUrl":')) throw new Error(`The service did not start: ${ready}${await serve.stderr}`)
+  if (!(await page).includes('<title>')) throw new Error(`The page of the service is missing: ${await page}`)
 
   const call = await readFile(join(project, 'node_modules/rxspeech-service/samples/call.wav'))
   const telephone = ['--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
@@ -31,5 +37,5 @@ export const runService = async (project) => {
   transcribe.child.stdin.end(call.subarray(58, 58 + 5 * 16_000))
   const transcript = await transcribe.stdout
   if (!transcript.includes('good evening harbor grill')) throw new Error(`${transcript}${await transcribe.stderr}`)
-  return 'the command serves and transcribes'
+  return 'the command serves, with its page, and transcribes'
 }

@@ -1,7 +1,8 @@
 import type * as Commander from 'commander'
 import type { Command } from 'commander'
 import { loadOptional } from '../service/threads/load-optional.js'
-import { exampleText, helpText, type CommandContext } from './parsing/command.js'
+import type { CommandContext } from './parsing/command.js'
+import { exampleText, helpColumns, itemText, sectionsText, wrapText } from './parsing/help-text.js'
 import { packageVersion } from './process/package-files.js'
 import { paintFor } from './view/paint.js'
 
@@ -50,32 +51,38 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
 /** The command line of the program, ready for these arguments. */
 export const createProgram = async (args: readonly string[], context: CommandContext): Promise<Command> => {
   const { host, output } = context
-  const paint = paintFor(host.stdout, host.env)
+  const style = { paint: paintFor(host.stdout, host.env), columns: helpColumns(host.stdout) }
   const program = (await createRootCommand('rxspeech', context))
     .description('Streaming speech recognition: a client for services of this protocol, and a service.')
     .version(packageVersion(), '-V, --version', 'print the version')
     .helpCommand('help [command]', 'show the help of a command')
     .addHelpText('after', () =>
       [
-        exampleText(paint, [
-          ['rxspeech demo', 'see it work without account and network'],
-          ['rxspeech transcribe call.wav --models ./models', 'your own recording with your own model'],
-          ['rxspeech serve --dev', 'a service on this machine, for clients to try'],
-          ['rxspeech help transcribe', 'everything about one command'],
-        ]),
-        helpText(paint, {
-          Environment: [
-            ['RXSPEECH_CLIENT_SECRET', 'the secret of --client-id, safer than the flag'],
-            ['RXSPEECH_TOKEN', 'a token, instead of --client-id and its secret'],
-            ['NO_COLOR', 'no colors'],
+        exampleText(
+          [
+            ['rxspeech demo', 'see it work without account and network'],
+            ['rxspeech transcribe call.wav --models ./models', 'your own recording with your own model'],
+            ['rxspeech serve --dev', 'a service on this machine, for clients to try'],
+            ['rxspeech help transcribe', 'everything about one command'],
           ],
-          'Exit codes': [
-            ['0', 'done'],
-            ['1', 'the service or the network failed'],
-            ['2', 'wrong usage'],
-            ['3', 'the input cannot be read'],
-          ],
-        }),
+          style,
+        ),
+        sectionsText(
+          {
+            Environment: [
+              ['RXSPEECH_CLIENT_SECRET', 'the secret of --client-id, safer than the flag'],
+              ['RXSPEECH_TOKEN', 'a token, instead of --client-id and its secret'],
+              ['NO_COLOR', 'no colors'],
+            ],
+            'Exit codes': [
+              ['0', 'done'],
+              ['1', 'the service or the network failed'],
+              ['2', 'wrong usage'],
+              ['3', 'the input cannot be read'],
+            ],
+          },
+          style,
+        ),
       ].join('\n'),
     )
   for (const [name, { summary, load }] of Object.entries(commands)) {
@@ -89,19 +96,21 @@ export const createProgram = async (args: readonly string[], context: CommandCon
 export const createRootCommand = async (name: string, { host, output }: CommandContext): Promise<Command> => {
   const { Command } = await loadOptional<typeof Commander>('commander', 'The command')
   const paint = paintFor(host.stdout, host.env)
+  const columns = helpColumns(host.stdout)
   return (
     new Command(name)
       .exitOverride()
       .configureOutput({
         writeOut: output.write,
+        getOutHelpWidth: () => columns,
         writeErr: (text) => host.stderr.write(text),
         // `runCli` prints every failure in the same form.
         outputError: () => undefined,
       })
       .configureHelp({
         styleTitle: (title) => paint('bold', title),
-        // Wrapped for the terminal, not at the line breaks of the source.
-        commandDescription: (command) => command.description().replaceAll('\n', ' '),
+        boxWrap: (text, width) => wrapText(text, width).join('\n'),
+        formatItem: (term, termWidth, description) => itemText(term, termWidth, description, columns),
       })
       // So that a command can have its own --version.
       .enablePositionalOptions()

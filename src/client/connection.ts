@@ -1,4 +1,4 @@
-import { defer, type Subscription, type Unsubscribable } from 'rxjs'
+import { defer, type Observer, type Subscription, type Unsubscribable } from 'rxjs'
 import type { SecretMask } from '../errors/secret-mask.js'
 import { toSpeechError } from '../errors/speech-error.js'
 import type { Inputs } from '../kernel/machine.js'
@@ -34,7 +34,7 @@ export interface OpenLink<In, Out> extends Omit<Opening<In, Out>, 'dial'> {
  * One connection of a session. It gets a token, opens the link and sends the start; the session decides between these steps.
  * It posts inputs until it is unsubscribed, which closes the link. It masks the token in errors and in messages of the service.
  */
-export class Connection<In, Out> implements Unsubscribable {
+export class Connection<In, Out> implements Unsubscribable, Observer<In> {
   readonly id: number
   readonly #connect: Connect<In, Out>
   readonly #inputs: Inputs<ConnectionInput>
@@ -104,16 +104,27 @@ export class Connection<In, Out> implements Unsubscribable {
 
   /** Sends the start and then reads, because earlier messages can only be decoded after the start. */
   start(): void {
-    const open = this.#open
-    if (open === undefined) return
+    const link = this.#open?.link
+    if (link === undefined) return
     this.restart()
-    const leaving = open.link.leaving$?.subscribe(() => this.#post({ type: 'leaving' }))
-    this.#reading = open.link.incoming$.subscribe({
-      next: (message) => this.#inputs.post({ connection: this.id, type: 'message', ...readMasked(open, message) }),
-      complete: () => this.#post({ type: 'link-ended' }),
-      error: (cause: unknown) => this.#fail(cause, 'connection-lost', 'The connection broke; see the cause.'),
-    })
+    const leaving = link.leaving$?.subscribe(() => this.#post({ type: 'leaving' }))
+    this.#reading = link.incoming$.subscribe(this)
     this.#reading.add(leaving)
+  }
+
+  // The reader of the link
+
+  next(message: In): void {
+    if (this.#open === undefined) return
+    this.#inputs.post({ type: 'message', connection: this.id, ...readMasked(this.#open, message) })
+  }
+
+  complete(): void {
+    this.#post({ type: 'link-ended' })
+  }
+
+  error(cause: unknown): void {
+    this.#fail(cause, 'connection-lost', 'The connection broke; see the cause.')
   }
 
   /** Starts the first or another recognition on this connection. */

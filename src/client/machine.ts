@@ -340,13 +340,13 @@ const onMessage = (
 ): ClientStep => {
   const { phase } = state
   const isFinal = event.type === 'final'
-  const read = (isOnTimeline: boolean): MessageRead => ({ type: 'read', isOnTimeline, isFinal, signal })
   if (isFinal && phase.name !== 'stopping' && facts.isRepeated(event)) {
-    return { state, outputs: [{ do: 'activity' }, { do: 'repeated-final', event }] }
+    return { state, outputs: [{ do: 'repeated-final', event }] }
   }
   if (isFinal && isPending(event, policy)) {
     const next = { ...state, pendingFinals: [...state.pendingFinals, event] }
-    return { state: next, outputs: [{ do: 'activity' }, { do: 'hold-final', event }], raise: [read(false)] }
+    const read: MessageRead = { type: 'read', isOnTimeline: false, isFinal, signal }
+    return { state: next, outputs: [{ do: 'hold-final', event }], raise: [read] }
   }
   const isRead =
     phase.name === 'stopping'
@@ -359,18 +359,18 @@ const onMessage = (
           signal?.type === 'start-answer' &&
           signal.error === undefined
         )
-  return {
-    state,
-    outputs: isRead ? [{ do: 'activity' }, { do: 'read', event }] : [{ do: 'activity' }],
-    raise: [read(isRead)],
-  }
+  const outputs: readonly ClientOutput[] | undefined = isRead ? [{ do: 'read', event }] : undefined
+  // A partial changes nothing: it makes no audio definitive and ends nothing.
+  if (event.type === 'partial') return { state, outputs }
+  return { state, outputs, raise: [{ type: 'read', isOnTimeline: isRead, isFinal, signal }] }
 }
 
 /** Handles a message after the timeline of results has processed its event. */
 const onRead = (state: ClientState, { isOnTimeline, isFinal, signal }: MessageRead, context: Context): ClientStep => {
   const { policy, facts } = context
   const isProgress = isOnTimeline && facts.hasProgress
-  const next = isProgress ? { ...state, retries: afterProgress(state.retries) } : state
+  const isRetried = isProgress && state.retries.attempts > 0
+  const next = isRetried ? { ...state, retries: afterProgress(state.retries) } : state
   if (signal !== undefined) return onSignal(next, signal, context)
   if (isFinal && facts.isFinal && isSending(state.phase) && !policy.isContinuous) {
     return conclude(next, 'recognition-over', context)
@@ -506,9 +506,8 @@ const perform = (
 const endedEarly = (): SpeechError =>
   new SpeechError('connection-lost', 'The service closed the connection before the final result.')
 const endedUnanswered = (): SpeechError =>
-  new SpeechError('protocol-violation', 'The service closed the connection without answering the start.')
-const endedAtOnce = (): SpeechError =>
-  new SpeechError('connection-lost', 'The service ended the recognition as soon as it had begun.')
+  new SpeechError('protocol-violation', 'The service closed without answering the start.')
+const endedAtOnce = (): SpeechError => new SpeechError('connection-lost', 'The service ended the recognition at once.')
 
 /** The connection failed to open or broke, or the service ended the session with an error. */
 const onLost = (state: ClientState, error: SpeechError, context: Context): ClientStep =>

@@ -28,13 +28,22 @@ import type { ClientAction, ClientInput, ClientOutput, SessionFacts, SessionPoli
 /** The parameters of a session: how it connects, and the options of the user. */
 export interface SessionPlan<In, Out> {
   readonly settings: SessionSettings
-  readonly ending: Ending
+  readonly policy: SessionPolicy
   readonly connect: Connect<In, Out>
   /** Changes by the user during the session. */
   readonly updates$?: Observable<ClientInput> | undefined
   /** Fails the session from outside, for example when the other session of a stereo pair has failed. */
   readonly abort$?: Observable<SpeechError> | undefined
 }
+
+/** The properties of a session that its decisions depend on. */
+export const policyOf = (settings: SessionSettings, ending: Ending): SessionPolicy => ({
+  ...ending,
+  deadlines: settings.deadlines,
+  resumption: settings.resumption,
+  isContinuous: settings.continuous,
+  isTokenRenewable: !isFixedToken(settings.token),
+})
 
 /**
  * Cold: each subscription runs one session with one subscription to the source. Unsubscribing aborts it at once. Throws
@@ -76,16 +85,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
   }
 
   run(): void {
-    const { settings, ending } = this.#plan
-    const policy: SessionPolicy = {
-      endsWith: ending.endsWith,
-      finalizeBy: ending.finalizeBy,
-      deadlines: settings.deadlines,
-      resumption: settings.resumption,
-      isContinuous: settings.continuous,
-      isTokenRenewable: !isFixedToken(settings.token),
-    }
-    const run = new MachineRun(new ClientMachine(policy, this), this, this.#subscriber)
+    const run = new MachineRun(new ClientMachine(this.#plan.policy, this), this, this.#subscriber)
     // Added to the subscriber instead of returned, because the consumer may unsubscribe during the first step.
     this.#subscriber.add(run)
     run.start()
@@ -145,7 +145,8 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
   // Outputs and actions of the machine
 
   emit(output: ClientOutput): void {
-    if (output.do === 'emit') this.#subscriber.next(output.event)
+    if (output.do === 'read') this.#read(output.event)
+    else if (output.do === 'emit') this.#subscriber.next(output.event)
     else for (const event of this.#report(output)) this.#subscriber.next(event)
   }
 
@@ -176,22 +177,25 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     return { type: 'failed', error: toSpeechError(error, 'internal', 'The session failed; see the cause.') }
   }
 
+  /** Emits the event of a message, with the times of the source, and the ledger if it has changed. */
+  #read(message: SessionEvent): void {
+    this.#pump.onActivity()
+    const event = this.#results === undefined ? message : this.#results.read(message)
+    const { events, hasProgress } = this.#ledger.report()
+    this.hasProgress = hasProgress
+    if (event !== undefined) this.#subscriber.next(event)
+    for (const ledger of events) this.#subscriber.next(ledger)
+  }
+
   /** Performs an output. The returned events are emitted before the next output is performed. */
-  #report(output: Exclude<ClientOutput, { readonly do: 'emit' }>): readonly SessionEvent[] {
+  #report(output: Exclude<ClientOutput, { readonly do: 'emit' | 'read' }>): readonly SessionEvent[] {
     const results = this.#results
     switch (output.do) {
-      case 'activity':
-        this.#pump.onActivity()
-        return []
-      case 'read': {
-        const event = results === undefined ? output.event : results.read(output.event)
-        const { events, hasProgress } = this.#ledger.report()
-        this.hasProgress = hasProgress
-        return event === undefined ? events : [event, ...events]
-      }
       case 'repeated-final':
+        this.#pump.onActivity()
         return results?.repeat(output.event) ?? []
       case 'hold-final':
+        this.#pump.onActivity()
         results?.hold(output.event)
         return []
       case 'continue-after':
@@ -275,7 +279,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
       case 'send-update':
         return connection.update(action.update)
       case 'finalize':
-        return connection.finalize(this.#plan.ending.finalizeBy)
+        return connection.finalize(this.#plan.policy.finalizeBy)
       case 'stop':
         return connection.stop()
     }

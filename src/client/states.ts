@@ -129,8 +129,7 @@ export interface MessageRead {
 /**
  * Actions on audio and results, and the events to emit, in this order:
  * - `emit`: emits the event unchanged.
- * - `activity`: the service has sent something.
- * - `read`: passes the event through the timeline of results.
+ * - `read`: passes the event of a message through the timeline of results.
  * - `repeated-final`, `hold-final`: the final is not emitted, because it repeats the previous one, or may not end the session.
  * - `continue-after`: emits what finals that did not end the session add to their milestones.
  * - `begin`: starts a recognition on this connection, with the first audio that is not definitive.
@@ -143,7 +142,7 @@ export interface MessageRead {
 export type ClientOutput =
   | { readonly do: 'emit'; readonly event: SessionEvent }
   | { readonly do: 'read'; readonly event: SessionEvent }
-  | { readonly do: 'activity' | 'pause' | 'expect-finals' | 'settle' | 'end-audio' | 'report-ledger' | 'close-ledger' }
+  | { readonly do: 'pause' | 'expect-finals' | 'settle' | 'end-audio' | 'report-ledger' | 'close-ledger' }
   | { readonly do: 'repeated-final' | 'hold-final'; readonly event: FinalEvent }
   | { readonly do: 'continue-after'; readonly finals: readonly FinalEvent[] }
   | { readonly do: 'begin'; readonly isNextRecognition: boolean }

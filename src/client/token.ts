@@ -80,7 +80,7 @@ const afterRejecting = (refused: string, rejected$: RejectedTokens): OperatorFun
 
 /** The type is `unknown`, because a source may emit anything at run time. Errors never contain the value. */
 const presentable = (given: unknown): Presentable => {
-  if (!token.is(given)) throw new SpeechError('unauthenticated', 'The token source gave something that is no token.')
+  if (!token.is(given)) throw new SpeechError('unauthenticated', 'The token source gave no valid token.')
   const { accessToken, expiresAtMs } = typeof given === 'string' ? { accessToken: given } : given
   return { accessToken, expiresAtMs: typeof expiresAtMs === 'number' ? expiresAtMs : undefined }
 }

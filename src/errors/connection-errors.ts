@@ -2,18 +2,22 @@ import { codeOf, SpeechError } from './speech-error.js'
 
 /**
  * `connection-failed` without a known cause. `peer` is `host:port`, the only part of an address that a message may
- * contain.
+ * contain. `hint` is another thing to check.
  */
-export const noConnection = (peer: string, cause?: unknown): SpeechError =>
-  new SpeechError('connection-failed', `No connection to ${peer}; check the address, and that the service runs.`, {
-    cause,
-  })
+export const noConnection = (peer: string, cause?: unknown, hint = ''): SpeechError =>
+  new SpeechError(
+    'connection-failed',
+    `No connection to ${peer}; check the address, and that the service runs${hint}.`,
+    {
+      cause,
+    },
+  )
 
 /** `connect-timeout`, naming the peer and the bound. */
 export const connectTimeout = (peer: string, connectTimeoutMs: number): SpeechError =>
   new SpeechError(
     'connect-timeout',
-    `${peer} did not accept the connection within ${connectTimeoutMs} ms; check the address and the network.`,
+    `No connection to ${peer} within ${connectTimeoutMs} ms; check the address and the network.`,
   )
 
 interface Failure {

@@ -10,6 +10,13 @@ const retryable = {
   'missing-dependency': false,
   'listen-failed': false,
 
+  // Microphone
+  'microphone-denied': false,
+  'microphone-missing': false,
+  'microphone-busy': true,
+  'microphone-lost': true,
+  'microphone-unsupported': false,
+
   // Network and peer
   'connection-failed': true,
   'connection-lost': true,

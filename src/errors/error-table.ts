@@ -29,6 +29,13 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   'missing-dependency': row(1011, 9, 'Install the package that the message names.'),
   'listen-failed': row(1011, 14, 'Choose a free port and an address of this machine.'),
 
+  // Microphone
+  'microphone-denied': row(1011, 7, 'Allow the use of the microphone in the settings of the browser or the system.'),
+  'microphone-missing': row(1011, 5, 'Connect a microphone, or choose another device.'),
+  'microphone-busy': row(1011, 14, 'Close the program that uses the microphone, then try again.'),
+  'microphone-lost': row(1011, 14, 'Connect the microphone again or choose another one, then start a new session.'),
+  'microphone-unsupported': row(1011, 12, 'Use a current browser and a page with https, or commandMicrophone in Node.'),
+
   // Network and peer
   'connection-failed': row(1006, 14, 'Check the address, the port and the CA certificate, and that the service runs.'),
   'connection-lost': row(
@@ -78,7 +85,7 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   'model-mismatch': row(1008, 3, 'Name one model; the address and the message must agree.'),
 
   // Load and lifetime
-  overloaded: row(4429, 8, 'Try again later; the service has reached its limit of sessions.'),
+  overloaded: row(4429, 8, 'Try again later; the service has reached its limit of sessions, or is too busy.'),
   'too-many-requests': row(4429, 8, 'Send fewer requests; change many settings by one Update.'),
   'too-fast': row(4429, 8, 'Send audio at the pace of real time.'),
   'going-away': row(1001, 14, 'The service is closing; start a new session.'),

@@ -30,7 +30,8 @@ export class SecretMask {
 
   learn(secret: string): void {
     if (secret.length < minMaskedLength || this.#hidden.some((hidden) => hidden.secret === secret)) return
-    this.#hidden = [new HiddenSecret(secret), ...this.#hidden].slice(0, maxSecrets)
+    lastHidden = lastHidden?.secret === secret ? lastHidden : new HiddenSecret(secret)
+    this.#hidden = [lastHidden, ...this.#hidden].slice(0, maxSecrets)
   }
 
   /** The text with `***`, or another mark, for every secret in it. */
@@ -138,6 +139,9 @@ interface Found {
  * A secret and the forms it may have. The patterns of a token of 700 characters take 8 ms and 230 kB, so they are
  * compiled only when a text may contain the secret, which never happens in most sessions.
  */
+/** The sessions of a process often share a token. */
+let lastHidden: HiddenSecret | undefined
+
 class HiddenSecret {
   readonly secret: string
   /** A text without any of these, and without an encoded character, does not contain the secret. */

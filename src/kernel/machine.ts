@@ -98,7 +98,8 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
   readonly #subscriber: Pick<Subscriber<never>, 'closed' | 'complete' | 'error'>
   readonly #mailbox: Mailbox<Posted<Input>>
   #lifetimes: readonly Lifetime<Input>[] = []
-  #state: State
+  /** Defined by the first step. */
+  #state!: State
 
   constructor(
     machine: Machine<State, Input, Output, Action>,
@@ -112,7 +113,6 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
     this.#machine = machine
     this.#host = host
     this.#subscriber = subscriber
-    this.#state = machine.start.state
   }
 
   start(): void {
@@ -130,17 +130,19 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
     else if (!posted.lifetime.hasEnded) this.#apply(this.#machine.reduce(this.#state, posted.input))
   }
 
-  #apply({ state, outputs = [], effects = [], raise = [] }: Step<State, Output, Action, Input>): void {
+  #apply({ state, outputs = none, effects = none, raise = none }: Step<State, Output, Action, Input>): void {
+    // Most steps keep the state, and with it all lifetimes.
+    const isNew = state !== this.#state
     this.#state = state
-    const alive = this.#machine.alive(state)
-    this.#endEffects(alive)
+    const alive = isNew || effects.length > 0 ? this.#machine.alive(state) : noLifetimes
+    if (isNew) this.#endEffects(alive)
     for (const output of outputs) {
       if (!this.#subscriber.closed) this.#host.emit(output)
     }
     for (const { lifetime, action } of effects) {
       if (alive.has(lifetime) && !this.#subscriber.closed) this.#begin(lifetime, action)
     }
-    const result = this.#machine.result(state)
+    const result = isNew ? this.#machine.result(state) : undefined
     if (result === 'complete') this.#subscriber.complete()
     else if (result !== undefined) this.#subscriber.error(result.error)
     for (const input of raise) {
@@ -224,7 +226,7 @@ class Lifetime<Input> implements Inputs<Input> {
   }
 }
 
-/** Reports an error that nobody handles, in the same way as RxJS does. */
+/** Reports an error without a handler, in the same way as RxJS does. */
 const reportUnhandled = (error: unknown): void => {
   setTimeout(() => {
     if (config.onUnhandledError === null) throw error
@@ -232,4 +234,5 @@ const reportUnhandled = (error: unknown): void => {
   })
 }
 
+const none: readonly never[] = []
 const noLifetimes: ReadonlySet<string> = new Set()

@@ -1,4 +1,4 @@
-import { either, function as f } from 'fp-ts'
+import { either } from 'fp-ts'
 import type { SpeechError } from '../errors/speech-error.js'
 import { eventName } from './event-name.js'
 import { parseJsonObject } from './parse-json.js'
@@ -47,11 +47,10 @@ export const eventEnvelope: MessageCodec<EventEnvelope> = messageCodec<EventEnve
   data: optional(anything, 'Data'),
 })
 
-export const readEventEnvelope = (json: string): either.Either<SpeechError, EventEnvelope> =>
-  f.pipe(
-    parseJsonObject(json),
-    either.chain((object) => decodeWith(eventEnvelope, object)),
-  )
+export const readEventEnvelope = (json: string): either.Either<SpeechError, EventEnvelope> => {
+  const object = parseJsonObject(json)
+  return either.isLeft(object) ? object : decodeWith(eventEnvelope, object.right)
+}
 
 /** An envelope with all seven fields. */
 export interface CompleteEventEnvelope {
@@ -112,20 +111,24 @@ const resultTypes: ReadonlyMap<string, 'partial' | 'milestone' | 'final'> = new 
 ])
 
 /**
- * The session event for an event of the stream: one of the three results of recognition, otherwise an `event`. A result
- * whose `Data` cannot be read becomes an `event` as well, so that nothing is lost.
+ * The result of recognition in an event of a node, with its text, its times and its words: a partial, milestone or final.
+ * Undefined for any other event, and for one whose `Data` cannot be read.
+ *
+ * @example
+ * const result = resultOf(item.event)
+ * if (result?.type === 'milestone') console.log(result.text.trim())
  */
-export const sessionEventOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | FinalEvent | NodeEvent => {
+export const resultOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | FinalEvent | undefined => {
   const type = resultTypes.get(event.name)
   const data = type === undefined ? undefined : decodeWith(recognitionData, event.data)
-  if (type === undefined || data === undefined || either.isLeft(data)) return nodeEventOf(event)
-  const { words, confidence, heardMs, error, ...result } = data.right
-  const base = {
-    ...(event.channel !== undefined && event.channel >= 0 ? { channel: event.channel } : {}),
-    ...(event.startMs !== undefined && event.startMs >= 0 ? { startMs: event.startMs } : {}),
-    ...(event.endMs !== undefined && event.endMs >= 0 ? { endMs: event.endMs } : {}),
-    ...result,
-  }
+  if (type === undefined || data === undefined || either.isLeft(data)) return undefined
+  const { words, confidence, heardMs, error, text, recognitionId } = data.right
+  // Without spreads, because every result comes here.
+  const base: { channel?: number; startMs?: number; endMs?: number; text: string; recognitionId?: string } = { text }
+  if (event.channel !== undefined && event.channel >= 0) base.channel = event.channel
+  if (event.startMs !== undefined && event.startMs >= 0) base.startMs = event.startMs
+  if (event.endMs !== undefined && event.endMs >= 0) base.endMs = event.endMs
+  if (recognitionId !== undefined) base.recognitionId = recognitionId
   const withConfidence = confidence === undefined ? {} : { confidence }
   switch (type) {
     case 'partial':
@@ -142,6 +145,13 @@ export const sessionEventOf = (event: EventEnvelope): PartialEvent | MilestoneEv
       }
   }
 }
+
+/**
+ * The session event for an event of the stream: one of the three results of recognition, otherwise an `event`. A result
+ * whose `Data` cannot be read becomes an `event` as well, so that nothing is lost.
+ */
+export const sessionEventOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | FinalEvent | NodeEvent =>
+  resultOf(event) ?? nodeEventOf(event)
 
 const nodeEventOf = (event: EventEnvelope): NodeEvent => {
   const { groupId, ...complete } = completeEventEnvelope(event)

@@ -114,13 +114,19 @@ export const messageCodec = <A extends object>(fields: Fields<A>, nameIndex: Nam
     if (!isJsonObject(input)) return failure(input, context)
     const model: Record<string, unknown> = {}
     for (const [key, field] of entries) {
+      // Most fields have one name.
       const { names } = field
-      const found = names.find((name) => ownValue(input, name) !== undefined)
-      const value = found === undefined ? undefined : input[found]
+      const name = (names[1] && names.find((name) => ownValue(input, name) !== undefined)) ?? names[0]
+      const value = ownValue(input, name)
       if (value === undefined && !field.required) continue
+      // A valid text, number or flag is its own decoded form. Most values are, and every message comes here.
+      if (typeof value !== 'object' && field.codec.is(value)) {
+        model[key] = value
+        continue
+      }
       const decoded = field.isLenient
         ? field.codec.validate(value, context)
-        : tryPart(field.codec, value, found ?? names[0], context)
+        : tryPart(field.codec, value, name, context)
       if (either.isRight(decoded)) model[key] = decoded.right
       else if (!field.isLenient) return decoded
     }

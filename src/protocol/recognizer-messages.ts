@@ -16,7 +16,7 @@ import {
   type Fields,
   type MessageCodec,
 } from './message-codec.js'
-import { nonEmptyText, oneOf, text } from './validation.js'
+import { anything, nonEmptyText, oneOf, text } from './validation.js'
 
 /** How the service divides the audio into pieces of speech (PROTOCOL 4.2). */
 export type AudioSplitter = 'realtime-vad' | 'audio-segmenter'
@@ -131,6 +131,16 @@ export interface RecognizerFinal extends RecognizerResult {
   readonly heardMs?: number
 }
 
+/** Something that happened beside the results (PROTOCOL 4.2, event). */
+export interface RecognizerEvent {
+  readonly name: string
+  readonly recognitionId?: string
+  readonly channel?: number
+  readonly startMs?: number
+  readonly endMs?: number
+  readonly data?: unknown
+}
+
 export type RecognizerMessage =
   | ({ readonly message: 'recognize-response' } & RecognizerResponse)
   | ({ readonly message: 'stop-recognition-response' } & RecognizerResponse)
@@ -138,19 +148,21 @@ export type RecognizerMessage =
   | ({ readonly message: 'partial-result' } & RecognizerResult)
   | ({ readonly message: 'milestone-result' } & RecognizerResult)
   | ({ readonly message: 'final-result' } & RecognizerFinal)
+  | ({ readonly message: 'event' } & RecognizerEvent)
 
 const response: MessageCodec<RecognizerResponse> = messageCodec<RecognizerResponse>({
   operationResult: required(text, 'operation-result'),
   recognitionId: lenient(text, 'recognition-id'),
 })
 
-const resultFields: Fields<RecognizerResult> = {
-  recognitionId: lenient(text, 'recognition-id'),
-  text: required(text, 'text'),
+const recognitionId = lenient(text, 'recognition-id')
+const placeFields = {
   channel: lenient(integerText, 'channel'),
   startMs: lenient(integerText, 'start-msec'),
   endMs: lenient(integerText, 'end-msec'),
 }
+
+const resultFields: Fields<RecognizerResult> = { recognitionId, text: required(text, 'text'), ...placeFields }
 
 const result: MessageCodec<RecognizerResult> = messageCodec<RecognizerResult>(resultFields)
 
@@ -161,6 +173,13 @@ const final: MessageCodec<RecognizerFinal> = messageCodec<RecognizerFinal>({
   heardMs: lenient(integerText, 'heard-msec'),
 })
 
+const event: MessageCodec<RecognizerEvent> = messageCodec<RecognizerEvent>({
+  recognitionId,
+  name: required(text, 'name'),
+  ...placeFields,
+  data: lenient(anything, 'data'),
+})
+
 const codecs = {
   'recognize-response': response,
   'stop-recognition-response': response,
@@ -168,6 +187,7 @@ const codecs = {
   'partial-result': result,
   'milestone-result': result,
   'final-result': final,
+  event,
 } as const
 
 const isKnown = (name: unknown): name is keyof typeof codecs => typeof name === 'string' && Object.hasOwn(codecs, name)
@@ -184,12 +204,12 @@ export const readRecognizerMessage = (json: string): either.Either<UnreadableRec
   if (either.isLeft(object)) return either.left({ error: object.left })
   const message = ownValue(object.right, 'message-name')
   if (!isKnown(message)) {
-    return either.left({ error: new SpeechError('unknown-message', 'This client does not know the message-name.') })
+    return either.left({ error: new SpeechError('unknown-message', 'The message-name is unknown.') })
   }
   const fields = decodeWith(codecs[message] as MessageCodec<object>, object.right)
   return either.isLeft(fields)
     ? either.left({ error: fields.left, message })
-    : either.right({ message, ...fields.right } as RecognizerMessage)
+    : either.right(Object.assign(fields.right, { message }) as RecognizerMessage)
 }
 
 export const writeRecognizerMessage = (message: RecognizerMessage): string => {

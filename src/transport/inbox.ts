@@ -1,11 +1,6 @@
 import { Observable, type Subscriber } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 
-type Reader<T> =
-  | { readonly state: 'none' }
-  | { readonly state: 'reading'; readonly subscriber: Subscriber<T> }
-  | { readonly state: 'gone' }
-
 /** The overhead of a held message in addition to its bytes, which bounds a flood of empty messages. */
 const heldMessageBytes = 64
 
@@ -22,7 +17,7 @@ interface Held<T> {
 export class Inbox<T> {
   readonly #limitBytes: number
   readonly #onChange: () => void
-  #reader: Reader<T> = { state: 'none' }
+  #reader: 'none' | 'gone' | Subscriber<T> = 'none'
   #held: Held<T>[] = []
   #firstHeld = 0
   #end: { readonly error?: SpeechError } | undefined
@@ -60,10 +55,11 @@ export class Inbox<T> {
   }
 
   push(message: T, sizeBytes: number): void {
-    if (this.#end !== undefined || this.#reader.state === 'gone') return
-    if (this.#reader.state === 'reading' && !this.#isPaused && !this.#isDelivering) {
+    const reader = this.#reader
+    if (this.#end !== undefined || reader === 'gone') return
+    if (reader !== 'none' && !this.#isPaused && !this.#isDelivering) {
       this.#isDelivering = true
-      this.#reader.subscriber.next(message)
+      reader.next(message)
       this.#isDelivering = false
       if (this.#firstHeld < this.#held.length || this.#end !== undefined) this.#deliver()
       return
@@ -86,7 +82,7 @@ export class Inbox<T> {
     this.#firstHeld = 0
     this.#heldSizeBytes = 0
     this.#end ??= {}
-    if (this.#reader.state === 'reading') this.#reader.subscriber.complete()
+    if (typeof this.#reader === 'object') this.#reader.complete()
     this.#onChange()
   }
 
@@ -102,15 +98,13 @@ export class Inbox<T> {
   }
 
   #read(subscriber: Subscriber<T>): void {
-    if (this.#reader.state !== 'none') {
-      subscriber.error(
-        new SpeechError('already-started', 'The incoming messages of a link support one subscriber; share them.'),
-      )
+    if (this.#reader !== 'none') {
+      subscriber.error(new SpeechError('already-started', 'A link supports one subscriber; share its messages.'))
       return
     }
-    this.#reader = { state: 'reading', subscriber }
+    this.#reader = subscriber
     subscriber.add(() => {
-      this.#reader = { state: 'gone' }
+      this.#reader = 'gone'
       this.#held = []
       this.#firstHeld = 0
       this.#heldSizeBytes = 0
@@ -120,8 +114,8 @@ export class Inbox<T> {
   }
 
   #deliver(): void {
-    if (this.#isDelivering || this.#reader.state !== 'reading') return
-    const { subscriber } = this.#reader
+    const subscriber = this.#reader
+    if (this.#isDelivering || typeof subscriber === 'string') return
     this.#isDelivering = true
     while (!this.#isPaused && !subscriber.closed) {
       const next = this.#takeHeld()

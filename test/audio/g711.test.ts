@@ -53,6 +53,20 @@ describe.each(laws)('$name', (law) => {
     expect(law.decisions[128]).toBe(law.name === 'A-law' ? 4096 : 8159)
   })
 
+  it('codes each sample by itself, whatever the number of samples and their place in memory', () => {
+    const samples = Int16Array.from({ length: 40 }, (_, i) => (i - 20) * 1601)
+    const codes = law.encode(samples)
+    for (let count = 0; count <= 12; count++) {
+      for (let from = 0; from < 5; from++) {
+        const end = from + count
+        const expected = [...codes].slice(from, end)
+        expect([...law.encode(samples.subarray(from, end))]).toEqual(expected)
+        const decoded = expected.map((code) => law.decode(Uint8Array.of(code))[0])
+        expect([...law.decode(codes.subarray(from, end))]).toEqual(decoded)
+      }
+    }
+  })
+
   it('decodes each of the 256 codes to the output value of its interval', () => {
     for (let interval = 0; interval < 128; interval++) {
       for (const positive of [true, false]) {

@@ -30,7 +30,7 @@ describe('rxspeech serve --config', () => {
 stateFolder: state
 projects: { folders: [projects] }
 subscriptions:
-  - { clientId: acme, secret: { env: SECRET }, tenants: [Acme] }
+  - { clientId: acme, secret: { env: SECRET }, tenants: [Acme], tokenLifetimeSeconds: 120 }
 log: { level: warn }
 `,
     )
@@ -41,6 +41,10 @@ log: { level: warn }
     expect(JSON.stringify(access)).not.toContain(env.SECRET)
     expect((await fetch(`${access['operations'] ?? ''}/livez`)).status).toBe(200)
     const client = ['--auth-url', access['authUrl'] ?? '', '--client-id', 'acme', '--plaintext']
+    const token = await runInProcess(['token', ...client.slice(0, 4), '--json'], {
+      env: { RXSPEECH_CLIENT_SECRET: env.SECRET },
+    })
+    expect(JSON.parse(token.stdout)).toMatchObject({ expires_in: 120 })
     const raw = ['-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
     const outcome = await runInProcess(
       ['transcribe', ...raw, '--grpc', access['grpc'] ?? '', ...client, '--tenant', 'Acme', '--project', 'calls'],

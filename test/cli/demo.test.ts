@@ -7,10 +7,22 @@ describe('rxspeech demo', () => {
     const { code, stdout, stderr } = await runInProcess(['demo', '--speed', 'max'])
     const lines = stdout.trimEnd().split('\n')
     expect(lines.at(0)).toMatch(/^rxspeech starts its own service in this process/)
+    const times = [...stdout.matchAll(/^\[(\d\d:\d\d\.\d)\] /gm)].map(([, time]) => time)
+    expect(times).toHaveLength(14)
+    expect(times).toEqual(times.toSorted())
     expect(lines).toContainEqual(expect.stringMatching(/^\[00:00\.\d\] agent: good evening harbor grill/))
     expect(lines).toContainEqual(expect.stringMatching(/^\[00:\d\d\.\d\] customer: thank you goodbye$/))
-    expect(lines.at(-1)).toMatch(/^32\.8 s of audio, \d+ words, mean confidence 0\.\d\d, real-time factor \d+\.\d\d$/)
+    expect(lines.at(-11)).toMatch(/^32\.8 s of audio, \d+ words, mean confidence 0\.\d\d, real-time factor \d+\.\d\d$/)
     expect({ code, stderr, escapes: stdout.includes('\u001b') }).toEqual({ code: 0, stderr: '', escapes: false })
+    const commands = lines
+      .slice(lines.indexOf('Try next:'))
+      .join('\n')
+      .split(/\n {2}# .*\n {2}\$ /)
+    expect(commands.slice(1)).toEqual([
+      'rxspeech serve --dev',
+      'rxspeech transcribe samples/call.wav --format vtt --speakers agent,customer',
+      "echo 'turn the lights on' > phrases.txt &&\n      rxspeech models add lights --phrases phrases.txt --models models &&\n      rxspeech serve --dev --models models",
+    ])
   })
 })
 
@@ -33,11 +45,11 @@ describe('rxspeech', () => {
     },
   )
 
-  it('has help that a terminal of 80 columns does not break within words', async () => {
-    const commands = ['demo', 'transcribe', 'cassette', 'serve', 'models', 'project', 'subscription', 'token', 'keys']
-    for (const command of [[], ...[...commands, 'faults'].map((name) => [name])]) {
-      const { stdout } = await runInProcess([...command, '--help'])
-      expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
+  const commands = ['demo', 'transcribe', 'cassette', 'serve', 'models', 'project', 'subscription', 'token', 'keys']
+  it.each([60, 80, 100])('has help that a terminal of %i columns does not break', async (columns) => {
+    for (const words of [[], ...commands.map((name) => [name]), ['subscription', 'create'], ['models', 'add']]) {
+      const { stdout } = await runInProcess([...words, '--help'], { columns })
+      expect(stdout.split('\n').filter((line) => line.length > columns)).toEqual([])
     }
   })
 
@@ -53,16 +65,18 @@ describe('rxspeech', () => {
     expect(stdout.split('\n')[0]).toBe(`Usage: ${usage}`)
   })
 
-  it('breaks the description of a command at the width of the terminal, and not before', async () => {
-    const { stdout } = await runInProcess(['transcribe', '--help'])
+  it.each([
+    [undefined, 80],
+    [30, 40],
+    [60, 60],
+    [120, 100],
+  ])('breaks its help once, in a terminal of %s columns at column %i', async (columns, expected) => {
+    const { stdout } = await runInProcess(['transcribe', '--help'], columns === undefined ? {} : { columns })
     const [, description = ''] = stdout.split('\n\n')
-    expect(
-      Math.min(
-        ...description
-          .split('\n')
-          .slice(0, -1)
-          .map(({ length }) => length),
-      ),
-    ).toBeGreaterThan(60)
+    const lines = description.split('\n')
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(expected)
+    // No line has space for the first word of the next one.
+    for (const [at, line] of lines.slice(0, -1).entries())
+      expect(line.length + 1 + (lines[at + 1]?.split(' ')[0] ?? '').length).toBeGreaterThan(expected)
   })
 })

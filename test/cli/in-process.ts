@@ -22,6 +22,11 @@ const refuseExit = (code: number): never => {
   throw new Error(`The command asks to end its process with ${code}; test that with a real process.`)
 }
 
+export interface InProcessOptions extends RunOptions {
+  /** The width of a terminal that stdout is. @default no terminal */
+  readonly columns?: number
+}
+
 type RunArgs = (args: readonly string[], host: Host) => Promise<number>
 
 /**
@@ -29,10 +34,11 @@ type RunArgs = (args: readonly string[], host: Host) => Promise<number>
  */
 export const startInProcess = (
   args: readonly string[],
-  { env = {} }: RunOptions = {},
+  { env = {}, columns }: InProcessOptions = {},
   runArgs: RunArgs = runCli,
 ): RunningCommand => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  if (columns !== undefined) Object.assign(stdout, { isTTY: true, columns })
   const text = { stdout: '', stderr: '' }
   stdout.setEncoding('utf8').on('data', (more: string) => (text.stdout += more))
   stderr.setEncoding('utf8').on('data', (more: string) => (text.stderr += more))
@@ -67,7 +73,7 @@ export const startInProcess = (
 /** Runs the command in this process to its end. */
 export const runInProcess = (
   args: readonly string[],
-  options: RunOptions = {},
+  options: InProcessOptions = {},
   runArgs: RunArgs = runCli,
 ): Promise<Ended> => {
   const { stdin, end } = startInProcess(args, options, runArgs)

@@ -1,10 +1,14 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callBeginning, callModels, callSamples, cards, ended, firstLine, start, type Ended } from './command.js'
 import { runInProcess, startInProcess } from './in-process.js'
+import { sampleCall } from '../../src/cli/process/package-files.js'
+import { serviceSummary, type ShownService } from '../../src/cli/view/service-summary.js'
+import { openReaderFolder } from '../docs/reader-folder.js'
+import { runProgram } from '../docs/run-program.js'
 
 let folder: string
 beforeAll(() => {
@@ -71,12 +75,16 @@ describe('rxspeech serve --dev', () => {
   })
 
   it('prints in one line how to connect to it', () => {
-    const { authUrl, wsUrl, grpc, ca, clientSecret, ...names } = served.access
+    const { authUrl, wsUrl, grpc, ca, clientSecret, plainAuthUrl, plainWsUrl, pageUrl, credentials, ...names } =
+      served.access
     expect(names).toEqual({ clientId: 'development', tenant: 'Default', project: 'transcribe', model: 'call' })
     expect([authUrl, wsUrl]).toEqual([expect.stringMatching(/^https:/), expect.stringMatching(/^wss:/)])
     expect(grpc).toMatch(/^\[::1\]:\d+$/)
     expect(isAbsolute(ca ?? '')).toBe(true)
     expect((clientSecret ?? '').length).toBeGreaterThan(20)
+    expect(plainAuthUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect([plainWsUrl, pageUrl]).toEqual([plainAuthUrl?.replace('http', 'ws'), `${plainAuthUrl ?? ''}/`])
+    expect(JSON.parse(readFileSync(credentials ?? '', 'utf8'))).toEqual(served.access)
   })
 
   it('issues tokens, alone on stdout or with the complete response', async () => {
@@ -107,6 +115,38 @@ describe('rxspeech serve --dev', () => {
       expect(stdout).toContain(`left: ${callBeginning.left}`)
       expect(code).toBe(0)
     }
+  })
+
+  it('shows a program in a terminal that transcribes', async () => {
+    const reader = openReaderFolder()
+    const options = {
+      program: 'rxspeech',
+      call: sampleCall(),
+      folder: reader.path,
+      paint: (_: unknown, text: string) => text,
+    }
+    const summary = serviceSummary(served.access as unknown as ShownService, options)
+    const program = summary.slice(summary.indexOf('  import')).replaceAll(/^ {2}/gm, '')
+    reader.write('first.mjs', program)
+    const { exitCode, stdout, stderr } = await runProgram(process.execPath, ['first.mjs'], { cwd: reader.path })
+    reader.remove()
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(stdout).toContain('\nthank you goodbye\n')
+  })
+
+  it('transcribes with only the file of its credentials, and issues tokens', async () => {
+    const access = ['--access', join(folder, 'state/development.json')]
+    const [text, token] = await Promise.all([
+      runInProcess(['transcribe', ...raw, ...access], { stdin: callSamples(3500) }),
+      runInProcess(['token', ...access]),
+    ])
+    expect(text).toMatchObject({ code: 0, stdout: expect.stringContaining(`left: ${callBeginning.left}`) })
+    expect(token).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+\n$/) })
+    const wrong = await runInProcess(['token', '--access', 'package.json'])
+    expect(wrong).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('is not the development.json of a service'),
+    })
   })
 
   it.each<[string, string[], RegExp]>([

@@ -44,6 +44,40 @@ describe('rxspeech subscription', () => {
     })
   })
 
+  it('sets and changes how long tokens are valid', async () => {
+    await subscription(['create', '--client-id', 'acme', '--token-lifetime', '1h'])
+    await subscription(['create', '--client-id', 'other'])
+    const lifetimes = async () => {
+      const rows = JSON.parse((await subscription(['list', '--json'])).stdout) as readonly Record<string, unknown>[]
+      return rows.map(({ clientId, tokenLifetimeSeconds }) => [clientId, tokenLifetimeSeconds])
+    }
+    expect(await lifetimes()).toEqual([
+      ['acme', 3_600],
+      ['other', 31_536_000],
+    ])
+    expect(await subscription(['update', 'other', '--token-lifetime', '90s'])).toEqual({
+      code: 0,
+      stdout: 'New tokens of "other" are valid for 90 seconds.\n',
+      stderr: '',
+    })
+    expect(await lifetimes()).toEqual([
+      ['acme', 3_600],
+      ['other', 90],
+    ])
+  })
+
+  it.each([
+    [['update', 'acme', '--token-lifetime', '59s'], /--token-lifetime must be from 60s to 365d/],
+    [['update', 'acme', '--token-lifetime', '366d'], /--token-lifetime must be a duration/],
+    [['update', 'acme'], /Nothing to change; set --token-lifetime/],
+    [['update', 'nobody', '--token-lifetime', '1h'], /There is no subscription "nobody"/],
+  ])('refuses %j', async (args, sentence) => {
+    await subscription(['create', '--client-id', 'acme'])
+    const refused = await subscription(args)
+    expect([refused.code, refused.stdout]).toEqual([2, ''])
+    expect(refused.stderr).toMatch(sentence)
+  })
+
   it('issues a new secret, and prints on stderr until when the old one is valid', async () => {
     const first = JSON.parse((await subscription(['create', '--json', '--client-id', 'acme'])).stdout)
     const { code, stdout, stderr } = await subscription(['rotate', 'acme', '--overlap', '2h'])

@@ -301,9 +301,9 @@ const actions: readonly (readonly [PhaseKey, InputKey, string])[] = [
   ['starting', 'update', ''],
   ['reusing', 'start-answer', 'begin, watch-updates, send-audio, wait 14040000'],
   ['reusing', 'link-ended', 'wait 20000, authorize'],
-  ['streaming', 'partial', 'activity, read'],
-  ['streaming', 'final', 'activity, read'],
-  ['streaming', 'final, error', 'activity, hold-final'],
+  ['streaming', 'partial', 'read'],
+  ['streaming', 'final', 'read'],
+  ['streaming', 'final, error', 'hold-final'],
   ['streaming', 'leaving', 'wait 100'],
   ['streaming', 'inactive', 'silent'],
   ['streaming', 'update', 'send-update'],
@@ -323,7 +323,7 @@ const actions: readonly (readonly [PhaseKey, InputKey, string])[] = [
   ['unanswered', 'session-ended', 'wait 1000'],
   ['closing', 'finalize-answer', 'settle, drop, done, close-ledger'],
   ['closing', 'deadline', 'settle, drop, done, close-ledger'],
-  ['stopping', 'partial', 'activity'],
+  ['stopping', 'partial', ''],
   ['stopping', 'stop-answer', 'drop, stopped, close-ledger'],
 ]
 
@@ -508,11 +508,11 @@ describe('a deadline', () => {
 describe('a final', () => {
   it('that only repeats the previous one is not emitted', () => {
     const next = step(at(phases.streaming), inputs.final, lastingSocket, { isRepeated: () => true })
-    expect([doneBy(next), next.raise]).toEqual(['activity, repeated-final', undefined])
+    expect([doneBy(next), next.raise]).toEqual(['repeated-final', undefined])
   })
 
   it('with an error is emitted immediately if no other connection may follow', () => {
-    expect(doneBy(step(at(phases.streaming), inputs['final, error'], socket))).toBe('activity, read')
+    expect(doneBy(step(at(phases.streaming), inputs['final, error'], socket))).toBe('read')
   })
 
   it('with an error is emitted when the session ends, and becomes milestones when it continues', () => {

@@ -1,6 +1,7 @@
 import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../src/errors/speech-error.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
 import {
   audio,
@@ -77,6 +78,23 @@ describe('a service that misbehaves', () => {
     ])
     expect(log.slice(0, 4)).toEqual(['0 milestone b', '0 partial a', '0 response recognize Success', '0 streaming'])
     expect(log.slice(4)).toEqual(tail)
+  })
+
+  it('emits an event of a recognizer as it emits those of the nodes of a project', () => {
+    const fields = '"name":"Partials Thinned","channel":"0","start-msec":"40","data":{"Phase":"begun"}'
+    const events: unknown[] = []
+    virtually(({ clock, recognizing, cold }) => {
+      const rest = plainRecognizer(0)
+      const answers = [accepted, `{"message-name":"event",${fields}}`, recognizerMessage('event', { name: 'Bare' })]
+      const service = scriptedService<SocketMessage>(clock, [{ ...rest, recognize: [0, ...answers] }])
+      recognizing({ dial: service.dial })(cold('5ms a 4ms |', { a: audio(20) })).subscribe((one) => events.push(one))
+      return () => expect(clock.pending()).toBe(0)
+    })
+    const times = { channel: -1, startMs: -1, endMs: -1, tags: [] }
+    expect(events.filter((one) => (one as SessionEvent).type === 'event')).toEqual([
+      { type: 'event', name: 'Partials Thinned', ...times, channel: 0, startMs: 40, data: { Phase: 'begun' } },
+      { type: 'event', name: 'Bare', ...times, data: null },
+    ])
   })
 
   it('ends with the first final when it arrives twice, and emits nothing after it', () => {

@@ -89,14 +89,14 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
 
   it('have PCM without a copy', () => {
     const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
-    const protocol = new RecognizerProtocol({ request, encoding: 'pcm' })
+    const protocol = new RecognizerProtocol(request, 'pcm')
     expect(protocol.audio(samples)).toBe(samples)
     expect(protocol.stop()).toBe('{"message-name":"stop-recognition"}')
   })
 
   it('are read with every field of a result, and require only the text', () => {
     const request = { audioFormat: 'pcm', modelName: 'm', sampleRateHz: 8000 } as const
-    const protocol = new RecognizerProtocol({ request, encoding: 'pcm' })
+    const protocol = new RecognizerProtocol(request, 'pcm')
     const read = (message: SocketMessage) => protocol.read(message)
     const result = { 'recognition-id': 'r', text: 'hi', channel: '1', 'start-msec': '10', 'end-msec': '20' }
     const full = { recognitionId: 'r', text: 'hi', channel: 1, startMs: 10, endMs: 20 }

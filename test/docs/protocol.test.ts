@@ -260,7 +260,7 @@ describe('the tables of messages in PROTOCOL.md', () => {
 
   it('name every message of the recognizer', () => {
     const requests = ['recognize', 'stop-recognition', 'finalize-recognition']
-    const results = ['partial-result', 'milestone-result', 'final-result']
+    const results = ['partial-result', 'milestone-result', 'final-result', 'event']
     for (const name of requests) {
       const json = name === 'recognize' ? (messages['recognize'] ?? '') : JSON.stringify({ 'message-name': name })
       expect(readRecognizerRequest(json)).toMatchObject({ right: { request: name } })

@@ -132,14 +132,22 @@ const membersOf = (declaration: ts.Node): readonly Member[] => {
   return [...own, ...basesOf(type).flatMap(membersOf)]
 }
 
+const exportedNames = (entryPoint: string, statement: ts.Statement): readonly string[] => {
+  if (ts.isVariableStatement(statement)) {
+    const isExported = statement.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)
+    return isExported === true ? statement.declarationList.declarations.map(({ name }) => name.getText()) : []
+  }
+  if (!ts.isExportDeclaration(statement) || statement.exportClause === undefined) return []
+  if (!ts.isNamedExports(statement.exportClause)) throw new Error(`${entryPoint} must name what it exports.`)
+  return statement.exportClause.elements.map(({ name }) => name.text)
+}
+
 /** The names of all entry points, read from the sources without checking types. */
 export const publicNames = (): readonly PublicName[] =>
   entryPoints.flatMap((entryPoint) => {
     const path = join(source, entryPoint)
     return parse(path).statements.flatMap((statement) => {
-      if (!ts.isExportDeclaration(statement) || statement.exportClause === undefined) return []
-      if (!ts.isNamedExports(statement.exportClause)) throw new Error(`${entryPoint} must name what it exports.`)
-      return statement.exportClause.elements.map(({ name: { text: name } }) => {
+      return exportedNames(entryPoint, statement).map((name) => {
         const declaration = declarationOf(path, name)
         const file = declaration.getSourceFile()
         const { line } = file.getLineAndCharacterOfPosition(declaration.getStart())

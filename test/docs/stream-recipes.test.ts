@@ -31,6 +31,15 @@ const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] =
     ],
   ],
   [
+    'telephony',
+    [
+      /^0\.\d s, agent: good evening harbor grill how can i help you$/m,
+      /^\d+\.\d s, caller: hello i would like to book a table for four$/m,
+      /^\d+\.\d s, caller: thank you goodbye$/m,
+    ],
+  ],
+  ['hosting', [/^http:\/\/127\.0\.0\.1:\d+ ws:\/\/127\.0\.0\.1:\d+ 127\.0\.0\.1:\d+\n$/]],
+  [
     'streams',
     [
       /^loop: good evening harbor grill how can i help you\nWeb stream: good evening/,
@@ -42,12 +51,12 @@ const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] =
 
 let folder: ReaderFolder
 beforeAll(() => {
-  folder = openReaderFolder()
+  folder = openReaderFolder(['ws'])
 })
 afterAll(() => folder.remove())
 
 /** These play the audio at four times real time, which takes 8 s and is mostly waiting: concurrently. */
-const paced: readonly string[] = ['metrics', 'ledger']
+const paced: readonly string[] = ['metrics', 'ledger', 'telephony']
 
 for (const [name, prints] of recipes) {
   describe(`docs/recipes/${name}.md`, { timeout: readerTimeoutMs, concurrent: paced.includes(name) }, () => {

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashSecret } from '../../src/service/identity/clients/client-secret.js'
 import { developmentCertificates } from '../../src/service/identity/keys/development-certificates.js'
 import { memoryClients, type ClientRegistration } from '../../src/service/identity/clients/client.js'
-import { startService, type Service } from '../../src/service/start/service.js'
+import type { Service } from '../../src/service/start/running-service.js'
+import { startService } from '../../src/service/start/service.js'
 
 // Characters that each of the two ways to authenticate encodes differently.
 const secret = 'a secret: 100% of + & = ~!'

@@ -18,6 +18,8 @@ export interface SocketWay {
   readonly withoutHeader?: boolean
   /** The prefix of the token in the header; default `Bearer `. */
   readonly scheme?: string
+  /** As a browser sends it. */
+  readonly origin?: string
 }
 
 /** Resolves when the socket is open; rejects with `HTTP <status>: <body>` when the upgrade is refused. */
@@ -27,7 +29,9 @@ export const openSocket = async (
 ): Promise<PlainSocket> => {
   const { path = '/recognizer', token = good, protocols = [], withoutHeader = false, scheme = 'Bearer ' } = way
   const headers = withoutHeader ? {} : { Authorization: `${scheme}${token}` }
-  const socket = new WebSocket(service.access.wsUrl + path, [...protocols], { headers, ...(ca && { ca }) })
+  const { origin } = way
+  const options = { headers, ...(ca && { ca }), ...(origin !== undefined && { origin }) }
+  const socket = new WebSocket(service.access.wsUrl + path, [...protocols], options)
   const received: Record<string, unknown>[] = []
   const waiting: ((message: Record<string, unknown>) => void)[] = []
   const arrive = (message: Record<string, unknown>): void => {

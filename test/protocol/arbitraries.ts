@@ -12,6 +12,7 @@ import type {
   RecognizerRequest,
   RecognizeRequest,
   RecognizerFinal,
+  RecognizerEvent,
   RecognizerMessage,
   RecognizerResponse,
   RecognizerResult,
@@ -134,6 +135,11 @@ const recognizerFinal: fc.Arbitrary<RecognizerFinal> = fc.record(
   { requiredKeys: ['text', 'operationResult'] },
 )
 
+const recognizerEvent: fc.Arbitrary<RecognizerEvent> = fc.record(
+  { recognitionId: anyText, name: anyText, channel: whole, startMs: whole, endMs: whole, data: anyJson },
+  { requiredKeys: ['name'] },
+)
+
 export const recognizerMessage: fc.Arbitrary<RecognizerMessage> = fc.oneof(
   fc
     .tuple(
@@ -149,4 +155,5 @@ export const recognizerMessage: fc.Arbitrary<RecognizerMessage> = fc.oneof(
     .tuple(fc.constantFrom('partial-result' as const, 'milestone-result' as const), recognizerResult)
     .map(([message, fields]) => ({ message, ...fields })),
   recognizerFinal.map((fields) => ({ message: 'final-result' as const, ...fields })),
+  recognizerEvent.map((fields) => ({ message: 'event' as const, ...fields })),
 )

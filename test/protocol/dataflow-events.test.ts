@@ -4,6 +4,7 @@ import {
   readEventEnvelope,
   recognitionData,
   type RecognitionData,
+  resultOf,
   sessionEventOf,
   writeEventEnvelope,
 } from '../../src/protocol/dataflow-events.js'
@@ -186,5 +187,21 @@ describe('sessionEventOf', () => {
         sessionEventOf({ ...given, name: known, data })
       }),
     )
+  })
+})
+
+describe('resultOf', () => {
+  it('is the typed result in an event of recognition, and undefined for any other event', () => {
+    const data = { Text: ' hello', Confidence: 0.9 }
+    expect(resultOf({ name: eventName.milestone, channel: 1, startMs: 100, endMs: 900, data })).toEqual({
+      type: 'milestone',
+      channel: 1,
+      startMs: 100,
+      endMs: 900,
+      text: ' hello',
+      confidence: 0.9,
+    })
+    expect(resultOf({ name: eventName.milestone, data: { Text: 5 } })).toBeUndefined()
+    expect(resultOf({ name: 'Keyword', data })).toBeUndefined()
   })
 })

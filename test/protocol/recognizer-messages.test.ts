@@ -130,6 +130,17 @@ describe('a recognizer message', () => {
     )
   })
 
+  it('writes an event with data of any shape, and reads one that has only a name', () => {
+    const event = { message: 'event', name: 'Fan Noise', channel: 0, startMs: 20, data: { Level: -30 } } as const
+    expect(writeRecognizerMessage(event)).toBe(
+      '{"message-name":"event","name":"Fan Noise","channel":"0","start-msec":"20","data":{"Level":-30}}',
+    )
+    expect(rightOf(readMessage({ 'message-name': 'event', name: 'Fan Noise' }))).toEqual({
+      message: 'event',
+      name: 'Fan Noise',
+    })
+  })
+
   it('reads the messages of a minimal service, which sends no channel and no times', () => {
     const plain = { 'message-name': 'final-result', 'operation-result': 'Success', text: 'a', confidence: '0.87654' }
     expect(rightOf(readMessage({ ...plain, 'recognition-id': 'r' }))).toEqual({
@@ -191,7 +202,7 @@ describe('a recognizer message', () => {
 
   it('rejects an unknown name without repeating it', () => {
     for (const name of ['very-secret', 'constructor', '__proto__', 'toString', 'recognize', 5, null, undefined, []]) {
-      const refusal = { code: 'unknown-message', message: 'This client does not know the message-name.' }
+      const refusal = { code: 'unknown-message', message: 'The message-name is unknown.' }
       expect(refusalOf(readMessage({ text: '', 'operation-result': '', 'message-name': name }))).toEqual(refusal)
     }
   })

@@ -93,6 +93,9 @@ describe('starting', () => {
       maxSessionMs: 14_400_000,
       idleMs: 30_000,
       maxPendingAudioMs: 10_000,
+      maxLoadPercent: 85,
+      maxLoopDelayMs: 100,
+      maxEngineDelayMs: 1_000,
       maxPacePercent: 125,
       paceBurstMs: 5_000,
       maxRequestsPerSecond: 20,
@@ -113,6 +116,9 @@ describe('starting', () => {
     expect(resolveServiceLimits({ ...options, development: true, limits })).toMatchObject({
       sessions: 7,
       sessionsPerToken: 4_000,
+      maxLoadPercent: 0,
+      maxLoopDelayMs: 1_000,
+      maxEngineDelayMs: 0,
       maxPacePercent: 0,
     })
   })

@@ -77,10 +77,8 @@ export interface EventReader {
 
 export const createEventReader = ({ transport, format }: CassetteHeader): EventReader => {
   if (transport === 'websocket') {
-    const protocol = new RecognizerProtocol({
-      request: { audioFormat: 'pcm', modelName: '', sampleRateHz: format.sampleRateHz },
-      encoding: 'pcm',
-    })
+    const request = { audioFormat: 'pcm', modelName: '', sampleRateHz: format.sampleRateHz } as const
+    const protocol = new RecognizerProtocol(request, 'pcm')
     return {
       addRequest: () => undefined,
       readEvent: (message) => protocol.read(socketMessageOf(message)).event,

@@ -1,10 +1,14 @@
 import type { Command } from 'commander'
+import { findServicePackage } from '../../service/threads/load-optional.js'
 import { defineCommand, type CommandContext } from '../parsing/command.js'
 import { flagOr } from '../parsing/flags.js'
+import { exampleText, helpColumns } from '../parsing/help-text.js'
 import { speed } from '../parsing/values.js'
+import type { Host } from '../process/host.js'
 import { sampleCall } from '../process/package-files.js'
 import { paintFor } from '../view/paint.js'
 import { openTerminalView } from '../view/text-view.js'
+import { programOf, shellWord, shortPath } from '../view/typed-command.js'
 
 const demoFlags = {
   // Half a minute of audio in less than ten seconds, and slow enough to watch.
@@ -14,11 +18,29 @@ const demoFlags = {
 /** Nothing is waited for but this machine, which may be slow. */
 const timeoutMs = 120_000
 
+/** Three commands to try next, as they work in this folder. */
+const nextSteps = (call: string, { stdout, env }: Host): string => {
+  const program = programOf(env, findServicePackage() !== undefined)
+  const file = shellWord(shortPath(call, process.cwd()))
+  return exampleText(
+    [
+      [`${program} serve --dev`, 'sessions in your browser, on the page whose address it prints'],
+      [`${program} transcribe ${file} --format vtt --speakers agent,customer`, 'captions of this call'],
+      [
+        `echo 'turn the lights on' > phrases.txt && ${program} models add lights --phrases phrases.txt --models models && ${program} serve --dev --models models`,
+        'sentences of your own, to speak on that page',
+      ],
+    ],
+    { paint: paintFor(stdout, env), columns: helpColumns(stdout) },
+    'Try next',
+  )
+}
+
 /** `rxspeech demo`: the service and a client of it in one process, over the sample call. */
 export const addDemo = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
-      'Starts the service in this process (token endpoint, gRPC and WebSocket over TLS), gets a token from it and\n' +
+      'Starts the service in this process (token endpoint, gRPC and WebSocket over TLS), gets a token from it and ' +
       'transcribes the sample call through a gRPC session. Needs no account and no network.',
     flags: demoFlags,
     run: async ({ flags, host, output }) => {
@@ -37,11 +59,12 @@ export const addDemo = (command: Command, context: CommandContext): void =>
           pace: { speed: flags.speed },
           timeoutMs,
         },
-        ({ durationMs }, reader) =>
+        ({ format: { channels }, durationMs }, reader) =>
           openTerminalView({
             terminals: { out: output.terminal, err: host.stderr, env: host.env },
             reader,
             style: { speakers: ['agent', 'customer'], paint },
+            channels,
             speed: flags.speed,
             totalMs: durationMs,
           }),
@@ -49,5 +72,6 @@ export const addDemo = (command: Command, context: CommandContext): void =>
         output,
       )
       output.write(`\n${paint('green', summary)}\n`)
+      output.write(`${nextSteps(file, host)}\n`)
     },
   })

@@ -1,5 +1,5 @@
-import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import type { ListenAddress } from '../../service/listen/listen-address.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { logFormats, type LogFormat } from '../../service/configuration/service-configuration.js'
 import {
@@ -15,26 +15,31 @@ import { listenAddress } from '../parsing/addresses.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flag, flagGroup, flagName, flagOr, repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
 import type { Environment } from '../parsing/service-flags.js'
-import { customNodes, oneOf, text } from '../parsing/values.js'
+import { customNodes, oneOf, text, workers } from '../parsing/values.js'
 import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { EndingSignal, Host } from '../process/host.js'
 import { watchInterruption } from '../process/interruption.js'
 import type { LoadedConfiguration } from '../service/start-configured.js'
-import type { ServeBasics, ServePlan, StartedService } from '../service/start-planned.js'
+import type { PortName, ServeBasics, ServePlan, StartedService } from '../service/start-planned.js'
 import { findServicePackage } from '../../service/threads/load-optional.js'
 import { sampleCall } from '../process/package-files.js'
 import { paintFor, type Paint } from '../view/paint.js'
+import { serviceSummary } from '../view/service-summary.js'
+import { programOf } from '../view/typed-command.js'
 
 export const serveFlags = {
   dev: switchFlag('for this machine only: creates its own CA, certificate and subscription'),
-  http: flag('<host:port>', 'address for tokens and WebSockets (default: 127.0.0.1:0, a free port)', listenAddress),
-  grpc: flag('<host:port>', 'address for gRPC (default: 127.0.0.1:0, a free port)', listenAddress),
+  http: flag('<host:port>', 'address for tokens and WebSockets (default: a free port; --dev: 8781)', listenAddress),
+  grpc: flag('<host:port>', 'address for gRPC (default: a free port; --dev: 8782)', listenAddress),
+  plain: flag('<host:port>', 'with --dev: address without TLS, also of its page (default: 8780)', listenAddress),
+  studio: switchFlag('serve a page that shows sessions, at / (with --dev always); it asks for a token'),
   models: repeatedFlag('<dir>', 'models, <tenant>/<name>/<version>/model.json; may be repeated', text),
   projects: repeatedFlag('<dir>', 'projects, <tenant>/<name>/<version>.yaml; may be repeated', text),
   nodes: repeatedFlag('<file or package>', 'custom nodes that projects may name; may be repeated', customNodes),
   recordings: flag('<dir>', 'folder for the recordings of the node recorder (default: none)', text),
   model: flag('<name>', 'the model of sessions that name none', text),
   state: flagOr('<dir>', 'the folder of keys and certificates', text, '.rxspeech'),
+  workers: flag('<n>', 'processes that share the ports, or auto: one per core (default: 1)', workers),
   operations: flag('<host:port>', 'address for /livez, /readyz and /metrics (default: none)', listenAddress),
   logLevel: flag('<level>', 'debug, info, warn or error (default: info)', oneOf(logLevels)),
   logFormat: flag('<format>', 'text or json (default: text in a terminal, otherwise json)', oneOf(logFormats)),
@@ -57,15 +62,14 @@ type ServeCall = CommandCall<typeof serveFlags, undefined>
 export const addServe = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
-      'Runs the service. When it is ready, it prints one line of JSON with its addresses on stdout; the log is on stderr.\n' +
+      'Runs the service. When it is ready, it prints its addresses on stdout: as one line of JSON, or as a summary in a terminal. ' +
+      'The log is on stderr. ' +
       'SIGTERM ends sessions with their finals; a second one ends at once.',
     flags: serveFlags,
     examples: [
       ['rxspeech serve --dev --models ./models', 'a service for trying clients'],
       [
-        'rxspeech serve --http 0.0.0.0:443 --grpc 0.0.0.0:8443 \\\n' +
-          '      --cert chain.pem --key key.pem --client-id acme --tenant Acme \\\n' +
-          '      --models ./models --state /var/lib/rxspeech',
+        'rxspeech serve --http 0.0.0.0:443 --grpc 0.0.0.0:8443 --cert chain.pem --key key.pem --client-id acme --tenant Acme --models ./models --state /var/lib/rxspeech',
         'for others',
       ],
       ['rxspeech serve --config service.yaml --check', 'check a configuration file; run it without --check'],
@@ -73,7 +77,11 @@ export const addServe = (command: Command, context: CommandContext): void =>
     run: serve,
   })
 
-const anyPort = { host: '127.0.0.1', port: 0 }
+const loopback = (port: number): ListenAddress => ({ host: '127.0.0.1', port })
+const anyPort = loopback(0)
+
+/** The ports of a development service, so that addresses and pages stay the same; registered for nothing else. */
+export const developmentPorts = { plainHttp: 8780, http: 8781, grpc: 8782 } as const
 
 /**
  * Checks the combination of the flags. Throws `invalid-options` with a sentence that says what to set, before anything
@@ -91,26 +99,37 @@ export const planServe = (flags: ServeFlags, env: Environment): ServePlan => {
     customNodes: nodes,
     model,
     stateFolder: state,
+    workers: flags.workers,
+    hasStudio: flags.studio || flags.dev,
   }
   return flags.dev ? planDevelopment(flags, basics) : planProduction(flags, basics, env)
 }
 
-const planDevelopment = ({ cert, key, clientId, tenant }: ServeFlags, basics: ServeBasics): ServePlan => {
+const planDevelopment = (flags: ServeFlags, basics: ServeBasics): ServePlan => {
+  const { cert, key, clientId, tenant } = flags
   if (cert !== undefined || key !== undefined || clientId !== undefined || tenant.length > 0) {
     throw usageError(
       '--dev creates its own certificate and subscription; omit --cert, --key, --client-id and --tenant.',
     )
   }
-  for (const { host } of [basics.http, basics.grpc]) {
+  const chosen = { http: flags.http, plainHttp: flags.plain, grpc: flags.grpc }
+  const addresses = {
+    http: flags.http ?? loopback(developmentPorts.http),
+    plainHttp: flags.plain ?? loopback(developmentPorts.plainHttp),
+    grpc: flags.grpc ?? loopback(developmentPorts.grpc),
+  }
+  for (const { host } of Object.values(addresses)) {
     if (!isLoopback(host)) throw usageError(`--dev is for this machine only; listen on 127.0.0.1, not on ${host}.`)
   }
-  return { mode: 'development', ...basics }
+  const preset = (['http', 'plainHttp', 'grpc'] as const).filter((name) => chosen[name] === undefined)
+  return { mode: 'development', ...basics, ...addresses, preset }
 }
 
 const planProduction = (flags: ServeFlags, basics: ServeBasics, env: Environment): ServePlan => {
   const { cert: certFile, key: keyFile, clientId, tenant } = flags
   if ((certFile === undefined) !== (keyFile === undefined))
     throw usageError('--cert and --key belong together; set both.')
+  if (flags.plain !== undefined) throw usageError('--plain is for --dev; without it use --http without --cert.')
   const remote = [basics.http, basics.grpc].find(({ host }) => !isLoopback(host))
   if (certFile === undefined && remote !== undefined) {
     throw usageError(`Listening on ${remote.host} needs TLS; set --cert and --key, or listen on loopback only.`)
@@ -151,10 +170,7 @@ const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> =
     const { startPlanned } = await import('../service/start-planned.js')
     return startPlanned(plan, logger, host.env)
   }
-  await runUntilSignal(
-    { start, drainMs: loaded?.values.limits?.drainMs, isDevelopment: flags.dev, stateFolder: flags.state, logger },
-    { host, output },
-  )
+  await runUntilSignal({ start, drainMs: loaded?.values.limits?.drainMs, logger }, { host, output })
 }
 
 /** The code of the service is loaded on demand, so that help and errors appear at once. */
@@ -201,13 +217,11 @@ const checkConfigured = async (
 interface ServiceRun {
   readonly start: () => Promise<StartedService>
   readonly drainMs: number | undefined
-  readonly isDevelopment: boolean
-  readonly stateFolder: string
   readonly logger: Logger
 }
 
 const runUntilSignal = async (
-  { start, drainMs, isDevelopment, stateFolder, logger }: ServiceRun,
+  { start, drainMs, logger }: ServiceRun,
   { host, output }: CommandContext,
 ): Promise<void> => {
   let receive: (signal: EndingSignal) => void = () => undefined
@@ -221,28 +235,22 @@ const runUntilSignal = async (
     },
   })
   try {
-    const { service, access, hasSubscribers } = await start()
+    const { service, access, hasSubscribers, movedPorts } = await start()
     const problems = [...service.models.problems(), ...service.projects.problems()]
     for (const { code, message } of problems) logger.log('warn', message, { code })
+    const isTerminal = host.stdout.isTTY
     // A closed stdout does not end the service.
-    output.write(`${JSON.stringify(access)}\n`)
+    if (!isTerminal) output.write(`${JSON.stringify(access)}\n`)
     const { authUrl: http, grpc, operations, model } = access
     logger.log('info', 'The service is listening.', { http, grpc, operations, model })
+    for (const { name, from } of movedPorts) logger.log('warn', movedPort(name, from, access))
     if (!hasSubscribers) {
       logger.log(
         'warn',
         'No client can get a token yet; create a subscription with: rxspeech subscription create --state DIR',
       )
     }
-    // A terminal would wrap the line of JSON, and no program reads it there.
-    if (isDevelopment && host.stdout.isTTY && host.stderr.isTTY) {
-      const sample = {
-        program: programOf(host.env, findServicePackage() !== undefined),
-        call: sampleCall(),
-        stateFolder: resolve(stateFolder),
-      }
-      host.stderr.write(howToTry(access, sample) ?? '')
-    }
+    if (isTerminal) output.write(summaryOf(access, host))
     const signal = await ended
     logger.log('info', 'The service is shutting down: it refuses new sessions and finalizes running ones.', { signal })
     await service.close({ drainMs })
@@ -252,50 +260,23 @@ const runUntilSignal = async (
   }
 }
 
-/** The data of a development service that a client in a shell needs. */
-interface ServiceAccess {
-  readonly authUrl: string
-  readonly grpc: string
-  readonly ca: string | null
-  readonly clientId?: string | undefined
-  readonly clientSecret?: string | undefined
+/** A sentence for a port that was taken. */
+const movedPort = (name: PortName, from: number, access: StartedService['access']): string => {
+  const what = {
+    http: `tokens and WebSockets over TLS are at ${access.authUrl}`,
+    plainHttp: `the page, and tokens and WebSockets without TLS, are at ${access.plainAuthUrl ?? ''}`,
+    grpc: `gRPC is at ${access.grpc}`,
+  }
+  return `Port ${from} is in use by another program; ${what[name]}.`
 }
 
-/** A word, quoted for a shell where needed. */
-const shellWord = (text: string): string =>
-  /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
-
-/** What the commands for another terminal need besides the access. */
-interface Sample {
-  /** The program as it was started. */
-  readonly program: string
-  /** A recording. */
-  readonly call: string
-  readonly stateFolder: string
-}
-
-/** How to run the program again: with npx if npm says that it runs a command of a package. */
-export const programOf = (env: Environment, hasServicePackage: boolean): string => {
-  if (env['npm_command'] !== 'exec') return 'rxspeech'
-  return hasServicePackage ? 'npx rxspeech-service' : 'npx rxspeech'
-}
-
-/** Commands that use the service from another terminal; undefined if something that a client needs is unknown. */
-export const howToTry = (
-  { authUrl, grpc, ca, clientId, clientSecret }: ServiceAccess,
-  { program, call, stateFolder }: Sample,
-): string | undefined => {
-  if (ca === null || clientId === undefined || clientSecret === undefined) return undefined
-  const lines = [
-    `Its keys and its certificate are in ${stateFolder}.`,
-    'Try it in another terminal; Ctrl-C here ends the service.',
-    `  export RXSPEECH_CLIENT_SECRET=${shellWord(clientSecret)}`,
-    `  ${program} transcribe ${shellWord(call)} --speed max --grpc ${shellWord(grpc)} \\`,
-    `    --auth-url ${shellWord(authUrl)} --client-id ${shellWord(clientId)} \\`,
-    `    --ca ${shellWord(ca)}`,
-  ]
-  return `\n${lines.join('\n')}\n\n`
-}
+const summaryOf = (access: StartedService['access'], { env, stdout }: Host): string =>
+  serviceSummary(access, {
+    program: programOf(env, findServicePackage() !== undefined),
+    call: sampleCall(),
+    folder: process.cwd(),
+    paint: paintFor(stdout, env),
+  })
 
 interface LogOptions {
   /** @default 'debug' with RXSPEECH_DEBUG, else 'info' */

@@ -1,6 +1,12 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { everything, type ClientRegistration } from '../../service/identity/clients/client.js'
+import {
+  everything,
+  maxTokenLifetimeSeconds,
+  minTokenLifetimeSeconds,
+  tokenLifetimeOf,
+  type ClientRegistration,
+} from '../../service/identity/clients/client.js'
 import {
   cancelClient,
   clientState,
@@ -13,7 +19,7 @@ import { openIdentityStore, type IdentityStore } from '../../service/identity/id
 import { storeFileName } from '../../service/identity/state/state-files.js'
 import { tokenIdOf } from '../../service/identity/tokens/token-claims.js'
 import { defineCommand, defineCommandGroup, type CommandCall, type CommandContext } from '../parsing/command.js'
-import { flag, flagOr, repeatedFlagOr, switchFlag, type FlagValues } from '../parsing/flags.js'
+import { flag, flagOr, repeatedFlagOr, switchFlag, type FlagValues, type ParseValue } from '../parsing/flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
 import { stateFlag, stateFolderWith } from '../parsing/state-folder.js'
 import { date, duration, text } from '../parsing/values.js'
@@ -25,6 +31,13 @@ import { tableText } from '../view/plain-text.js'
 const storeFlags = { state: stateFlag }
 const listFlags = { ...storeFlags, json: jsonFlag }
 
+/** The life of tokens in seconds. */
+const tokenLifetime: ParseValue<number> = (typed, name) => {
+  const seconds = duration({ maxMs: maxTokenLifetimeSeconds * 1000 })(typed, name) / 1000
+  if (seconds >= minTokenLifetimeSeconds) return seconds
+  throw usageError(`${name} must be from ${minTokenLifetimeSeconds}s to 365d.`)
+}
+
 const createFlags = {
   clientId: flag('<id>', 'its id (default: a random one)', text),
   tenant: repeatedFlagOr('<name>', 'a tenant that it is granted; may be repeated, * for all', text, 'Default'),
@@ -32,9 +45,12 @@ const createFlags = {
   model: repeatedFlagOr('<name>', 'may be repeated', text, everything),
   validFrom: flag('<date>', 'such as 2026-01-31 or 2026-01-31T12:00:00Z (default: now)', date),
   validUntil: flag('<date>', 'the time at which it expires (default: never)', date),
+  tokenLifetime: flag('<duration>', 'how long its tokens are valid, 60s to 365d (default: 365d)', tokenLifetime),
   introspect: switchFlag('may inspect the tokens of other clients, as a gateway does'),
   ...listFlags,
 }
+
+const updateFlags = { ...storeFlags, tokenLifetime: createFlags.tokenLifetime }
 
 const maxOverlapMs = 30 * 24 * 3_600_000
 
@@ -80,11 +96,17 @@ export const addSubscription = (command: Command, context: CommandContext): void
   )
   defineCommand(command.command('rotate').summary('give a subscription a new secret'), context, {
     description:
-      'Prints a new secret once. The old one stays valid for the overlap, so that clients can get the new one\n' +
+      'Prints a new secret once. The old one stays valid for the overlap, so that clients can get the new one ' +
       'without an interruption. Tokens stay valid; to end them, revoke them or cancel the subscription.',
     argument: clientId,
     flags: rotateFlags,
     run: rotate,
+  })
+  defineCommand(command.command('update').summary('change how long the tokens of a subscription are valid'), context, {
+    description: 'Applies to tokens that are requested from now on; those that exist keep their end.',
+    argument: clientId,
+    flags: updateFlags,
+    run: update,
   })
   defineCommand(command.command('revoke').summary('end one token and its sessions'), context, {
     description: 'Ends one token: the jti as an argument, or the whole token in RXSPEECH_TOKEN or on standard input.',
@@ -137,6 +159,7 @@ const planSubscription = (flags: FlagValues<typeof createFlags>, nowMs: number):
     validFromMs,
     validUntilMs,
     mayIntrospect: flags.introspect,
+    tokenLifetimeSeconds: flags.tokenLifetime,
   }
 }
 
@@ -157,6 +180,15 @@ const cancel = ({ argument: id, flags, output }: CommandCall<typeof storeFlags, 
     cancelClient(store, id)
     output.write(`The subscription ${JSON.stringify(id)} is cancelled.\n`)
   })
+
+const update = ({ argument: id, flags, output }: CommandCall<typeof updateFlags, string>): Promise<void> => {
+  const { tokenLifetime: seconds } = flags
+  if (seconds === undefined) throw usageError('Nothing to change; set --token-lifetime.')
+  return withStore(existing(flags.state), (store) => {
+    if (!store.setTokenLifetime(id, seconds)) throw usageError(`There is no subscription ${JSON.stringify(id)}.`)
+    output.write(`New tokens of ${JSON.stringify(id)} are valid for ${seconds} seconds.\n`)
+  })
+}
 
 const rotate = async ({
   argument: id,
@@ -224,6 +256,7 @@ const momentOf = (ms: number): string | null => (Number.isFinite(ms) ? new Date(
 /** The public fields of a subscription, without its hashes. */
 const subscriptionJson = (subscription: ClientRegistration, nowMs: number) => {
   const { clientId: id, tenants, projects, models, validFromMs, validUntilMs, mayIntrospect = false } = subscription
+  const tokenLifetimeSeconds = tokenLifetimeOf(subscription)
   return {
     clientId: id,
     tenants,
@@ -232,6 +265,7 @@ const subscriptionJson = (subscription: ClientRegistration, nowMs: number) => {
     validFrom: momentOf(validFromMs),
     validUntil: momentOf(validUntilMs),
     mayIntrospect,
+    tokenLifetimeSeconds,
     state: clientState(subscription, nowMs),
   }
 }

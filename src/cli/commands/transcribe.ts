@@ -32,7 +32,7 @@ export const transcribeFlags = {
   ...flagGroup('Output:', {
     format: flagOr(
       '<name>',
-      'text: each line when it is final, so that two channels may not be in the order of time; vtt or srt: captions; ndjson: every event as one line of JSON',
+      'text: definitive lines in the order of time; vtt or srt: captions; ndjson: every event as one line of JSON',
       oneOf(formats),
       'text',
     ),
@@ -66,19 +66,14 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
     examples: [
       ['rxspeech transcribe call.wav --models ./models --model sales', 'with your own model, in this process'],
       [
-        'arecord -t raw -f S16_LE -r 16000 |\n' +
-          '      rxspeech transcribe - --encoding pcm --rate 16000 --models ./models',
+        'arecord -t raw -f S16_LE -r 16000 | rxspeech transcribe - --encoding pcm --rate 16000 --models ./models',
         'transcribe a microphone; Ctrl-C ends it after the last words',
       ],
       [
-        'rxspeech transcribe call.wav --grpc speech.example.com:443 \\\n' +
-          '      --auth-url https://auth.example.com --client-id acme --tenant Acme',
+        'rxspeech transcribe call.wav --grpc speech.example.com:443 --auth-url https://auth.example.com --client-id acme --tenant Acme',
         'with another service; the secret is in RXSPEECH_CLIENT_SECRET',
       ],
-      [
-        'rxspeech transcribe call.wav --format ndjson |\n      jq -r \'select(.type=="final").text\'',
-        'every event as JSON',
-      ],
+      ['rxspeech transcribe call.wav --format ndjson | jq -r \'select(.type=="final").text\'', 'every event as JSON'],
       ['rxspeech transcribe call.wav --format vtt --speakers Agent,Guest > call.vtt', 'captions of the call'],
     ],
     run: async ({ argument, flags, host, output }: CommandCall<typeof transcribeFlags, string>) => {
@@ -183,6 +178,7 @@ const viewOf = (plan: TranscribePlan, { host, output }: CommandContext): OpenVie
           terminals: { out: output.terminal, err: host.stderr, env: host.env },
           reader,
           style: { speakers: namesFor(plan, audio.format.channels), paint: paintFor(host.stdout, host.env) },
+          channels: audio.format.channels,
           speed: pace.speed,
           totalMs: audio.durationMs,
         })

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
-import { paintFor, type Paint } from '../view/paint.js'
+import { paintFor } from '../view/paint.js'
 import { addFlags, readFlags, type Flags, type FlagValues, type TypedFlags } from './flags.js'
+import { exampleText, helpColumns, type Section } from './help-text.js'
 
 /** The environment of every command. */
 export interface CommandContext {
@@ -63,23 +64,8 @@ export const refuseUnknownSubcommands = (group: Command): void => {
   })
 }
 
-/** Lines of two columns below a title: the input, and its meaning. */
-export type Section = readonly (readonly [typed: string, meaning: string])[]
-
-/** Sections after the options of the help, in the same layout. */
-export const helpText = (paint: Paint, sections: Readonly<Record<string, Section>>): string =>
-  Object.entries(sections)
-    .map(([title, lines]) => {
-      const width = Math.max(...lines.map(([typed]) => typed.length))
-      const text = lines.map(([typed, meaning]) => `  ${typed.padEnd(width)}  ${meaning}`).join('\n')
-      return `\n${paint('bold', `${title}:`)}\n${text}`
-    })
-    .join('\n')
-
-/** Examples after the help of one command: the purpose, then the input. */
-export const exampleText = (paint: Paint, examples: Section): string =>
-  `\n${paint('bold', 'Examples:')}\n${examples.map(([typed, meaning]) => `  # ${meaning}\n  $ ${typed}`).join('\n')}`
-
 const addExamples = (command: Command, { stdout, env }: Host, examples: Section): void => {
-  command.addHelpText('after', () => exampleText(paintFor(stdout, env), examples))
+  command.addHelpText('after', () =>
+    exampleText(examples, { paint: paintFor(stdout, env), columns: helpColumns(stdout) }),
+  )
 }

@@ -1,9 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { either } from 'fp-ts'
+import { isJsonObject } from '../../protocol/json-object.js'
 import { isLoopback } from '../../protocol/loopback.js'
+import { nonEmptyText } from '../../protocol/validation.js'
 import { usageError } from '../process/failure.js'
+import type { ServiceAccess } from '../../service/start/development-service.js'
 import type { ClientCredentials, Credentials } from '../service/access.js'
 import type { RemotePlan, ServicePlan } from '../service/reach-service.js'
 import { authUrl, grpcAddress, hostOf, proxyAddress, socketUrl } from './addresses.js'
-import { flag, flagGroup, repeatedFlag, switchFlag, withNegation, type FlagValues } from './flags.js'
+import { flag, flagGroup, repeatedFlag, switchFlag, withNegation, type FlagValues, type ParseValue } from './flags.js'
 import { text, wholeNumber } from './values.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -25,8 +30,45 @@ export const proxyFlag = withNegation(
   'use no proxy and ignore the environment',
 )
 
+const accessKeys = ['authUrl', 'wsUrl', 'grpc', 'ca', 'clientId', 'clientSecret'] as const
+
+/** What the file of a development service has for a client. */
+type AccessFile = Pick<ServiceAccess, (typeof accessKeys)[number]>
+
+/** Reads the file. Errors do not repeat its content, which has a secret. */
+const accessFile: ParseValue<AccessFile> = (typed, name) => {
+  const json = either.tryCatch(
+    () => JSON.parse(readFileSync(typed, 'utf8')) as unknown,
+    () => undefined,
+  )
+  const access = either.isRight(json) && isJsonObject(json.right) ? json.right : {}
+  if (accessKeys.every((key) => nonEmptyText.is(access[key]))) return access as unknown as AccessFile
+  throw usageError(`${name} names ${typed}, which is not the development.json of a service of serve --dev.`)
+}
+
+export const accessFlag = flag('<file>', 'the development.json of serve --dev, in place of the others', accessFile)
+
+interface AccessFlags extends ClientFlags {
+  readonly access: AccessFile | undefined
+  readonly ca: string | undefined
+  readonly token?: string | undefined
+}
+
+/** The flags, with the client and the CA of the file where they say nothing. */
+export const withAccess = <F extends AccessFlags>(flags: F): F => {
+  const { access } = flags
+  if (access === undefined) return flags
+  const client = {
+    authUrl: flags.authUrl ?? access.authUrl,
+    clientId: flags.clientId ?? access.clientId,
+    clientSecret: flags.clientSecret ?? access.clientSecret,
+  }
+  return { ...flags, ...(flags.token === undefined && client), ca: flags.ca ?? access.ca }
+}
+
 /** The address of another service, and the client of its tokens. */
 export const serviceFlags = flagGroup('Another service:', {
+  access: accessFlag,
   grpc: flag('<host:port>', 'its gRPC address', grpcAddress),
   url: flag('<url>', 'its WebSocket address, wss://…', socketUrl),
   ...clientFlags,
@@ -90,8 +132,11 @@ const sessionCredentials = (flags: ServiceFlags, env: Environment): Credentials 
 /**
  * The service of the flags: another one if there is an address, otherwise the embedded one. Throws `invalid-options`.
  */
-export const planService = (flags: ServiceFlags, env: Environment): ServicePlan =>
-  flags.url === undefined && flags.grpc === undefined ? planEmbedded(flags) : planRemote(flags, env)
+export const planService = (typed: ServiceFlags, env: Environment): ServicePlan => {
+  const grpc = typed.grpc ?? (typed.url === undefined ? typed.access?.grpc : undefined)
+  const flags = { ...withAccess(typed), grpc }
+  return flags.url === undefined && flags.grpc === undefined ? planEmbedded(flags) : planRemote(flags, env)
+}
 
 const planRemote = (flags: ServiceFlags, env: Environment): RemotePlan => {
   const { url, grpc, model, models, ca, proxy, tenant, project = 'transcribe' } = flags

@@ -9,6 +9,7 @@ import {
   type NumberRange,
 } from '../../protocol/validation.js'
 import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
+import { workerCount, type WorkerCount } from '../../service/threads/worker-count.js'
 import { usageError } from '../process/failure.js'
 import type { ParseValue } from './flags.js'
 
@@ -89,6 +90,9 @@ export const duration =
     if (ms <= maxMs) return ms
     throw usageError(`${flag} must be a duration such as 30m, 1h or 7d, of ${maxMs / dayMs} days at most.`)
   }
+
+/** How many worker processes a service has. */
+export const workers: ParseValue<WorkerCount> = decoded(workerCount, readNumber)
 
 /** A path begins with a dot or a slash, or ends as JavaScript does. */
 const isPath = (typed: string): boolean => /^[./]|^[A-Za-z]:[\\/]|\.[cm]?js$/.test(typed)

@@ -17,6 +17,12 @@ export const sampleModels = (): string => samplePath('models')
 /** The telephone call that comes with the package. */
 export const sampleCall = (): string => samplePath('call.wav')
 
+/** The built page that shows sessions; `rxspeech-service` has it, and the build of a checkout. */
+export const studioFolder = (): string => {
+  const service = findServicePackage()
+  return service === undefined ? packagePath('dist/studio') : join(dirname(service), 'dist/studio')
+}
+
 export const packageVersion = (): string => {
   const manifest = JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { readonly version: string }
   return manifest.version

@@ -13,7 +13,7 @@ import type { ServiceOptions } from '../../service/start/service-options.js'
 import { startService } from '../../service/start/service.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
-import { sampleModels } from '../process/package-files.js'
+import { sampleCall, sampleModels, studioFolder } from '../process/package-files.js'
 import { readServerCertificate } from './certificate-files.js'
 import { accessOf, hasStored, type StartedService } from './start-planned.js'
 
@@ -70,7 +70,8 @@ export const startConfigured = async (
   const [first] = loaded.values.subscriptions ?? []
   const hasSubscribers = first !== undefined || (await hasStored(options.stateFolder))
   const service = await startService({ ...options, logger })
-  return { service, hasSubscribers, access: accessOf(service, first?.clientId, options.tenants ?? []) }
+  const access = accessOf(service, first?.clientId, options.tenants ?? [], options.studio !== undefined)
+  return { service, hasSubscribers, movedPorts: [], access }
 }
 
 /** The options of the service that the file sets; reads certificates and secrets. */
@@ -96,9 +97,11 @@ export const serviceOptions = async (
     http: values.http,
     grpc: values.grpc,
     operations: values.operations,
+    workers: values.workers,
     tenants: values.tenants,
     issuer,
     reflection: values.reflection,
+    studio: values.studio === true ? { folder: studioFolder(), sampleCall: sampleCall() } : undefined,
     allowQueryToken: values.allowQueryToken,
     trustedProxies: values.trustedProxies,
     proxyProtocol: values.proxyProtocol,
@@ -123,7 +126,14 @@ const customNodeOf = (
 const clientsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<readonly ClientRegistration[]> =>
   Promise.all(
     (loaded.values.subscriptions ?? []).map(
-      async ({ clientId = '', secret = { env: '' }, tenants, projects, models }): Promise<ClientRegistration> => ({
+      async ({
+        clientId = '',
+        secret = { env: '' },
+        tenants,
+        projects,
+        models,
+        tokenLifetimeSeconds,
+      }): Promise<ClientRegistration> => ({
         clientId,
         secretHash: await hashSecret(readSecret(secret, loaded, env)),
         tenants: tenants ?? [everything],
@@ -132,6 +142,7 @@ const clientsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<reado
         validFromMs: 0,
         validUntilMs: Number.MAX_SAFE_INTEGER,
         cancelled: false,
+        tokenLifetimeSeconds,
       }),
     ),
   )

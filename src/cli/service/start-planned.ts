@@ -1,5 +1,7 @@
+import { createServer } from 'node:net'
 import { resolve } from 'node:path'
-import type { SpeechError } from '../../errors/speech-error.js'
+import { isSpeechError, type SpeechError } from '../../errors/speech-error.js'
+import { listenOnPort } from '../../service/listen/accept-connections.js'
 import { startDevelopmentService } from '../../service/start/development-service.js'
 import { hashSecret } from '../../service/identity/clients/client-secret.js'
 import { OriginConflict } from '../../service/identity/state/issuer-lock.js'
@@ -9,16 +11,32 @@ import { everything, isInForce, memoryClients, type ClientStore } from '../../se
 import type { Logger } from '../../service/operations/logger.js'
 import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
 import type { ListenAddress } from '../../service/listen/listen-address.js'
-import { startService, type Service } from '../../service/start/service.js'
+import type { Service } from '../../service/start/running-service.js'
+import type { WorkerCount } from '../../service/threads/worker-count.js'
+import { startService } from '../../service/start/service.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
-import { sampleModels } from '../process/package-files.js'
+import { sampleCall, sampleModels, studioFolder } from '../process/package-files.js'
 import { readServerCertificate, type CertificateFiles } from './certificate-files.js'
+
+export type PortName = 'http' | 'plainHttp' | 'grpc'
+
+/** A free port in place of a preset one. */
+export interface MovedPort {
+  readonly name: PortName
+  readonly from: number
+}
 
 /** The options of both kinds of service. */
 export interface ServeBasics {
   readonly http: ListenAddress
   readonly grpc: ListenAddress
+  /** The same as `http` without TLS; nowhere when undefined. */
+  readonly plainHttp?: ListenAddress | undefined
+  /** Those of `http`, `plainHttp` and `grpc` with a default port: if it is taken, a free one is used. */
+  readonly preset?: readonly PortName[] | undefined
+  /** Whether the page that shows sessions is served. */
+  readonly hasStudio: boolean
   /** Health and metrics; nowhere when undefined. */
   readonly operations?: ListenAddress | undefined
   readonly modelFolders: readonly string[]
@@ -28,6 +46,8 @@ export interface ServeBasics {
   readonly customNodes: readonly CustomNodeSource[]
   readonly model?: string | undefined
   readonly stateFolder: string
+  /** @default 1 */
+  readonly workers?: WorkerCount | undefined
 }
 
 /** The checked plan of `serve`. */
@@ -48,6 +68,8 @@ export interface StartedService {
   readonly service: Service
   /** Whether any client can get a token now. */
   readonly hasSubscribers: boolean
+  /** Ports that were taken. */
+  readonly movedPorts: readonly MovedPort[]
   readonly access: {
     readonly authUrl: string
     readonly wsUrl: string
@@ -63,6 +85,13 @@ export interface StartedService {
     readonly model: string
     /** Base address of health and metrics, if they are served. */
     readonly operations?: string | undefined
+    /** The file with all of this, of a development service. */
+    readonly credentials?: string | undefined
+    /** The addresses without TLS, if there are any. */
+    readonly plainAuthUrl?: string | undefined
+    readonly plainWsUrl?: string | undefined
+    /** The page that shows sessions, if it is served. */
+    readonly pageUrl?: string | undefined
   }
 }
 
@@ -75,9 +104,11 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
   await makePrivateFolder(stateFolder).catch((error: unknown) => {
     throw usageError(`--state names ${plan.stateFolder}, which cannot be used as a folder; choose another.`, error)
   })
+  const studio = plan.hasStudio ? { folder: studioFolder(), sampleCall: sampleCall() } : undefined
   const basics = {
     http: plan.http,
     grpc: plan.grpc,
+    studio,
     stateFolder,
     logger,
     env,
@@ -86,13 +117,17 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
     recordingsFolder: plan.recordingsFolder === undefined ? undefined : resolve(plan.recordingsFolder),
     operations: plan.operations,
     defaultModel: plan.model,
+    workers: plan.workers,
   }
   if (plan.mode === 'development') {
     const modelFolders = [...plan.modelFolders, sampleModels()]
-    const service = await startDevelopmentService({ ...basics, modelFolders }).catch((error: unknown) => {
+    const { service, movedPorts } = await onFreePorts(plan, (addresses) =>
+      startDevelopmentService({ ...basics, ...addresses, modelFolders }),
+    ).catch((error: unknown) => {
       throw error instanceof OriginConflict ? usedFolder(plan.stateFolder, error) : error
     })
-    return { service, hasSubscribers: true, access: { ...service.access, operations: service.operationsUrl } }
+    const access = { ...service.access, operations: service.operationsUrl }
+    return { service, hasSubscribers: true, movedPorts, access }
   }
   const hasSubscribers = plan.subscriber !== undefined || (await hasStored(stateFolder))
   const service = await startService({
@@ -103,7 +138,50 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
     clients: plan.subscriber && (await onlySubscriber(plan.subscriber, plan.tenants)),
     certificate: plan.tls && readServerCertificate(plan.tls),
   })
-  return { service, hasSubscribers, access: accessOf(service, plan.subscriber?.clientId, plan.tenants) }
+  const access = accessOf(service, plan.subscriber?.clientId, plan.tenants, plan.hasStudio)
+  return { service, hasSubscribers, movedPorts: [], access }
+}
+
+/** How often another process may take a port between the check and the start. */
+const maxStarts = 3
+
+/** Starts a service on its preset ports, with a free one in place of each that is taken. */
+export const onFreePorts = async <Started>(
+  plan: ServeBasics,
+  start: (addresses: Pick<ServeBasics, PortName>) => Promise<Started>,
+): Promise<{ readonly service: Started; readonly movedPorts: readonly MovedPort[] }> => {
+  const { http, plainHttp, grpc, preset = [] } = plan
+  for (let starts = 1; ; starts += 1) {
+    const movedPorts: MovedPort[] = []
+    for (const name of preset) {
+      const address = plan[name]
+      if (address !== undefined && !(await isFree(address))) movedPorts.push({ name, from: address.port })
+    }
+    const addressOf = (name: PortName, address: ListenAddress): ListenAddress =>
+      movedPorts.some((moved) => moved.name === name) ? { ...address, port: 0 } : address
+    const addresses = {
+      http: addressOf('http', http),
+      grpc: addressOf('grpc', grpc),
+      plainHttp: plainHttp && addressOf('plainHttp', plainHttp),
+    }
+    try {
+      return { service: await start(addresses), movedPorts }
+    } catch (error) {
+      if (!isSpeechError(error) || error.code !== 'listen-failed' || preset.length === 0 || starts === maxStarts)
+        throw error
+    }
+  }
+}
+
+const isFree = async ({ host, port }: ListenAddress): Promise<boolean> => {
+  const server = createServer()
+  try {
+    await listenOnPort(server, { host, port })
+    await new Promise((resolve) => server.close(resolve))
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** A development service has another port, and so another issuer, than the service that runs with the folder. */
@@ -118,6 +196,7 @@ export const accessOf = (
   service: Service,
   clientId: string | undefined,
   [tenant = 'Default']: readonly string[],
+  hasStudio: boolean,
 ): StartedService['access'] => ({
   authUrl: service.authUrl,
   wsUrl: service.wsUrl,
@@ -128,6 +207,7 @@ export const accessOf = (
   project: 'transcribe',
   model: service.defaultModel ?? '',
   operations: service.operationsUrl,
+  ...(hasStudio && { pageUrl: `${service.authUrl}/` }),
 })
 
 const onlySubscriber = async (

@@ -1,9 +1,10 @@
 import { interval } from 'rxjs'
 import type * as CliProgress from 'cli-progress'
 import type { BarFormatter, Options } from 'cli-progress'
+import { LineOrder } from './line-order.js'
 import { LiveScreen, type ScreenOptions } from './live-screen.js'
 import { noticeOf } from './notice.js'
-import { finishedLine, liveLine, type LineStyle, clockText } from './transcript-line.js'
+import { finishedLine, liveLine, type LineStyle, type SpokenText, clockText } from './transcript-line.js'
 import { isResult, type TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'
 import { loadOptional } from '../../service/threads/load-optional.js'
@@ -13,14 +14,17 @@ interface TextViewOptions {
   readonly screen: LiveScreen
   readonly reader: TranscriptReader
   readonly style: LineStyle
+  readonly channels: number
   /** The duration of the audio, if known. */
   readonly totalMs?: number | undefined
+  /** Whether audio is sent at a pace, or arrives at one, rather than as fast as the service reads. */
+  readonly isPaced: boolean
   readonly progressLine?: ProgressLine | undefined
   /** The measure of progress: the sent audio for a paced session, otherwise the position of the results. */
   readonly follow: 'sent' | 'results'
 }
 
-export interface TerminalViewOptions extends Pick<TextViewOptions, 'reader' | 'style' | 'totalMs'> {
+export interface TerminalViewOptions extends Pick<TextViewOptions, 'reader' | 'style' | 'channels' | 'totalMs'> {
   readonly terminals: ScreenOptions
   /** How fast the audio is sent, in times real time; `Infinity` for as fast as the service reads. */
   readonly speed: number
@@ -30,7 +34,9 @@ export interface TerminalViewOptions extends Pick<TextViewOptions, 'reader' | 's
 export const openTerminalView = async ({ terminals, speed, ...options }: TerminalViewOptions): Promise<View> => {
   const progressLine = await loadProgressLine()
   const follow = speed === Infinity ? 'results' : 'sent'
-  return openTextView({ ...options, screen: new LiveScreen(terminals), follow, progressLine })
+  // Live audio from a pipe, which has no known duration, arrives in real time.
+  const isPaced = speed !== Infinity || options.totalMs === undefined
+  return openTextView({ ...options, screen: new LiveScreen(terminals), isPaced, follow, progressLine })
 }
 
 /** How often a line that changes is painted again. */
@@ -38,9 +44,16 @@ const refreshMs = 100
 /** If stdout is a pipe, its reader may print to the same terminal: pause before the progress appears again. */
 const pipePauseMs = 150
 
-/** Prints finished lines as they arrive; on a terminal also the words that may still change, and the progress. */
+/** How many lines that wait for their turn are shown on a terminal. */
+const maxWaitingShown = 4
+
+/**
+ * Prints finished lines in the order of time; on a terminal also those that may follow an earlier one, the words that may
+ * still change, and the progress.
+ */
 const openTextView = (options: TextViewOptions): View => {
-  const { screen, reader, style, totalMs, progressLine, follow } = options
+  const { screen, reader, style, channels, totalMs, isPaced, progressLine, follow } = options
+  const order = new LineOrder({ channels, isPaced })
   let sentMs = 0
   let reachedMs = 0
   let pausedUntilMs = 0
@@ -50,16 +63,20 @@ const openTextView = (options: TextViewOptions): View => {
     const doneMs = follow === 'sent' ? sentMs : Math.min(reachedMs, sentMs)
     const columns = screen.columns
     screen.paint(
-      reader.live().map((spoken) => liveLine(spoken, style, columns)),
+      [...order.waiting().slice(-maxWaitingShown), ...reader.live()].map((spoken) => liveLine(spoken, style, columns)),
       progressLine?.({ doneMs, totalMs }, columns),
     )
   }
-  const print = (line: string): void => {
-    screen.print(line)
-    if (!screen.showsLive) pausedUntilMs = performance.now() + pipePauseMs
+  const print = (lines: readonly SpokenText[]): void => {
+    for (const spoken of lines) screen.print(finishedLine(spoken, style))
+    if (lines.length > 0 && !screen.showsLive) pausedUntilMs = performance.now() + pipePauseMs
   }
   const isLive = screen.showsLive || screen.showsProgress
-  const painting = isLive ? interval(refreshMs).subscribe(paint) : undefined
+  const refresh = (): void => {
+    print(order.due(performance.now()))
+    if (isLive) paint()
+  }
+  const refreshing = isLive || channels > 1 ? interval(refreshMs).subscribe(refresh) : undefined
 
   return {
     event: (event, transcript) => {
@@ -67,15 +84,16 @@ const openTextView = (options: TextViewOptions): View => {
       if (notice !== undefined) screen.note(notice)
       if (!isResult(event) || transcript === undefined) return
       reachedMs = Math.max(reachedMs, event.endMs ?? event.startMs ?? 0)
-      const spoken = reader.take(event, transcript)
-      if (spoken !== undefined) print(finishedLine(spoken, style))
-      if (isLive) paint()
+      order.take(event, reader.take(event, transcript))
+      refresh()
     },
     sent: (audioMs) => {
       sentMs = audioMs
+      order.sent(audioMs, performance.now())
     },
     end: () => {
-      painting?.unsubscribe()
+      refreshing?.unsubscribe()
+      print(order.rest())
       screen.clear()
     },
   }

@@ -1,13 +1,10 @@
-import { from, Observable, type ObservableInput, type Observer, type Subscriber } from 'rxjs'
+import { from, Subscriber, type Observable, type ObservableInput, type Observer } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { isObservableInput, isPromiseLike, pullerOf, type Puller } from '../../operators/interop/pull.js'
 
 /** Receives the audio of a feed. `wanted` is called before each pull, and never for a pushed source. */
-export interface AudioSink {
+export interface AudioSink extends Observer<Uint8Array> {
   wanted(): boolean
-  chunk(bytes: Uint8Array): void
-  end(): void
-  fail(error: unknown): void
 }
 
 export interface AudioFeed {
@@ -33,50 +30,29 @@ export const isPulled = (source: ObservableInput<Uint8Array>): boolean => puller
 export const checkSource = (source: ObservableInput<Uint8Array>): void => {
   // A string is an iterable, but not of bytes.
   if (typeof source !== 'string' && isObservableInput(source)) return
-  throw new SpeechError(
-    'invalid-options',
-    'The audio source must be an Observable, a promise, an iterable or a stream.',
-  )
+  throw new SpeechError('invalid-options', 'The audio source must be an Observable, promise, iterable or stream.')
 }
 
 /** The feed of a source that emits at its own pace. */
-class PushedFeed implements AudioFeed, Observer<Uint8Array> {
-  readonly #audio$: Observable<Uint8Array>
-  readonly #sink: AudioSink
-  #state: 'idle' | 'over' | Subscriber<Uint8Array> = 'idle'
+class PushedFeed implements AudioFeed {
+  /** Exists before the subscription, so that a source that emits synchronously can be closed. */
+  readonly #subscriber: Subscriber<Uint8Array>
+  #audio$: Observable<Uint8Array> | undefined
 
   constructor(audio$: Observable<Uint8Array>, sink: AudioSink) {
     this.#audio$ = audio$
-    this.#sink = sink
+    this.#subscriber = new Subscriber(sink)
   }
 
   resume(): void {
-    if (this.#state !== 'idle') return
-    // The subscriber exists before the subscription, so that a source that emits synchronously can be closed.
-    void new Observable<Uint8Array>((subscriber) => {
-      this.#state = subscriber
-      this.#audio$.subscribe(subscriber)
-    }).subscribe(this)
+    const audio$ = this.#audio$
+    this.#audio$ = undefined
+    audio$?.subscribe(this.#subscriber)
   }
 
   close(): void {
-    const state = this.#state
-    this.#state = 'over'
-    if (typeof state === 'object') state.unsubscribe()
-  }
-
-  next(bytes: Uint8Array): void {
-    this.#sink.chunk(bytes)
-  }
-
-  error(error: unknown): void {
-    this.#state = 'over'
-    this.#sink.fail(error)
-  }
-
-  complete(): void {
-    this.#state = 'over'
-    this.#sink.end()
+    this.#audio$ = undefined
+    this.#subscriber.unsubscribe()
   }
 }
 
@@ -113,17 +89,17 @@ class PulledFeed implements AudioFeed {
         if (this.#isOver) return
         if (result.done === true) {
           this.#phase = 'over'
-          this.#sink.end()
+          this.#sink.complete()
           return
         }
-        this.#sink.chunk(result.value)
+        this.#sink.next(result.value)
         if (this.#isOver) return
       }
       this.#phase = 'idle'
     } catch (error) {
       if (this.#isOver) return
       this.#phase = 'over'
-      this.#sink.fail(error)
+      this.#sink.error(error)
     }
   }
 

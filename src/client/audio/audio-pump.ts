@@ -56,10 +56,9 @@ export class AudioPump<Out> implements AudioSink {
 
   /** Connects the source, which is read from the first call of `pull` on. Returns a function that releases the source. */
   capture(inputs: Inputs<AudioInput>): () => void {
-    const feed = feedAudio(this.#source, this)
     this.#captured = inputs
-    this.#feed = feed
-    return () => feed.close()
+    this.#feed = feedAudio(this.#source, this)
+    return () => this.#feed?.close()
   }
 
   /**
@@ -116,7 +115,7 @@ export class AudioPump<Out> implements AudioSink {
     return this.#route?.link.isCongested === false && this.#waiting === undefined && this.#buffer.isSent
   }
 
-  chunk(bytes: Uint8Array): void {
+  next(bytes: Uint8Array): void {
     // Checks a property, because `instanceof` fails between realms and JavaScript may emit anything.
     if ((bytes as Partial<Uint8Array> | null | undefined)?.BYTES_PER_ELEMENT !== 1) {
       const error = new SpeechError('invalid-options', 'The audio source must emit Uint8Array.')
@@ -127,11 +126,14 @@ export class AudioPump<Out> implements AudioSink {
     } else this.#hold(bytes, this.#listening)
   }
 
-  end(): void {
+  complete(): void {
+    // A source that ends releases itself, once it has returned.
+    this.#feed = undefined
     this.#captured?.post({ type: 'audio-over' })
   }
 
-  fail(cause: unknown): void {
+  error(cause: unknown): void {
+    this.#feed = undefined
     const error = toSpeechError(cause, 'source-failed', 'The audio source failed; see the cause.')
     this.#captured?.post({ type: 'failed', error })
   }

@@ -73,7 +73,9 @@ export class BlockBuffer {
     this.#start = Math.min(Math.max(this.#start, position), this.#end)
     const firstBlock = numberOf(this.#start)
     if (firstBlock === this.#firstBlock) return
-    this.#blocks.splice(0, firstBlock - this.#firstBlock)
+    for (const block of this.#blocks.splice(0, firstBlock - this.#firstBlock)) {
+      if (spares.length < maxSpares) spares.push(block)
+    }
     this.#firstBlock = firstBlock
     if (this.#blocks.length === 0) this.#filling = undefined
   }
@@ -91,7 +93,7 @@ export class BlockBuffer {
   #addAcrossBlocks(bytes: Uint8Array): void {
     for (let taken = 0; taken < bytes.length;) {
       const number = numberOf(this.#end)
-      this.#filling = this.#blocks[number - this.#firstBlock] ??= new Uint8Array(blockBytes)
+      this.#filling = this.#blocks[number - this.#firstBlock] ??= spares.pop() ?? new Uint8Array(blockBytes)
       this.#fillingFrom = number * blockBytes
       const at = this.#end - this.#fillingFrom
       const part = bytes.subarray(taken, taken + blockBytes - at)
@@ -101,6 +103,11 @@ export class BlockBuffer {
     }
   }
 }
+
+/** Released blocks for all sessions: new memory costs more than the copy into it. */
+const spares: Uint8Array[] = []
+/** 4 MiB. */
+const maxSpares = 256
 
 const nothing = new Uint8Array(0)
 

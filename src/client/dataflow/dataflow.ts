@@ -37,7 +37,7 @@ import {
   voiceActivityOptions,
 } from '../options.js'
 import { sessionParts } from '../session-parts.js'
-import { openSession } from '../session.js'
+import { openSession, policyOf, type SessionPlan } from '../session.js'
 import type { ClientInput } from '../states.js'
 
 /** The options of `dataflow`: those of every session, and those of a project and its transport. */
@@ -125,20 +125,17 @@ export const dataflow = (
     channelOptions,
     channel,
   }
-  return (source) =>
-    openSession(
-      {
-        settings,
-        ending: { endsWith: 'end-of-stream', finalizeBy },
-        connect: (_token, update) => ({
-          dial: () => dial(dialOptions),
-          protocol: new DataflowProtocol({ start, dialect, update }),
-          parts: sessionParts,
-        }),
-        updates$: update$ && updateInputs(update$),
-      },
-      source,
-    )
+  const plan: SessionPlan<DataflowMessage, DataflowMessage> = {
+    settings,
+    policy: policyOf(settings, { endsWith: 'end-of-stream', finalizeBy }),
+    connect: (_token, update) => ({
+      dial: () => dial(dialOptions),
+      protocol: new DataflowProtocol({ start, dialect, update }),
+      parts: sessionParts,
+    }),
+    updates$: update$ && updateInputs(update$),
+  }
+  return (source) => openSession(plan, source)
 }
 
 const dataflowOptions = optionsOf<DataflowOptions>()(

@@ -32,17 +32,21 @@ const maxPendingRequests = 64
 
 /** The client's side of the dataflow stream (PROTOCOL 3.1). */
 export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowMessage> {
-  readonly #options: DataflowProtocolOptions
+  readonly #start: DataflowProtocolOptions['start']
+  readonly #dialect: Dialect
+  readonly #update: UpdateRequest | undefined
   /** Requests without a response. Some services send responses without names, in the order of the requests. */
   #pendingRequests: readonly string[] = []
 
-  constructor(options: DataflowProtocolOptions) {
-    this.#options = options
+  constructor({ start, dialect, update }: DataflowProtocolOptions) {
+    this.#start = start
+    this.#dialect = dialect
+    this.#update = update
   }
 
   start(token: string): DataflowMessage {
-    const { start, update } = this.#options
-    return this.#write({ request: 'Start', ...start, ...changed(start, update), token })
+    const start = this.#start
+    return this.#write({ request: 'Start', ...start, ...changed(start, this.#update), token })
   }
 
   audio(bytes: Uint8Array): DataflowMessage {
@@ -71,7 +75,7 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
 
   #write(request: DataflowRequest): DataflowMessage {
     this.#pendingRequests = [...this.#pendingRequests, request.request].slice(-maxPendingRequests)
-    const content = writeDataflowRequest(request, this.#options.dialect)
+    const content = writeDataflowRequest(request, this.#dialect)
     return { contentType: contentType.request, content, binaryContent: noBytes }
   }
 

@@ -22,7 +22,7 @@ export const recognizerUrl = ({
 }: RecognizerUrlOptions): string => {
   const url = URL.canParse(base) ? new URL(base) : undefined
   if (url === undefined || (url.protocol !== 'wss:' && url.protocol !== 'ws:')) {
-    throw new SpeechError('invalid-options', 'url must be an address such as wss://speech.example.com.')
+    throw new SpeechError('invalid-options', 'url must be an address such as wss://example.com.')
   }
   if (url.protocol === 'ws:' && !insecure && !isLoopback(url.hostname)) {
     throw new SpeechError(

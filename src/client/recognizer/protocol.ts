@@ -16,26 +16,23 @@ import type { FinalEvent } from '../../protocol/session-event.js'
 import type { SocketMessage } from '../../transport/link.js'
 import { unreadableStart, type WireProtocol, type DecodedMessage } from '../protocol.js'
 
-export interface RecognizerProtocolOptions {
-  readonly request: RecognizeRequest
-  /** The encoding of the source; the socket carries only PCM (PROTOCOL 4.2). */
-  readonly encoding: Encoding
-}
-
 /** The client's side of the recognition socket (PROTOCOL 4.2). */
 export class RecognizerProtocol implements WireProtocol<SocketMessage, SocketMessage> {
-  readonly #options: RecognizerProtocolOptions
+  readonly #request: RecognizeRequest
+  readonly #encoding: Encoding
 
-  constructor(options: RecognizerProtocolOptions) {
-    this.#options = options
+  /** @param encoding of the source; the socket carries only PCM (PROTOCOL 4.2) */
+  constructor(request: RecognizeRequest, encoding: Encoding) {
+    this.#request = request
+    this.#encoding = encoding
   }
 
   start(): SocketMessage {
-    return writeRecognizerRequest({ request: 'recognize', ...this.#options.request })
+    return writeRecognizerRequest({ request: 'recognize', ...this.#request })
   }
 
   audio(bytes: Uint8Array): SocketMessage {
-    const { encoding } = this.#options
+    const encoding = this.#encoding
     return encoding === 'pcm' ? bytes : bytesOf(decodeSamples(bytes, encoding))
   }
 
@@ -78,11 +75,15 @@ const responses = {
 const decodeMessage = (message: RecognizerMessage): DecodedMessage => {
   switch (message.message) {
     case 'partial-result':
-      return { event: { type: 'partial', ...resultOf(message) } }
+      return { event: resultOf('partial', message) }
     case 'milestone-result':
-      return { event: { type: 'milestone', ...resultOf(message) } }
+      return { event: resultOf('milestone', message) }
     case 'final-result':
       return decodeFinal(message)
+    case 'event': {
+      const { name, channel = -1, startMs = -1, endMs = -1, data = null } = message
+      return { event: { type: 'event', name, channel, startMs, endMs, tags: [], data } }
+    }
     default: {
       const { request, type } = responses[message.message]
       const { operationResult, recognitionId } = message
@@ -105,8 +106,7 @@ const decodeFinal = (message: RecognizerFinal): DecodedMessage => {
   const { operationResult, confidence, heardMs } = message
   const success = isSuccess(operationResult)
   const event: FinalEvent = {
-    type: 'final',
-    ...resultOf(message),
+    ...resultOf('final', message),
     ...(confidence === undefined ? {} : { confidence }),
     ...(heardMs === undefined ? {} : { heardMs }),
     ...(success ? {} : { error: operationResult }),
@@ -117,10 +117,18 @@ const decodeFinal = (message: RecognizerFinal): DecodedMessage => {
   }
 }
 
-const resultOf = ({ channel, recognitionId, startMs, endMs, text }: RecognizerResult): RecognizerResult => ({
-  ...(channel === undefined ? {} : { channel }),
-  ...(recognitionId === undefined ? {} : { recognitionId }),
-  ...(startMs === undefined ? {} : { startMs }),
-  ...(endMs === undefined ? {} : { endMs }),
-  text,
-})
+/** Without spreads, because every result comes here. */
+const resultOf = <Type extends 'partial' | 'milestone' | 'final'>(
+  type: Type,
+  { channel, recognitionId, startMs, endMs, text }: RecognizerResult,
+): RecognizerResult & { readonly type: Type } => {
+  const event = { type } as Mutable<RecognizerResult & { readonly type: Type }>
+  if (channel !== undefined) event.channel = channel
+  if (recognitionId !== undefined) event.recognitionId = recognitionId
+  if (startMs !== undefined) event.startMs = startMs
+  if (endMs !== undefined) event.endMs = endMs
+  event.text = text
+  return event
+}
+
+type Mutable<A> = { -readonly [Key in keyof A]: A[Key] }

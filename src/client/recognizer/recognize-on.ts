@@ -12,7 +12,7 @@ import type { SessionParts } from '../session-parts.js'
 import type { Opening } from '../connection.js'
 import type { Ending } from '../protocol.js'
 import type { RecognizerProtocol } from './protocol.js'
-import { openSession } from '../session.js'
+import { openSession, policyOf, type SessionPlan } from '../session.js'
 import {
   dialOptionsOf,
   resolveSessionOptions,
@@ -53,6 +53,8 @@ export interface RecognizeOptions extends SessionOptions {
   readonly testing?: TestingOptions<WebSocketDialOptions, SocketMessage> | undefined
 }
 
+type Plan = SessionPlan<SocketMessage, SocketMessage>
+
 /** Creates the session of a source. */
 export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
 
@@ -85,6 +87,7 @@ export const recognizeOn = (
   const { format } = settings.bounds
   const url = recognizerUrl(options)
   const dialOptions = { ...dialOptionsOf(options, settings), WebSocket: options.WebSocket }
+  let request: RecognizeRequest | undefined
   const openingOf = (
     token: string,
     channel: 0 | 1 | undefined,
@@ -96,29 +99,32 @@ export const recognizeOn = (
         channel,
         ...presentToken(url, token, options.presentToken),
       }),
-    protocol: new RecognizerProtocol({ request: recognizeRequestOf(options), encoding: format.encoding }),
+    protocol: new RecognizerProtocol((request ??= recognizeRequestOf(options)), format.encoding),
     parts: sessionParts,
   })
   const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
   const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }
   const channelSettings = withPreRoll(settingsOfChannel(settings), rules)
-  const recognizeChannel: RecognizeChannel = (source, channel, abort$) =>
-    openSession(
-      {
-        settings: channelSettings,
-        ending,
-        connect: (token) => {
-          const parts = loadParts()
-          return 'then' in parts
-            ? parts.then((loaded) => openingOf(token, channel, loaded))
-            : openingOf(token, channel, parts)
-        },
-        abort$,
-      },
-      source,
-    )
-  if (format.channels === 1) return (source) => recognizeChannel(source)
-  if (recognizeStereo !== undefined) return recognizeStereo(format, recognizeChannel)
+  const policy = policyOf(channelSettings, ending)
+  const planOf = (channel?: 0 | 1, abort$?: Observable<SpeechError>): Plan => ({
+    settings: channelSettings,
+    policy,
+    connect: (token) => {
+      const parts = loadParts()
+      return 'then' in parts
+        ? parts.then((loaded) => openingOf(token, channel, loaded))
+        : openingOf(token, channel, parts)
+    },
+    abort$,
+  })
+  if (format.channels === 1) {
+    // All sessions share it.
+    const plan = planOf()
+    return (source) => openSession(plan, source)
+  }
+  if (recognizeStereo !== undefined) {
+    return recognizeStereo(format, (source, channel, abort$) => openSession(planOf(channel, abort$), source))
+  }
   throw new SpeechError('invalid-format', 'channels must be 1 in a browser; deinterleave, and recognize each channel.')
 }
 

@@ -128,6 +128,8 @@ const ofChannel = (channel: 0 | 1, event: SessionEvent): SessionEvent => {
     case 'silent':
     case 'gap':
       return { ...event, channel }
+    case 'event':
+      return event.channel < 0 ? event : { ...event, channel }
     default:
       return event
   }

@@ -23,6 +23,10 @@ interface Arrival {
  */
 export const unreadAtFinalMs = 2_000
 
+// Initial values that all sessions share.
+const noTimes: Pick<FinalEvent, 'heardMs' | 'endMs'> = {}
+const noConfidence = { weighted: 0, length: 0 }
+
 /** The maximum number of stored arrivals, which exceeds what a replay needs. */
 const maxArrivals = 64
 
@@ -39,7 +43,7 @@ export class ChannelResults {
   /** Whether a final arrived after the finalize request. */
   #isAnswered = false
   /** The times of the final that answered: how far the audio was read, and the end of the final. */
-  #answer: Pick<FinalEvent, 'heardMs' | 'endMs'> = {}
+  #answer: Pick<FinalEvent, 'heardMs' | 'endMs'> = noTimes
   #recognitionId: string | undefined
   /** The end of the last milestone or silence. */
   #endMs = 0
@@ -51,8 +55,8 @@ export class ChannelResults {
   /** The last two milestones. */
   #latest: readonly Arrival[] = []
   /** The confidence of milestones of earlier connections and of this one, weighted by the length of their text. */
-  #earlierConfidence = { weighted: 0, length: 0 }
-  #confidence = { weighted: 0, length: 0 }
+  #earlierConfidence = noConfidence
+  #confidence = noConfidence
 
   /** Whether the last result of this connection was a final. */
   get isFinal(): boolean {
@@ -75,7 +79,7 @@ export class ChannelResults {
 
   /** The times of the final that answered, if any. */
   get answered(): Pick<FinalEvent, 'heardMs' | 'endMs'> {
-    return this.#isAnswered ? this.#answer : {}
+    return this.#isAnswered ? this.#answer : noTimes
   }
 
   /** A final arrived, which may only repeat the last one. */
@@ -189,8 +193,8 @@ export class ChannelResults {
     this.#recognitionId = undefined
     this.#startMs = undefined
     this.#spokenMs = 0
-    this.#confidence = { weighted: 0, length: 0 }
-    this.#earlierConfidence = this.#confidence
+    this.#confidence = noConfidence
+    this.#earlierConfidence = noConfidence
   }
 
   get #isFirst(): boolean {

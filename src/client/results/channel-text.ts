@@ -18,7 +18,8 @@ export class ChannelText {
   #from = 0
   /** The text of the service on this connection. */
   #own = ''
-  #tail: readonly string[] = []
+  /** The last words, at most twice as many as are kept. */
+  #tail: string[] = []
   /** The words that another connection may repeat; empty if all of its words are new. */
   #repeatable: readonly string[] = []
   #separator: string | undefined
@@ -38,7 +39,7 @@ export class ChannelText {
   /** Another connection may repeat the last `wordCount` words. */
   begin(wordCount: number): void {
     this.#own = ''
-    this.#repeatable = wordCount === 0 ? [] : this.#tail.slice(-wordCount)
+    this.#repeatable = wordCount === 0 ? [] : this.#tail.slice(-Math.min(wordCount, maxTailWords))
   }
 
   get isRepeating(): boolean {
@@ -83,7 +84,8 @@ export class ChannelText {
     const isTooLong = this.#all.length + text.length > maxTextLength
     if (isTooLong) this.#from = 0
     this.#all = isTooLong ? text : this.#all + text
-    this.#tail = [...this.#tail, ...wordsOf(text)].slice(-maxTailWords)
+    this.#tail.push(...wordsOf(text).slice(-maxTailWords))
+    if (this.#tail.length > 2 * maxTailWords) this.#tail = this.#tail.slice(-maxTailWords)
   }
 
   #consume(text: string, fresh: string): void {

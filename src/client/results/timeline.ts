@@ -258,8 +258,9 @@ export class ResultTimeline {
   /** Limits the end of a result to the audio that was sent, because a service may round its times or count them wrongly. */
   #withinSent<Event extends Result>(event: Event): Event {
     const { startMs, endMs } = event
+    if (endMs === undefined) return event
     const sentMs = Math.ceil(this.#msAt(this.#buffer.sent, 'end'))
-    if (endMs === undefined || endMs <= sentMs) return event
+    if (endMs <= sentMs) return event
     return { ...event, endMs: sentMs, ...(startMs !== undefined && { startMs: Math.min(startMs, sentMs) }) }
   }
 

@@ -1,4 +1,4 @@
-import { catchError, concat, defer, mergeMap, throwError, type OperatorFunction } from 'rxjs'
+import { Observable, takeUntil, tap, type OperatorFunction } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { anything, checkOptions, number, optionsOf } from '../../protocol/validation.js'
 import { ChunkQueue, chunkBytesOf } from './chunk-queue.js'
@@ -35,38 +35,39 @@ export const chunk = (options: ChunkOptions): OperatorFunction<Uint8Array, Uint8
   const { format, everyMs = 20 } = options
   const chunkBytes = chunkBytesOf(format, everyMs)
   return (source$) =>
-    defer(() => {
+    new Observable((subscriber) => {
       const queue = new ChunkQueue(format, chunkBytes)
-      const whole$ = source$.pipe(
-        mergeMap((slice) => {
-          queue.add(slice)
-          return chunksOf(queue)
-        }),
-        catchError((error: unknown) =>
-          concat(
-            restOf(queue),
-            throwError(() => error),
-          ),
-        ),
+      // The queue is shared, so a slice that arrives while a chunk is emitted keeps its place.
+      const emitChunks = (): void => {
+        for (let next = queue.take(); next !== undefined; next = queue.take()) {
+          subscriber.next(next)
+        }
+      }
+      const emitRest = (): void => {
+        emitChunks()
+        const rest = queue.takeRest()
+        if (rest !== undefined) subscriber.next(rest)
+      }
+      const slice$ = source$.pipe(
+        tap((slice) => queue.add(slice)),
+        // Ends a source that emits within its subscription as soon as the subscriber has unsubscribed.
+        takeUntil(new Observable((ended) => subscriber.add(() => ended.next(undefined)))),
       )
-      return concat(
-        whole$,
-        defer(() => endOf(queue)),
-      )
+      return slice$.subscribe({
+        next: emitChunks,
+        error: (error: unknown) => {
+          emitRest()
+          subscriber.error(error)
+        },
+        complete: () => {
+          emitRest()
+          try {
+            queue.assertComplete()
+          } catch (error) {
+            subscriber.error(error)
+          }
+          subscriber.complete()
+        },
+      })
     })
-}
-
-/** Reads the shared queue, so a slice that arrives while a chunk is emitted keeps its place. */
-function* chunksOf(queue: ChunkQueue): Generator<Uint8Array> {
-  for (let next = queue.take(); next !== undefined; next = queue.take()) yield next
-}
-
-function* restOf(queue: ChunkQueue): Generator<Uint8Array> {
-  const rest = queue.takeRest()
-  if (rest !== undefined) yield rest
-}
-
-function* endOf(queue: ChunkQueue): Generator<Uint8Array> {
-  yield* restOf(queue)
-  queue.assertComplete()
 }

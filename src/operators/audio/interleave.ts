@@ -135,6 +135,7 @@ class StereoPair {
   }
 
   #frames(count: number): Uint8Array {
+    if (count === 0) return nothing
     const [left, right] = [this.#take(0, count), this.#take(1, count)]
     this.#position += count
     return interleaveChannels(left, right, this.#sampleBytes)
@@ -153,6 +154,8 @@ class StereoPair {
     this.#onSkew?.({ type, channel, fromMs: ms(from), toMs: ms(to) })
   }
 }
+
+const nothing: Uint8Array = new Uint8Array(0)
 
 /** A range of samples, counted from the first one. */
 interface Span {
@@ -234,6 +237,7 @@ class ByteQueue {
 
   /** The next `byteCount` bytes, at most `size`. A view if one slice holds them all, otherwise a copy. */
   take(byteCount: number): Uint8Array {
+    if (byteCount === 0) return nothing
     const first = this.#slices[0]
     if (first !== undefined && first.byteLength - this.#offset >= byteCount) {
       return this.#advance(first, byteCount)

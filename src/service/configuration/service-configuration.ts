@@ -18,6 +18,7 @@ import {
   text,
   webAddress,
   wholeFrom,
+  workers,
   yesOrNo,
 } from './settings.js'
 
@@ -44,6 +45,7 @@ const subscriber = section(
     tenants: setting(names, '["*"]', 'its grants'),
     projects: setting(names, '["*"]', 'its grants'),
     models: setting(names, '["*"]', 'its grants'),
+    tokenLifetimeSeconds: setting(wholeFrom(60, 31_536_000), '31536000', 'how long its tokens are valid'),
   },
   ['clientId', 'secret'],
 )
@@ -64,6 +66,7 @@ export const configuration = section({
   http: setting(listenAddress, '127.0.0.1:0', 'Token endpoint and recognition socket.'),
   grpc: setting(listenAddress, '127.0.0.1:0', 'Dataflow stream.'),
   operations: setting(listenAddress, 'nowhere', '`/livez`, `/readyz` and `/metrics`.'),
+  workers: setting(workers, '1', 'Processes that serve sessions; `auto` is one per core. See Several processes.'),
   tls: section({
     certificateFile: setting(text, 'plain text, on loopback only', 'The certificate and its chain, PEM.'),
     keyFile: setting(text, 'none', 'Its private key, PEM.'),
@@ -112,7 +115,7 @@ export const configuration = section({
   subscriptions: setting(
     listOf(subscriber.codec),
     'those of the state folder',
-    'Subscribers: `clientId`, `secret` ({env: NAME} or {file: PATH}), `tenants`, `projects`, `models`.',
+    'Subscribers: `clientId`, `secret` ({env: NAME} or {file: PATH}), `tenants`, `projects`, `models`, `tokenLifetimeSeconds` (60 to 31536000).',
   ),
   limits: section({
     sessions: setting(wholeFrom(1, 1_000_000), '200', 'Sessions at the same time.'),
@@ -133,6 +136,21 @@ export const configuration = section({
       'The age at which a gRPC connection gets a GOAWAY, so that clients spread over all processes again; 0 is never.',
     ),
     connectionGraceMs: durationMs(0, 14_460_000, 'How long its streams can continue then.'),
+    maxLoadPercent: setting(
+      wholeFrom(0, 100),
+      '85',
+      'The share of its thread that the sessions may use before new ones are refused; 0 is without limit.',
+    ),
+    maxLoopDelayMs: durationMs(
+      0,
+      100,
+      'A longer delay of the event loop for half a second refuses new sessions and thins partials; 0 is without limit.',
+    ),
+    maxEngineDelayMs: durationMs(
+      0,
+      1000,
+      'New sessions of a model are refused, and partials thinned, while half of its open segments wait longer; 0 is without limit.',
+    ),
     startWithinMs: durationMs(1, defaultSessionLimits.startWithinMs, 'From the opening of a stream to its Start.'),
     openWithinMs: durationMs(1, defaultSessionLimits.openWithinMs, 'How long a token, a project and a model may take.'),
     flushWithinMs: durationMs(1, defaultSessionLimits.flushWithinMs, 'How long the last results may take.'),
@@ -170,6 +188,11 @@ export const configuration = section({
     level: setting(oneOfWords(logLevels), 'info', 'debug, info, warn or error.'),
     format: setting(oneOfWords(logFormats), 'text on a terminal, otherwise json', 'json or text.'),
   }),
+  studio: setting(
+    yesOrNo,
+    'false',
+    'The page that shows a session, at `/` of http; a person has to enter a token there.',
+  ),
   reflection: setting(yesOrNo, 'false', 'Server reflection on the gRPC interface.'),
   trustedProxies: setting(
     listOf(network),

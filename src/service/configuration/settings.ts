@@ -2,6 +2,7 @@ import { either } from 'fp-ts'
 import { nearestName } from '../../protocol/nearest-name.js'
 import { maxReportedFaults } from '../project/format/project-fault.js'
 import * as t from 'io-ts'
+import { workerCount, type WorkerCount } from '../threads/worker-count.js'
 import { isSpeechError } from '../../errors/speech-error.js'
 import { parseNetwork } from '../listen/trusted-proxies.js'
 import { parseListenAddress, type ListenAddress } from '../listen/listen-address.js'
@@ -94,6 +95,10 @@ export const wholeFrom = (min: number, max: number): t.Type<number, unknown> =>
   codecOf(`a whole number from ${min} to ${max}`, (value) =>
     typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max ? value : undefined,
   )
+
+export const workers: t.Type<WorkerCount, unknown> = codecOf(workerCount.name, (value) =>
+  workerCount.is(value) ? value : undefined,
+)
 
 export const oneOfWords = <Word extends string>(words: readonly Word[]): t.Type<Word, unknown> =>
   codecOf(words.join(' or '), (value) => words.find((word) => word === value))

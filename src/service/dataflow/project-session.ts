@@ -10,8 +10,9 @@ import type { OpenGraph } from '../project/runtime/open-graph.js'
 import type { Project, ProjectRegistry } from '../project/project.js'
 import { AudioIntake, batchModels, PaceLimit } from '../sessions/audio-intake.js'
 import type { Pausable } from '../sessions/back-pressure.js'
+import { HeldAudio } from '../sessions/held-audio.js'
 import { isGranted, isGrantedByName, openModel, type Rights } from '../sessions/rights.js'
-import type { DataflowContext } from '../sessions/session-context.js'
+import type { DataflowContext, SessionLimits } from '../sessions/session-context.js'
 import { settingsRefusal, startRefusal } from './protocol.js'
 
 /** A call of a node that takes longer than this, in milliseconds, delays every other session. */
@@ -34,7 +35,8 @@ export class ProjectSession {
   /** The longest that the session may take, in milliseconds: the limit of the service, or that of the project if tighter. */
   readonly maxSessionMs: number
   readonly #started: Pick<StartedSession, 'tenant' | 'project' | 'sampleRateHz'>
-  readonly #audio$ = new Subject<Uint8Array>()
+  readonly #audio: HeldAudio
+  readonly #audio$: Subject<Uint8Array>
   readonly #abort$ = new ReplaySubject<SpeechError>(1)
   readonly #drain$ = new ReplaySubject<undefined>(1)
   readonly #graph: OpenGraph
@@ -56,32 +58,34 @@ export class ProjectSession {
       updated$: new Subject(),
     }
     const { models, allowBatch } = batchModels(context.models)
-    const graph = await project.open(graphSession(project, { ...options, context: { ...context, models } }, variables))
     const { limits, scheduler } = context
     const { sampleRateHz } = request.audio
+    const audio$ = new Subject<Uint8Array>()
+    const frameBytes = bytesPerFrame(request.audio)
+    const audio = new HeldAudio({ frameBytes, sampleRateHz, scheduler, accept: (bytes) => audio$.next(bytes) })
+    const session = graphSession(project, { ...options, context: { ...context, models } }, variables, audio)
+    const graph = await project.open(session)
     const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
-    return new ProjectSession(request, context, graph, variables, pace)
+    const intake = new AudioIntake({ frameBytes, pace, watch: context.watch, audio })
+    return new ProjectSession(request, limits, graph, variables, { intake, audio, audio$ })
   }
 
   constructor(
     request: StartRequest,
-    { limits, watch }: DataflowContext,
+    limits: SessionLimits,
     graph: OpenGraph,
     variables: Variables,
-    pace: PaceLimit,
+    { intake, audio, audio$ }: Input,
   ) {
-    const { tenant, projectName: project, audio } = request
-    this.#started = { tenant, project, sampleRateHz: audio.sampleRateHz }
+    const { tenant, projectName: project } = request
+    this.#started = { tenant, project, sampleRateHz: request.audio.sampleRateHz }
     this.#graph = graph
     this.#variables = variables
     this.maxSessionMs = Math.min(limits.maxSessionMs, graph.maxSessionMs)
-    this.intake = new AudioIntake({
-      frameBytes: bytesPerFrame(audio),
-      pace,
-      watch,
-      accept: (bytes) => this.#audio$.next(bytes),
-    })
-    this.output$ = graph(this.#audio$, { abort$: this.#abort$, drain$: this.#drain$ }).pipe(
+    this.intake = intake
+    this.#audio = audio
+    this.#audio$ = audio$
+    this.output$ = graph(audio$, { abort$: this.#abort$, drain$: this.#drain$ }).pipe(
       catchError((error: unknown) => (this.#isAborted ? EMPTY : throwError(() => error))),
     )
   }
@@ -102,6 +106,8 @@ export class ProjectSession {
     const nextProperties = { ...variables.callProperties, ...callProperties }
     const refusal = settingsRefusal(next, nextProperties) ?? this.#graph.checkSettings(next, variables.settings)
     if (refusal !== undefined) return refusal
+    // The audio before the request is processed with the former settings.
+    this.#audio.flush()
     variables.settings = next
     variables.callProperties = nextProperties
     variables.updated$.next(undefined)
@@ -116,13 +122,22 @@ export class ProjectSession {
 
   /** Each recognition ends at the next pause of its channel; after the last of them every other node flushes. */
   drain(): void {
+    this.#audio.flush()
     this.#drain$.next(undefined)
   }
 
   /** No more audio follows: every node flushes, and the output completes after the last event. */
   finish(): void {
+    this.#audio.flush()
     this.#audio$.complete()
   }
+}
+
+/** The way of the audio: through the intake to where it may be held back, and then into the graph. */
+interface Input {
+  readonly intake: AudioIntake
+  readonly audio: HeldAudio
+  readonly audio$: Subject<Uint8Array>
 }
 
 /** The facts that an `Update` changes, and the model that a node requested first. */
@@ -153,6 +168,7 @@ const graphSession = (
   project: Project,
   { request, rights, context, link }: ProjectSessionOptions,
   variables: Variables,
+  incoming: HeldAudio,
 ): GraphSession => {
   const { audio, language = '' } = request
   const { limits, watch, models, scheduler, recordingsFolder, onFault } = context
@@ -160,6 +176,7 @@ const graphSession = (
   return {
     format,
     source: link,
+    incoming,
     limits: {
       idleMs: limits.idleMs,
       maxPendingAudioMs: limits.maxPendingAudioMs,
@@ -183,10 +200,11 @@ const graphSession = (
       callProperties: () => variables.callProperties,
       updated$: variables.updated$.asObservable(),
       engine: async ({ name = '', ...rest }) => {
-        const engine = await openModel(models, rights, { name, ...rest })
+        const engine = await openModel(models, rights, { name, ...rest }, context.checkModel)
         variables.model ??= name
         return engine
       },
+      partialIntervalMs: context.partialIntervalMs,
       recordingsFolder,
       scheduler,
     },

@@ -9,7 +9,7 @@ export interface DecodedWord {
 }
 
 /** Silence, noises and joints between rules are written as `<sil>`, `[NOISE]`, `++UM++` and `(NULL)`. */
-const isSpoken = (text: string): boolean => !/^[<[(+]/.test(text)
+export const isSpoken = (text: string): boolean => !/^[<[(+]/.test(text)
 
 export const clamp = (value: number, min: number, max: number): number => Math.min(Math.max(value, min), max)
 

@@ -2,7 +2,7 @@ import { Subject, type Observable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { checkOptions, functionValue, optionsOf, text } from '../../protocol/validation.js'
 import { clientTable } from './clients/client-table.js'
-import { validateClient } from './clients/client.js'
+import { checkTokenLifetime, validateClient } from './clients/client.js'
 import type { ClientRegistry } from './clients/manage-clients.js'
 import { openDatabase } from './state/database.js'
 import { stateFileError, storeFileName } from './state/state-files.js'
@@ -88,6 +88,10 @@ export const openIdentityStore = async (options: IdentityStoreOptions): Promise<
     cancel: (clientId) => change(() => clients.setCancelled(clientId, now())),
     replaceSecret: (clientId, hash, previousUntilMs) =>
       change(() => clients.setSecret(clientId, hash, previousUntilMs)),
+    setTokenLifetime: (clientId, seconds) => {
+      if (seconds !== undefined) checkTokenLifetime(seconds)
+      return change(() => clients.setTokenLifetime(clientId, seconds))
+    },
     isRevoked: (tokenId) => mapErrors(() => revocations.has(tokenId)),
     revoke: (tokenId) => change(() => revocations.add(tokenId, now())),
     version: () => {

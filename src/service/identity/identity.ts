@@ -28,6 +28,8 @@ import {
   revocationRoute,
 } from './tokens/token-status-endpoints.js'
 import { createTokenEndpoint, tokenRoute } from './tokens/token-endpoint.js'
+import { pageTokenEndpoint, pageTokenRoute } from './tokens/page-token-endpoint.js'
+import { createPageTokenSigner, type IssuedPageToken, type PageTokenInput } from './tokens/page-tokens.js'
 import { createTokenVerifier, publicJwk, type Grant } from './tokens/token-verifier.js'
 import { tokenScope } from './tokens/token-claims.js'
 
@@ -97,7 +99,8 @@ const identityOptions = optionsOf<IdentityOptions>()(
 /** The identity service: issues bearer tokens and verifies them (PROTOCOL 2). */
 export interface Identity {
   /**
-   * Answers requests for the token endpoint, introspection, revocation, the keys (`/jwks`) and the metadata (RFC 8414).
+   * Answers requests for the token endpoint, tokens for pages, introspection, revocation, the keys (`/jwks`) and the
+   * metadata (RFC 8414).
    * Returns false, and does nothing, for any other path. The body must not have been read. Never rejects.
    */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>
@@ -109,6 +112,8 @@ export interface Identity {
   version(): number
   /** Emits after each such change by this process. */
   readonly changed$: Observable<unknown>
+  /** Signs a token for a page (PROTOCOL 2.1) with these rights, which the caller has checked. */
+  issuePageToken(input: PageTokenInput): Promise<IssuedPageToken>
   /** Ends one token, by `Grant.tokenId`, at once; settles when the revocation is stored. */
   revoke(tokenId: string): Promise<void>
   /** From now on answers requests with 503 and no longer reads the store; settles when everything is stored. */
@@ -134,13 +139,15 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
   const { clients, revocations } = state
   const authentication = createClientAuthentication({ ...bruteForce, clients, now })
   const verifier = await createTokenVerifier({ issuer, audience, clients, now, keys, revocations })
+  const sign = await createPageTokenSigner({ issuer, audience, keys, now, onFault })
   const { retryAfterMs } = authentication
   const endpointOptions = {
-    ...{ issuer, audience, clients, now, keys, revocations, verifier, authentication },
+    ...{ issuer, audience, clients, now, keys, revocations, verifier, authentication, sign },
     ...{ retryAfterMs, scheduler, addressOf, onFault, onRefusal },
   }
   const endpoints = new Map<string, HttpEndpoint>([
     [`${base}${tokenRoute}`, await createTokenEndpoint(endpointOptions)],
+    [`${base}${pageTokenRoute}`, pageTokenEndpoint(endpointOptions)],
     [`${base}${introspectionRoute}`, introspectionEndpoint(endpointOptions)],
     [`${base}${revocationRoute}`, revocationEndpoint(endpointOptions)],
   ])
@@ -156,6 +163,7 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
     endOf: verifier.endOf,
     version: state.version,
     changed$: state.changed$,
+    issuePageToken: sign,
     revoke: (tokenId) => revocations.add(tokenId),
     handle: async (request, response) => {
       const [path = ''] = (request.url ?? '').split('?', 1)
@@ -205,6 +213,7 @@ const metadata = (issuer: string) => {
   return {
     issuer,
     token_endpoint: `${base}${tokenRoute}`,
+    page_token_endpoint: `${base}${pageTokenRoute}`,
     introspection_endpoint: `${base}${introspectionRoute}`,
     revocation_endpoint: `${base}${revocationRoute}`,
     jwks_uri: `${base}/jwks`,

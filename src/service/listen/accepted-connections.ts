@@ -1,6 +1,7 @@
 import type { Server, Socket } from 'node:net'
+import { firstValueFrom, Subject } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
-import type { ConnectionGate } from './connection-gate.js'
+import type { ConnectionCounter } from './connection-gate.js'
 import { takeProxyHeader } from './proxy-header.js'
 import type { TrustedProxies } from './trusted-proxies.js'
 
@@ -22,7 +23,7 @@ export interface ProxyTrust {
 }
 
 export interface AcceptedConnectionsOptions {
-  readonly gate?: ConnectionGate | undefined
+  readonly gate?: ConnectionCounter | undefined
   readonly trust?: ProxyTrust | undefined
   /** How long a trusted proxy may take to send the header, in milliseconds. */
   readonly headerWithinMs: number
@@ -41,6 +42,7 @@ interface ConnectionInfo {
 export class AcceptedConnections {
   readonly #options: AcceptedConnectionsOptions
   readonly #open = new Set<Socket>()
+  readonly #empty$ = new Subject<undefined>()
   readonly #infos = new Map<string, ConnectionInfo>()
 
   constructor(options: AcceptedConnectionsOptions) {
@@ -57,7 +59,10 @@ export class AcceptedConnections {
     server.removeAllListeners('connection')
     server.on('connection', (socket: Socket) => {
       this.#open.add(socket)
-      socket.once('close', () => this.#open.delete(socket))
+      socket.once('close', () => {
+        this.#open.delete(socket)
+        if (this.#open.size === 0) this.#empty$.next(undefined)
+      })
       socket.on('error', () => undefined)
       this.#accept(socket, () => {
         for (const listener of listeners) listener.call(server, socket)
@@ -80,6 +85,11 @@ export class AcceptedConnections {
     return this.#infoOf(connection)?.refusal
   }
 
+  /** Resolves when no connection is open. */
+  async ended(): Promise<void> {
+    if (this.#open.size > 0) await firstValueFrom(this.#empty$)
+  }
+
   destroyAll(): void {
     for (const socket of this.#open) socket.destroy()
   }
@@ -91,17 +101,22 @@ export class AcceptedConnections {
   #accept(socket: Socket, onAccepted: () => void): void {
     const { trust, headerWithinMs } = this.#options
     if (trust?.proxies.has(socket.remoteAddress) !== true) {
-      this.#count(socket, { isShared: false }, onAccepted)
+      void this.#count(socket, { isShared: false }, onAccepted)
       return
     }
     takeProxyHeader(socket, { isRequired: trust.isHeaderRequired, withinMs: headerWithinMs }, (address) => {
-      this.#count(socket, { address, isShared: address === undefined }, onAccepted)
+      void this.#count(socket, { address, isShared: address === undefined }, onAccepted)
     })
   }
 
-  #count(socket: Socket, client: ConnectionInfo, onAccepted: () => void): void {
+  async #count(socket: Socket, client: ConnectionInfo, onAccepted: () => void): Promise<void> {
     const { gate } = this.#options
-    const slot = gate?.admit(client.isShared ? undefined : (client.address ?? socket.remoteAddress ?? 'unknown'))
+    const address = client.isShared ? undefined : (client.address ?? socket.remoteAddress ?? 'unknown')
+    const slot = await gate?.admit(address, socket)
+    if (socket.destroyed) {
+      slot?.release()
+      return
+    }
     if (gate !== undefined && slot === undefined) {
       socket.destroy()
       return

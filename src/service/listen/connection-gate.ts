@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { SpeechError } from '../../errors/speech-error.js'
 import { Semaphore, type Release } from '../../kernel/semaphore.js'
 import { peerAddress } from '../identity/http/peer-address.js'
@@ -38,11 +39,26 @@ export interface ConnectionSlot {
   readonly release: () => void
 }
 
+/** Counts connections, and streams before their Start: a `ConnectionGate`, or one in another process. */
+export interface ConnectionCounter {
+  /**
+   * Counts a connection; without a slot it is destroyed. Without an address, because several clients share the
+   * connection, it only counts in total.
+   */
+  admit(address: string | undefined, socket: Socket): Eventual<ConnectionSlot | undefined>
+  /** Counts a client of a shared connection, which itself is counted already. */
+  admitClient(address: string): Eventual<ConnectionSlot>
+  /** Counts a stream until its Start; undefined if the limit of the service or of the address is reached. */
+  takeUnstarted(address: string): Eventual<Release | undefined>
+}
+
+type Eventual<T> = T | Promise<T>
+
 /**
  * Counts the connections of a service when they are accepted, before TLS and before a byte is read. Beyond the limit, as
  * many connections again get a refusal with its reason; further ones get no slot and are destroyed.
  */
-export class ConnectionGate {
+export class ConnectionGate implements ConnectionCounter {
   readonly #limits: GateLimits
   readonly #unstarted: Semaphore
   readonly #byAddress = new Map<string, Count>()
@@ -53,7 +69,6 @@ export class ConnectionGate {
     this.#unstarted = new Semaphore({ permits: limits.unstarted, permitsPerKey: limits.unstartedPerAddress })
   }
 
-  /** Counts a connection. Without an address, because several clients share the connection, it only counts in total. */
   admit(address: string | undefined): ConnectionSlot | undefined {
     const { connections, connectionsPerAddress } = this.#limits
     const own = address === undefined ? noConnections() : this.#countOf(address)
@@ -64,14 +79,12 @@ export class ConnectionGate {
     return this.#createSlot(refusal, [this.#all, own], address)
   }
 
-  /** Counts a client of a shared connection, which itself is counted already. */
   admitClient(address: string): ConnectionSlot {
     const own = this.#countOf(address)
     const refusal = this.#refusalOf(own)
     return this.#createSlot(refusal, refusal === undefined ? [own] : [], address)
   }
 
-  /** Counts a stream until its Start; returns undefined if the limit of the service or of the address is reached. */
   takeUnstarted(address: string): Release | undefined {
     return this.#unstarted.tryAcquire(peerAddress(address))
   }

@@ -1,12 +1,11 @@
 import { Server, type ServerDuplexStream } from '@grpc/grpc-js'
-import { finalize, fromEvent, map, takeUntil, tap, type MonoTypeOperatorFunction } from 'rxjs'
 import { refusalText } from '../../errors/refusal.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { contentType, writeDataflowResponse } from '../../protocol/dataflow-messages.js'
 import {
-  grpcServerLink,
   closeSessionSoon,
   http2StreamOf,
+  refusingServerLink,
   reportUnreadable,
   unreadableError,
 } from '../../transport/grpc/server.js'
@@ -17,7 +16,8 @@ import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveDataflow } from '../dataflow/session.js'
 import type { DataflowContext } from '../sessions/session-context.js'
 import { AcceptedConnections, type Connection, type ProxyTrust } from './accepted-connections.js'
-import { tooManyUnstarted, type ConnectionGate, type ConnectionLimits } from './connection-gate.js'
+import type { AcceptConnections } from './accept-connections.js'
+import { tooManyUnstarted, type ConnectionCounter, type ConnectionLimits } from './connection-gate.js'
 import { defaultGrpcTimeouts, keepaliveOptions, listenForGrpc, type GrpcTimeouts } from './grpc-connections.js'
 import { checkPlainText, hostPort, type ListenAddress, type ServerCertificate } from './listen-address.js'
 import { RequestAllowances } from './request-allowance.js'
@@ -33,11 +33,13 @@ export interface DataflowListenerOptions {
   /** Adds further services, such as health, before the server listens. */
   readonly addServices?: ((server: Server) => void) | undefined
   /** Counts connections, and streams before their Start; without it they are not limited. */
-  readonly gate?: ConnectionGate | undefined
+  readonly gate?: ConnectionCounter | undefined
   /** Proxies that are trusted to report the address of a client. */
   readonly trust?: ProxyTrust | undefined
   readonly limits: Pick<ConnectionLimits, 'streamsPerConnection' | 'connectionAgeMs' | 'connectionGraceMs'>
   readonly timeouts?: GrpcTimeouts | undefined
+  /** @default a port of this process */
+  readonly acceptConnections?: AcceptConnections | undefined
 }
 
 export interface DataflowListener {
@@ -59,6 +61,8 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
     'grpc.max_receive_message_length': 4 * maxMessageBytes,
     'grpc.max_send_message_length': -1,
     ...keepaliveOptions(timeouts),
+    // Statistics of gRPC's own, which nothing reads; they count every message.
+    'grpc.enable_channelz': 0,
     'grpc.max_connection_idle_ms': 300_000,
     'grpc.max_concurrent_streams': streamsPerConnection,
     ...(connectionAgeMs > 0 && { 'grpc.max_connection_age_ms': connectionAgeMs }),
@@ -69,7 +73,7 @@ export const openDataflow = async (options: DataflowListenerOptions): Promise<Da
   const allowances = new RequestAllowances(streamsPerConnection)
   server.addService({ ...loadDataflow() }, { Stream: streamHandler(options, accepted, allowances) })
   options.addServices?.(server)
-  const listen = { address, certificate, accepted, timeouts, allowances }
+  const listen = { address, certificate, accepted, timeouts, allowances, acceptConnections: options.acceptConnections }
   const connections = await listenForGrpc(server, listen).catch((error: unknown) => {
     server.forceShutdown()
     throw error
@@ -100,12 +104,17 @@ const streamHandler = (
   allowances: RequestAllowances,
 ): ((call: Call) => void) => {
   const { context, sessions, maxMessageBytes, monitor = noopMonitor, gate } = options
-  return (call) => {
-    const link = grpcServerLink(call, { maxMessageBytes })
+  const refuse = refuseAbove(maxMessageBytes)
+  const serve = async (call: Call): Promise<void> => {
     const peer = peerOf(call.getPeer())
     const address = connections.addressOf(peer) ?? 'unknown'
     const tooMany = connections.refusal(peer)
-    const leaveUnstarted = gate?.takeUnstarted(address)
+    const leaveUnstarted = await gate?.takeUnstarted(address)
+    if (call.cancelled) {
+      leaveUnstarted?.()
+      return
+    }
+    const link = refusingServerLink(call, { maxMessageBytes }, refuse)
     if (tooMany !== undefined || (gate !== undefined && leaveUnstarted === undefined)) {
       leaveUnstarted?.()
       const error = tooMany ?? tooManyUnstarted()
@@ -129,14 +138,16 @@ const streamHandler = (
       now: () => context.scheduler.now(),
     })
     const converse = (incoming$: typeof link.incoming$) =>
-      serveDataflow(incoming$.pipe(refuseAbove(maxMessageBytes)), link, { ...context, admit, watch }).pipe(
-        watchConversation(watch),
-        finalize(() => leaveUnstarted?.()),
-      )
+      serveDataflow(incoming$, link, { watch, ...context, admit }).pipe(watchConversation(watch))
+    const running = sessions.add(serveLink(link, converse, context))
+    running.add(leaveUnstarted)
     // Only the call reports a client that disconnects after its half-close, or while it is not read from.
-    const gone$ = fromEvent(call, 'cancelled').pipe(tap(() => watch.ended('gone')))
-    sessions.add(serveLink(link, converse, context).pipe(takeUntil(gone$)))
+    call.once('cancelled', () => {
+      watch.ended('gone')
+      running.unsubscribe()
+    })
   }
+  return (call) => void serve(call)
 }
 
 /** Refuses a stream before its first message, with the same response as for any other refused Start. */
@@ -152,12 +163,14 @@ const peerOf = (peer: string): Connection => {
   return { remoteAddress: host.replace(/^\[(.*)\]$/, '$1'), remotePort: Number(port ?? 0) }
 }
 
-const refuseAbove = (maxMessageBytes: number): MonoTypeOperatorFunction<DataflowMessage> =>
-  map((message) => {
+const refuseAbove =
+  (maxMessageBytes: number) =>
+  (message: DataflowMessage): SpeechError | undefined => {
     const unreadable = unreadableError(message)
-    if (unreadable !== undefined) throw unreadable
-    const sizeBytes = Buffer.byteLength(message.content) + message.binaryContent.length
-    if (sizeBytes <= maxMessageBytes) return message
+    if (unreadable !== undefined) return unreadable
+    const { content, binaryContent } = message
+    const sizeBytes = (content === '' ? 0 : Buffer.byteLength(content)) + binaryContent.length
+    if (sizeBytes <= maxMessageBytes) return undefined
     const text = `A message of ${sizeBytes} bytes is larger than the ${maxMessageBytes} allowed.`
-    throw new SpeechError('message-too-big', text)
-  })
+    return new SpeechError('message-too-big', text)
+  }

@@ -1,10 +1,11 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
-import { createServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net'
+import { createServer, type Server as NetServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
 import { closeSessionSoon, http2ServersOf } from '../../transport/grpc/server.js'
 import { AcceptedConnections } from './accepted-connections.js'
-import { listenError, withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
+import { listenOnPort, type AcceptConnections } from './accept-connections.js'
+import { withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
 import type { RequestAllowances } from './request-allowance.js'
 
 export interface GrpcConnections {
@@ -43,6 +44,8 @@ export const keepaliveOptions = ({ keepaliveMs, keepaliveTimeoutMs }: GrpcTimeou
 export interface GrpcListenOptions {
   readonly address: ListenAddress
   readonly certificate?: ServerCertificate | undefined
+  /** @default a port of this process */
+  readonly acceptConnections?: AcceptConnections | undefined
   /** Counts the connections. @default without limits */
   readonly accepted?: AcceptedConnections | undefined
   readonly timeouts?: GrpcTimeouts | undefined
@@ -60,7 +63,7 @@ export interface GrpcListenOptions {
  * socket without incoming bytes for longer than that takes is destroyed, which frees its descriptor.
  */
 export const listenForGrpc = async (server: Server, options: GrpcListenOptions): Promise<GrpcConnections> => {
-  const { address, certificate, timeouts = defaultGrpcTimeouts, allowances } = options
+  const { address, certificate, acceptConnections = listenOnPort, timeouts = defaultGrpcTimeouts, allowances } = options
   const { accepted = new AcceptedConnections({ headerWithinMs: timeouts.handshakeMs }) } = options
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
   if (allowances !== undefined) limitRequests(server, allowances)
@@ -76,11 +79,14 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
     everyMs: sweepMs,
   })
   listener.once('close', stopSweep)
+  const port = await acceptConnections(listener, address).catch((error: unknown) => {
+    stopSweep()
+    throw error
+  })
+  // A connection that cannot be accepted, such as with too many open files, does not end the server.
+  listener.on('error', () => undefined)
   return {
-    port: await listen(listener, address).catch((error: unknown) => {
-      stopSweep()
-      throw error
-    }),
+    port,
     stopAccepting: () => {
       listener.close()
     },
@@ -126,20 +132,6 @@ const createListener = (
     ),
   )
 }
-
-const listen = (listener: NetServer, address: ListenAddress): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const refuse = (error: unknown): void => {
-      reject(listenError(address, error))
-    }
-    listener.once('error', refuse)
-    listener.listen(address.port, address.host, () => {
-      listener.off('error', refuse)
-      // A connection that cannot be accepted, such as with too many open files, does not end the server.
-      listener.on('error', () => undefined)
-      resolve((listener.address() as AddressInfo).port)
-    })
-  })
 
 interface SilenceLimit {
   /** A connection without incoming bytes for longer than this counts as lost, in milliseconds. */

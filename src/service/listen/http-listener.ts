@@ -1,16 +1,15 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { refusalText } from '../../errors/refusal.js'
 import type { SpeechError } from '../../errors/speech-error.js'
 import { AcceptedConnections, type ProxyTrust } from './accepted-connections.js'
+import { listenOnPort, type AcceptConnections } from './accept-connections.js'
 import { spreadRetryAfter } from '../../protocol/retry-after.js'
-import type { ConnectionGate } from './connection-gate.js'
+import type { ConnectionCounter } from './connection-gate.js'
 import {
   checkPlainText,
   hostPort,
-  listenError,
   withCertificate,
   type ListenAddress,
   type ServerCertificate,
@@ -46,9 +45,11 @@ export interface HttpListenerOptions {
   /** Called with errors of accepting connections. */
   readonly onFault?: ((error: unknown) => void) | undefined
   /** Counts connections; without it they are not limited. */
-  readonly gate?: ConnectionGate | undefined
+  readonly gate?: ConnectionCounter | undefined
   /** Proxies that are trusted to report the address of a client. */
   readonly trust?: ProxyTrust | undefined
+  /** @default a port of this process */
+  readonly acceptConnections?: AcceptConnections | undefined
 }
 
 /** An HTTP server that listens; it answers 503 until `handle` is called. */
@@ -62,7 +63,7 @@ export interface HttpListener {
    */
   readonly addressOf: (request: IncomingMessage) => string | undefined
   /** Why an upgrade is refused because of connection limits. Otherwise counts its client until the connection closes. */
-  readonly refuseUpgrade: (request: IncomingMessage) => SpeechError | undefined
+  readonly refuseUpgrade: (request: IncomingMessage) => Promise<SpeechError | undefined>
   /** Accepts no further connections; resolves when all have ended, including upgraded ones. */
   readonly stopAccepting: () => Promise<void>
   /** Destroys all open connections. */
@@ -96,6 +97,7 @@ const createHttpServer = (
 /** Listens. Rejects with `listen-failed`, or with `invalid-options` for plain text beyond loopback or an unusable certificate. */
 export const openHttp = async (address: ListenAddress, options: HttpListenerOptions = {}): Promise<HttpListener> => {
   const { certificate, timeouts = defaultHttpTimeouts, onFault = () => undefined, gate, trust } = options
+  const { acceptConnections = listenOnPort } = options
   checkPlainText(address, certificate)
   const connections = new AcceptedConnections({ gate, trust, headerWithinMs: timeouts.headersMs })
   let handlers: HttpHandlers | undefined
@@ -114,32 +116,38 @@ export const openHttp = async (address: ListenAddress, options: HttpListenerOpti
   })
   server.on('clientError', answerParserError)
   connections.watch(server)
-  const port = await listen(server, address)
+  const port = await acceptConnections(server, address)
   // A connection that cannot be accepted, such as with too many open files, does not end the server.
   server.on('error', onFault)
   const scheme = certificate === undefined ? 'http' : 'https'
   const closed = new Promise<void>((resolve) => server.once('close', resolve))
+  // A server whose connections come from elsewhere closes without waiting for them.
+  const ended = async (): Promise<void> => {
+    await closed
+    await connections.ended()
+  }
   return {
     url: `${scheme}://${hostPort(address, port)}`,
     handle: (given) => {
       handlers = given
     },
     addressOf: (request) => clientOf(request, connections, trust),
-    refuseUpgrade: (request) => {
+    refuseUpgrade: async (request) => {
       const tooMany = connections.refusal(request.socket)
       if (tooMany !== undefined || gate === undefined || !connections.isShared(request.socket)) return tooMany
-      const { refusal, release } = gate.admitClient(clientOf(request, connections, trust) ?? 'unknown')
-      request.socket.once('close', release)
+      const { refusal, release } = await gate.admitClient(clientOf(request, connections, trust) ?? 'unknown')
+      if (request.socket.destroyed) release()
+      else request.socket.once('close', release)
       return refusal
     },
     stopAccepting: () => {
       server.close()
-      return closed
+      return ended()
     },
     close: async () => {
       server.close()
       connections.destroyAll()
-      await closed
+      await ended()
     },
   }
 }
@@ -165,19 +173,3 @@ const clientOf = (
   const forwardedFor = headers['x-forwarded-for']
   return trust === undefined ? address : trust.proxies.clientOf(address, forwardedFor?.toString())
 }
-
-const listen = (server: Server, address: ListenAddress): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const refuse = (error: unknown): void => {
-      reject(listenError(address, error))
-    }
-    server.once('error', refuse)
-    try {
-      server.listen(address.port, address.host, () => {
-        server.off('error', refuse)
-        resolve((server.address() as AddressInfo).port)
-      })
-    } catch (error) {
-      refuse(error)
-    }
-  })

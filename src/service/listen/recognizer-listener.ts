@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { finalize, take } from 'rxjs'
+import { take } from 'rxjs'
 import { WebSocketServer } from 'ws'
 import { errorTable } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
@@ -44,10 +44,10 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upg
     refuseUpgrade(socket, error, status)
   }
 
-  return (...upgrade) => {
+  const accept = async (...upgrade: UpgradeArguments): Promise<void> => {
     const [request, socket] = upgrade
     const peer = connections.addressOf(request) ?? 'unknown'
-    const checked = checkRequest(request, isDraining, connections)
+    const checked = await checkRequest(request, isDraining, connections)
     if ('error' in checked) {
       refuse(socket, checked)
       return
@@ -58,7 +58,7 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upg
       refuse(socket, { error: new SpeechError('unauthenticated', errorTable.unauthenticated.help) })
       return
     }
-    context.admit(presented.token).then(
+    context.admit(presented.token, undefined, request.headers.origin).then(
       (admission) => {
         const modelOfAddress = checked.url.searchParams.get('ModelName') ?? undefined
         const isOpen = openSocket(upgrade, (link) => serveSocket(link, options, { admission, peer, modelOfAddress }))
@@ -75,6 +75,7 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upg
       },
     )
   }
+  return (...upgrade) => void accept(...upgrade)
 }
 
 interface Refusal {
@@ -84,11 +85,11 @@ interface Refusal {
 }
 
 /** Checks everything that costs less than the verification of a token. */
-const checkRequest = (
+const checkRequest = async (
   request: IncomingMessage,
   isDraining: boolean,
   connections: RecognizerListenerOptions['connections'],
-): Refusal | { readonly url: URL } => {
+): Promise<Refusal | { readonly url: URL }> => {
   const url = urlOf(request)
   if (url === undefined || (url.pathname !== '/recognizer' && url.pathname !== '/')) {
     return {
@@ -97,7 +98,7 @@ const checkRequest = (
     }
   }
   if (isDraining) return { error: new SpeechError('going-away', 'The service is closing; connect again later.') }
-  const tooManyConnections = connections.refuseUpgrade(request)
+  const tooManyConnections = await connections.refuseUpgrade(request)
   if (tooManyConnections !== undefined) return { error: tooManyConnections }
   return new Set(url.searchParams.getAll('ModelName')).size > 1
     ? { error: new SpeechError('model-mismatch', 'The address has several ModelName; name one model.'), status: 400 }
@@ -144,8 +145,8 @@ const serveSocket = (
 ): void => {
   const watch = new SessionWatch({ monitor, interface: 'websocket', peer, now: () => context.scheduler.now() })
   if (clientId !== undefined) watch.granted(clientId)
-  const recognizerContext: RecognizerContext = { ...context, rights, ended$, watch, modelOfAddress }
+  const recognizerContext: RecognizerContext = { rights, ...context, ended$, watch, modelOfAddress }
   const converse = (incoming$: typeof link.incoming$) =>
     serveRecognizer(incoming$, link, recognizerContext).pipe(watchConversation(watch))
-  sessions.add(serveLink(link, converse, context).pipe(finalize(release)))
+  sessions.add(serveLink(link, converse, context)).add(release)
 }

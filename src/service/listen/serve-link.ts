@@ -52,7 +52,7 @@ export class SessionSet {
   }
 
   /** Subscribes to the session and keeps it until it ends. */
-  add(session$: Observable<never>): void {
+  add(session$: Observable<never>): Subscription {
     const subscription = new Subscription()
     this.#running.add(subscription)
     const remove = (): void => {
@@ -64,6 +64,7 @@ export class SessionSet {
       subscription.unsubscribe()
     }
     subscription.add(session$.subscribe({ complete: end, error: end }))
+    return subscription
   }
 
   /** Resolves when the last session has ended. */

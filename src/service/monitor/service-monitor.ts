@@ -59,15 +59,17 @@ export interface AudioReport {
   readonly queuedMs: number
 }
 
-/** Why authentication failed. The last four are errors of the token endpoint. */
+/** Why authentication failed. The last five are errors of the token endpoints. */
 const authFailures = [
   'missing-token',
   'invalid-token',
   'expired-token',
   'revoked-token',
   'subscription-over',
+  'wrong-origin',
   'invalid-client',
   'unauthorized-client',
+  'insufficient-scope',
   'too-many-attempts',
   'other',
 ] as const

@@ -78,7 +78,7 @@ export class SessionWatch {
   started(session: StartedSession): void {
     const { sampleRateHz: _rate, pendingSamples: _pending, ...facts } = session
     this.#reportAudio()
-    this.#stream = { ...session, firstAtMs: undefined, samples: 0, unreported: 0 }
+    this.#stream = { firstAtMs: undefined, samples: 0, unreported: 0, ...session }
     this.#channels.clear()
     this.#hasStarted = true
     this.#facts = { ...this.#facts, ...facts }

@@ -20,13 +20,27 @@ export class EngineMeter {
   readonly #broken = new Set<string>()
   readonly #faults = new Map<string, number>()
   readonly #listener: EngineMeterListener
+  readonly #now: () => number
 
-  constructor(listener: EngineMeterListener) {
+  /** @param now the clock, in milliseconds */
+  constructor(listener: EngineMeterListener, now: () => number) {
     this.#listener = listener
+    this.#now = now
   }
 
   uses(): readonly { readonly label: string; readonly use: EngineUse }[] {
     return [...this.#uses].map(([label, use]) => ({ label, use }))
+  }
+
+  /** Whether the engine of the model is behind by more than this; see `EngineUse.isBehind`. */
+  isBehind(model: ModelDescription, limitMs: number): boolean {
+    return this.#uses.get(modelLabel(model))?.isBehind(limitMs) ?? false
+  }
+
+  /** Whether any engine is behind by more than this. */
+  isAnyBehind(limitMs: number): boolean {
+    for (const use of this.#uses.values()) if (use.isBehind(limitMs)) return true
+    return false
   }
 
   /** Whether the engines of all these models failed to open or died. */
@@ -87,7 +101,7 @@ export class EngineMeter {
   }
 
   #useOf(label: string): EngineUse {
-    const use = this.#uses.get(label) ?? new EngineUse()
+    const use = this.#uses.get(label) ?? new EngineUse(this.#now)
     this.#uses.set(label, use)
     return use
   }

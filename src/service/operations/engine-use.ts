@@ -1,9 +1,10 @@
-import { defer, finalize, tap } from 'rxjs'
+import { Observable, tap } from 'rxjs'
 import { isSpeechError } from '../../errors/speech-error.js'
 import type { Engine, Hypothesis, SegmentPart } from '../engines/engine.js'
 
 /** A segment without a result. */
 interface OpenSegment {
+  readonly openedAtMs: number
   samples: number
   taken: number
 }
@@ -28,25 +29,51 @@ export interface EngineHealth {
   readonly died: () => void
 }
 
-const noSums: UseSums = { opened: 0, failed: 0, audioMs: 0 }
+const noSums = { opened: 0, failed: 0 }
 
 /** Measures the engine of one model from outside: counts its inputs and outputs. */
 export class EngineUse {
   channels = 0
-  segments = 0
+  readonly #now: () => number
+  readonly #open = new Set<OpenSegment>()
   #queuedSamples = 0
   #sampleRateHz = 8000
-  #sums: UseSums = noSums
+  #sums: Pick<UseSums, 'opened' | 'failed'> = noSums
+  /** Samples that the engine has read since the sums were last read. */
+  #readSamples = 0
   #busyMs: (() => number | undefined) | undefined
   #reportedBusyMs = 0
+
+  /** @param now the clock, in milliseconds */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Segments that are open or have no result yet. */
+  get segments(): number {
+    return this.#open.size
+  }
+
+  /**
+   * Whether at least two segments, and half of the open ones, wait for the engine longer than this. What a client sent
+   * ahead of real time does not count.
+   */
+  isBehind(limitMs: number): boolean {
+    if (limitMs === 0 || this.#open.size < 2) return false
+    const nowMs = this.#now()
+    let behind = 0
+    for (const segment of this.#open) if (this.#delayMs(segment, nowMs) > limitMs) behind += 1
+    return behind >= 2 && behind * 2 >= this.#open.size
+  }
 
   get queuedMs(): number {
     return (this.#queuedSamples * 1000) / this.#sampleRateHz
   }
 
   sinceLast(): UseSums {
-    const sums = this.#sums
+    const sums = { ...this.#sums, audioMs: (this.#readSamples * 1000) / this.#sampleRateHz }
     this.#sums = noSums
+    this.#readSamples = 0
     const nowMs = this.#busyMs?.()
     if (nowMs === undefined) return sums
     const busyMs = nowMs - this.#reportedBusyMs
@@ -76,28 +103,28 @@ export class EngineUse {
       busyMs: () => engine.busyMs?.(),
       close: () => engine.close(),
       recognize: () => (part$) =>
-        defer(() => {
+        new Observable((subscriber) => {
           const channel: OpenSegment[] = []
           this.channels += 1
-          return part$.pipe(
-            tap((part) => {
-              this.#countInput(channel, part)
-            }),
-            engine.recognize(),
-            tap({
+          subscriber.add(() => {
+            this.channels -= 1
+            for (const segment of channel) this.#remove(segment)
+          })
+          const counted$ = part$.pipe(tap((part) => this.#countInput(channel, part)))
+          subscriber.add(
+            counted$.pipe(engine.recognize()).subscribe({
               next: (hypothesis) => {
                 this.#countOutput(channel, hypothesis)
                 if (hypothesis.type === 'segment') health?.worked()
                 else if (hypothesis.type === 'fault') health?.faulted()
+                subscriber.next(hypothesis)
               },
               // An overloaded engine still works.
               error: (error: unknown) => {
                 if (isSpeechError(error) && error.code === 'engine-failed') health?.faulted()
+                subscriber.error(error)
               },
-            }),
-            finalize(() => {
-              this.channels -= 1
-              for (const segment of channel) this.#remove(segment)
+              complete: () => subscriber.complete(),
             }),
           )
         }),
@@ -106,8 +133,9 @@ export class EngineUse {
 
   #countInput(channel: OpenSegment[], part: SegmentPart): void {
     if (part.type === 'open') {
-      channel.push({ samples: 0, taken: 0 })
-      this.segments += 1
+      const segment = { openedAtMs: this.#now(), samples: 0, taken: 0 }
+      channel.push(segment)
+      this.#open.add(segment)
     } else if (part.type === 'audio') {
       const segment = channel.at(-1)
       if (segment === undefined) return
@@ -133,11 +161,17 @@ export class EngineUse {
   #countRead(segment: OpenSegment, samples: number): void {
     segment.taken += samples
     this.#queuedSamples -= samples
-    this.#sums = { ...this.#sums, audioMs: this.#sums.audioMs + (samples * 1000) / this.#sampleRateHz }
+    this.#readSamples += samples
   }
 
-  #remove({ samples, taken }: OpenSegment): void {
-    this.segments -= 1
-    this.#queuedSamples -= samples - taken
+  #remove(segment: OpenSegment): void {
+    this.#open.delete(segment)
+    this.#queuedSamples -= segment.samples - segment.taken
+  }
+
+  /** How much of the audio that was spoken by now the engine has not read. */
+  #delayMs({ openedAtMs, samples, taken }: OpenSegment, nowMs: number): number {
+    const msPerSample = 1000 / this.#sampleRateHz
+    return Math.min((samples - taken) * msPerSample, nowMs - openedAtMs - taken * msPerSample)
   }
 }

@@ -5,6 +5,8 @@ export interface MetricRow {
   readonly help: string
   /** Upper bounds, in seconds. */
   readonly buckets?: readonly number[]
+  /** How the values of several processes are merged. @default 'sum' */
+  readonly aggregator?: 'max'
 }
 
 /** From an immediate result to one that comes too late to be useful. */
@@ -16,11 +18,34 @@ const sessionBuckets = [1, 5, 15, 60, 300, 900, 3600, 14_400]
 
 /** All metrics of the service. A test compares them with `docs/OPERATING.md`. */
 export const metricTable = {
-  rxspeech_ready: { type: 'gauge', labels: [], help: '1 while the service accepts new sessions, as /readyz reports.' },
+  rxspeech_ready: {
+    type: 'gauge',
+    labels: [],
+    help: '1 while the service accepts new sessions, as /readyz reports.',
+    aggregator: 'max',
+  },
   rxspeech_sessions: {
     type: 'gauge',
     labels: ['interface', 'state'],
     help: 'Open sessions by phase: opened, running, flushing or idle.',
+  },
+  rxspeech_load: {
+    type: 'gauge',
+    labels: [],
+    help: "The share of the service's thread that its sessions use; above `limits.maxLoadPercent` new ones are refused.",
+    aggregator: 'max',
+  },
+  rxspeech_loop_delay_seconds: {
+    type: 'gauge',
+    labels: [],
+    help: 'The shortest delay of the event loop within the last half second.',
+    aggregator: 'max',
+  },
+  rxspeech_partials_thinned: {
+    type: 'gauge',
+    labels: [],
+    help: '1 while the service is overloaded and sends a channel at most one partial a second.',
+    aggregator: 'max',
   },
   rxspeech_sessions_started_total: {
     type: 'counter',
@@ -127,6 +152,16 @@ export const metricTable = {
     type: 'counter',
     labels: ['model'],
     help: "The total working time of the engine's threads; divided by its audio, the real-time factor. Not for remote engines.",
+  },
+  rxspeech_workers: {
+    type: 'gauge',
+    labels: [],
+    help: 'Worker processes that serve sessions; 0 for a service of one process.',
+  },
+  rxspeech_worker_restarts_total: {
+    type: 'counter',
+    labels: [],
+    help: 'Worker processes that ended by themselves and were started again.',
   },
 } as const satisfies Readonly<Record<string, MetricRow>>
 

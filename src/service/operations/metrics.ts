@@ -1,8 +1,10 @@
 import type * as Prometheus from 'prom-client'
 import { isSpeechError } from '../../errors/speech-error.js'
 import { sessionPhases, type ServiceMonitor, type SessionFacts } from '../monitor/service-monitor.js'
+import type { ServiceLoad } from './service-load.js'
 import type { EngineMeter } from './engine-meter.js'
 import { loadOptional } from '../threads/load-optional.js'
+import { readProcessMetrics, type ProcessMetric } from './merged-metrics.js'
 import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
 
 export interface SpeechMetrics {
@@ -12,11 +14,18 @@ export interface SpeechMetrics {
   readonly lineDropped: (kind: string) => void
   /** Returns the metrics in the text format of Prometheus. */
   readonly scrape: () => Promise<{ readonly contentType: string; readonly body: string }>
+  readonly contentType: string
+  /** Returns the metrics for `MergedMetrics` of another process. */
+  readonly collect: () => Promise<readonly ProcessMetric[]>
+  readonly setWorkers: (count: number) => void
+  /** A worker process was started again. */
+  readonly workerRestarted: () => void
   readonly close: () => void
 }
 
 export interface SpeechMetricsOptions {
   readonly engines: EngineMeter
+  readonly load: Pick<ServiceLoad, 'load' | 'loopDelayMs' | 'partialIntervalMs'>
   readonly isReady: () => boolean
 }
 
@@ -24,11 +33,18 @@ export interface SpeechMetricsOptions {
 const maxNames = 200
 
 /** The metrics of one service, in a separate registry. Rejects with `missing-dependency`. */
-export const openSpeechMetrics = async ({ engines, isReady }: SpeechMetricsOptions): Promise<SpeechMetrics> => {
+export const openSpeechMetrics = async ({ engines, load, isReady }: SpeechMetricsOptions): Promise<SpeechMetrics> => {
   const client = await loadOptional<typeof Prometheus>('prom-client', 'The page of metrics')
   const registry = new client.Registry()
   client.collectDefaultMetrics({ register: registry })
   const meters = new Meters(registry, client)
+  const update = (): void => {
+    meters.set('rxspeech_ready', {}, isReady() ? 1 : 0)
+    meters.set('rxspeech_load', {}, load.load)
+    meters.set('rxspeech_loop_delay_seconds', {}, load.loopDelayMs / 1000)
+    meters.set('rxspeech_partials_thinned', {}, load.partialIntervalMs > 0 ? 1 : 0)
+    meters.readEngines(engines)
+  }
   return {
     monitor: metricsMonitor(meters),
     onFault: (error) => {
@@ -38,9 +54,19 @@ export const openSpeechMetrics = async ({ engines, isReady }: SpeechMetricsOptio
       meters.count('rxspeech_log_lines_left_out_total', { line: kind })
     },
     scrape: async () => {
-      meters.set('rxspeech_ready', {}, isReady() ? 1 : 0)
-      meters.readEngines(engines)
+      update()
       return { contentType: registry.contentType, body: await registry.metrics() }
+    },
+    contentType: registry.contentType,
+    collect: async () => {
+      update()
+      return readProcessMetrics(registry)
+    },
+    setWorkers: (count) => {
+      meters.set('rxspeech_workers', {}, count)
+    },
+    workerRestarted: () => {
+      meters.count('rxspeech_worker_restarts_total', {})
     },
     close: () => {
       registry.clear()
@@ -61,7 +87,14 @@ class Meters {
 
   constructor(registry: Prometheus.Registry, client: typeof Prometheus) {
     for (const [name, row] of Object.entries(metricTable) as [MetricName, MetricRow][]) {
-      const shape = { name, help: row.help, labelNames: [...row.labels], registers: [registry] }
+      const { help, aggregator } = row
+      const shape = {
+        name,
+        help,
+        labelNames: [...row.labels],
+        registers: [registry],
+        ...(aggregator && { aggregator }),
+      }
       if (row.type === 'counter') this.#counters.set(name, new client.Counter(shape))
       else if (row.type === 'gauge') this.#gauges.set(name, new client.Gauge(shape))
       else this.#histograms.set(name, new client.Histogram({ ...shape, buckets: [...(row.buckets ?? [])] }))

@@ -7,28 +7,38 @@ import type { ListenAddress, ServerCertificate } from '../listen/listen-address.
 import { combineMonitors, type ServiceMonitor } from '../monitor/service-monitor.js'
 import { openGrpcHealth, openGrpcReflection } from './grpc-services.js'
 import type { Logger } from './logger.js'
-import { openSpeechMetrics } from './metrics.js'
+import { openSpeechMetrics, type SpeechMetrics } from './metrics.js'
 import { ReadinessTracker, type Readiness } from './readiness.js'
-import { logFault, RateLimitedLog, sessionLog } from './service-log.js'
+import { modelBehind, ServiceLoad, watchLoop, type LoadLimits, type Refusing } from './service-load.js'
+import { logFault, RateLimitedLog, refusingLog, sessionLog } from './service-log.js'
 import { openHttp, type HttpListener } from '../listen/http-listener.js'
 
 export interface OperationsOptions {
   /** The address of `/livez`, `/readyz` and `/metrics`. @default none */
   readonly address?: ListenAddress | undefined
+  /** Whether metrics are collected without such an address too. @default only with an address */
+  readonly hasMetrics?: boolean | undefined
   readonly certificate?: ServerCertificate | undefined
   readonly reflection: boolean
   readonly logger?: Logger | undefined
   readonly monitor?: ServiceMonitor | undefined
   readonly onFault?: ((error: unknown) => void) | undefined
   readonly scheduler: SchedulerLike
+  readonly limits: LoadLimits
 }
 
 /** Everything that operators see of a service: metrics, health, readiness and the log. */
 export interface Operations {
   readonly monitor: ServiceMonitor
   readonly onFault: (error: unknown) => void
+  /** Whether the service can take another session. */
+  readonly load: ServiceLoad
+  /** Throws `overloaded` when the engine of the model is behind. */
+  readonly checkModel: (model: ModelDescription) => void
   /** The base address of the operations listener. */
   readonly url: string | undefined
+  /** The metrics in the text format of Prometheus, if they are collected. */
+  readonly scrape: Scrape | undefined
   /** Returns a registry to use instead, whose engines are measured. */
   readonly watchModels: (registry: ModelRegistry) => ModelRegistry
   /** Adds health, and reflection where it is enabled, to a gRPC server that does not listen yet. */
@@ -39,45 +49,84 @@ export interface Operations {
   readonly close: () => Promise<void>
 }
 
+/** Reads the metrics of all processes. */
+export type Scrape = () => Promise<{ readonly contentType: string; readonly body: string }>
+
 /** The limit for each kind of log line that any client can cause. */
 const maxLinesPerMinute = 60
 
 /** Rejects with `listen-failed`, `invalid-options` or `missing-dependency`. */
 export const openOperations = async (options: OperationsOptions): Promise<Operations> => {
-  const { address, certificate, reflection, scheduler, logger } = options
-  const now = (): number => scheduler.now()
-  const tracker = new ReadinessTracker(scheduler, address !== undefined)
+  const { address, hasMetrics = address !== undefined } = options
+  const own = await openProcessOperations({
+    ...options,
+    hasMetrics,
+    warmsUp: address !== undefined,
+    onReadiness: ({ type }) => own.setServing(type === 'ready'),
+  })
+  const { metrics, onFault } = own
+  const listener =
+    address &&
+    metrics &&
+    (await openOperationsListener({
+      ...options,
+      ...{ address, onFault },
+      readiness: own.readiness,
+      scrape: metrics.scrape,
+    }))
+  return {
+    ...own,
+    url: listener?.url,
+    scrape: metrics?.scrape,
+    close: async () => {
+      own.close()
+      await listener?.close()
+    },
+  }
+}
+
+export interface ProcessOperationsOptions extends Omit<OperationsOptions, 'address' | 'certificate' | 'hasMetrics'> {
+  readonly hasMetrics: boolean
+  /** Whether the process is not ready until its first engine is loaded. */
+  readonly warmsUp: boolean
+  readonly onReadiness: (readiness: Readiness) => void
+}
+
+/** What operators see of one process that serves sessions, without a listener. */
+export interface ProcessOperations extends Omit<Operations, 'url' | 'scrape' | 'close'> {
+  readonly metrics: SpeechMetrics | undefined
+  readonly readiness: () => Readiness
+  /** Sets the state that gRPC health reports. */
+  readonly setServing: (isServing: boolean) => void
+  readonly close: () => void
+}
+
+/** Rejects with `missing-dependency`. */
+export const openProcessOperations = async (options: ProcessOperationsOptions): Promise<ProcessOperations> => {
+  const { hasMetrics, warmsUp, reflection, scheduler, limits, onReadiness } = options
+  const tracker = new ReadinessTracker(scheduler, warmsUp)
   const health = await openGrpcHealth()
   const addReflection = reflection ? await openGrpcReflection() : undefined
   const isReady = (): boolean => tracker.readiness.type === 'ready'
-  const metrics = address && (await openSpeechMetrics({ engines: tracker.engines, isReady }))
-  const onLineDropped = metrics?.lineDropped
-  const limitedLog = logger && new RateLimitedLog({ logger, scheduler, maxLinesPerMinute, onLineDropped })
-  const faultHandlers = [metrics?.onFault, limitedLog && logFault(limitedLog, now), options.onFault]
-  const onFault = (error: unknown): void => {
-    for (const handle of faultHandlers) handle?.(error)
-  }
+  const { engines } = tracker
+  const load = new ServiceLoad({
+    limits,
+    isEngineBehind: () => engines.isAnyBehind(limits.maxEngineDelayMs),
+    onRefusing: (refusing) => logRefusing(refusing),
+  })
+  const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady }) : undefined
+  const { monitor, onFault, logRefusing, closeLog } = openReports(options, metrics)
   tracker.onFault = onFault
-  tracker.onChange = ({ type }) => {
-    health.setServing(type === 'ready')
-  }
-  const listener =
-    metrics &&
-    (await openOperationsListener({
-      address,
-      readiness: () => tracker.readiness,
-      scrape: metrics.scrape,
-      onFault,
-      certificate,
-    }))
+  tracker.onChange = onReadiness
+  const unwatch = watchLoop(load)
   return {
-    monitor: combineMonitors(
-      [metrics?.monitor, limitedLog && sessionLog(logger, limitedLog), options.monitor].filter(
-        (monitor) => monitor !== undefined,
-      ),
-    ),
-    onFault,
-    url: listener?.url,
+    ...{ onFault, metrics, load },
+    monitor: combineMonitors([load.monitor, monitor]),
+    checkModel: (model) => {
+      if (engines.isBehind(model, limits.maxEngineDelayMs)) throw modelBehind()
+    },
+    readiness: () => tracker.readiness,
+    setServing: (isServing) => health.setServing(isServing),
     watchModels: (registry) => tracker.watchModels(registry),
     addTo: (server) => {
       health.addTo(server)
@@ -85,12 +134,39 @@ export const openOperations = async (options: OperationsOptions): Promise<Operat
     },
     opened: (first) => tracker.opened(first),
     draining: () => tracker.draining(),
-    close: async () => {
+    close: () => {
+      unwatch()
       tracker.close()
-      limitedLog?.close()
+      closeLog()
       metrics?.close()
-      await listener?.close()
     },
+  }
+}
+
+export type ReportsOptions = Pick<OperationsOptions, 'logger' | 'monitor' | 'onFault' | 'scheduler'>
+
+export interface Reports extends Pick<Operations, 'monitor' | 'onFault'> {
+  readonly logRefusing: (refusing: Refusing) => void
+  readonly closeLog: () => void
+}
+
+/** The receivers of events and faults: metrics, the log and the hooks of the options. */
+export const openReports = (
+  { logger, monitor, onFault, scheduler }: ReportsOptions,
+  metrics: SpeechMetrics | undefined,
+): Reports => {
+  const onLineDropped = metrics?.lineDropped
+  const limitedLog = logger && new RateLimitedLog({ logger, scheduler, maxLinesPerMinute, onLineDropped })
+  const faultHandlers = [metrics?.onFault, limitedLog && logFault(limitedLog, () => scheduler.now()), onFault]
+  return {
+    monitor: combineMonitors(
+      [metrics?.monitor, limitedLog && sessionLog(logger, limitedLog), monitor].filter((one) => one !== undefined),
+    ),
+    onFault: (error) => {
+      for (const handle of faultHandlers) handle?.(error)
+    },
+    logRefusing: (limitedLog && refusingLog(limitedLog)) ?? (() => undefined),
+    closeLog: () => limitedLog?.close(),
   }
 }
 
@@ -101,11 +177,11 @@ const readinessLines: Readonly<Record<Readiness['type'], string>> = {
   draining: 'draining: the service is closing\n',
 }
 
-interface OperationsListenerOptions {
+export interface OperationsListenerOptions {
   readonly address: ListenAddress
   readonly certificate?: ServerCertificate | undefined
   readonly readiness: () => Readiness
-  readonly scrape: () => Promise<{ readonly contentType: string; readonly body: string }>
+  readonly scrape: Scrape
   readonly onFault: (error: unknown) => void
 }
 
@@ -118,7 +194,7 @@ const send = (response: ServerResponse, status: number, body: string, headers: R
  * Serves `/livez`, `/readyz` and `/metrics` for operators. They name no sessions but show the load, so the listener belongs
  * on loopback or on a separate network.
  */
-const openOperationsListener = async (options: OperationsListenerOptions): Promise<HttpListener> => {
+export const openOperationsListener = async (options: OperationsListenerOptions): Promise<HttpListener> => {
   const { address, certificate, readiness, scrape, onFault } = options
   const onRequest: RequestListener = (request, response) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {

@@ -5,11 +5,11 @@ import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { EngineMeter } from './engine-meter.js'
 
 /** Whether the service accepts new sessions, and why not. */
-export type Readiness =
-  | { readonly type: 'starting' }
-  | { readonly type: 'ready' }
-  | { readonly type: 'without-engine' }
-  | { readonly type: 'draining' }
+export interface Readiness {
+  readonly type: (typeof readinessTypes)[number]
+}
+
+export const readinessTypes = ['starting', 'ready', 'without-engine', 'draining'] as const
 
 /** How often an engine is loaded again while no model has a working one. */
 const retryMs = 10_000
@@ -34,14 +34,15 @@ export class ReadinessTracker {
   constructor(scheduler: SchedulerLike, warmsUp: boolean) {
     this.#scheduler = scheduler
     this.#isWarming = warmsUp
-    this.engines = new EngineMeter({
+    const listener = {
       changed: () => {
         this.#update()
       },
-      suspected: (model) => {
+      suspected: (model: ModelDescription) => {
         void this.#load(model)
       },
-    })
+    }
+    this.engines = new EngineMeter(listener, () => scheduler.now())
   }
 
   get readiness(): Readiness {

@@ -1,6 +1,7 @@
 import { Subscription, type SchedulerLike } from 'rxjs'
 import type { LogFields, Logger, LogLevel } from './logger.js'
 import { isSpeechError } from '../../errors/speech-error.js'
+import type { Refusing } from './service-load.js'
 import type { ServiceMonitor, SessionEnd, SessionFacts } from '../monitor/service-monitor.js'
 
 const minuteMs = 60_000
@@ -107,6 +108,14 @@ export const sessionLog = (logger: Logger, limited: RateLimitedLog): ServiceMoni
     nodeFailed: () => undefined,
   }
 }
+
+/** Logs when the load of the service begins to refuse sessions, and when it ends. */
+export const refusingLog =
+  (limited: RateLimitedLog) =>
+  ({ phase, ...fields }: Refusing): void => {
+    if (phase === 'begun') limited.write('Overloaded', 'warn', 'Overloaded: new sessions are refused', fields)
+    else limited.write('Overload over', 'info', 'New sessions are accepted again', fields)
+  }
 
 /**
  * Logs internal errors: the messages of this package, and of other errors only the stack frames, because their messages

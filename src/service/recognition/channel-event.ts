@@ -1,6 +1,19 @@
 import type { SpeechError } from '../../errors/speech-error.js'
+import type { JsonObject } from '../../protocol/json-object.js'
 import type { Word } from '../../protocol/session-event.js'
 import type { Silence, VoiceEvent } from './segment-machine.js'
+
+/** The name of the event that reports withheld partials to a client (PROTOCOL 3.3). */
+export const partialsThinned = 'Partials Thinned'
+
+/** The data of that event. */
+export const partialsThinnedData = ({
+  phase,
+  intervalMs,
+}: Extract<ChannelEvent, { readonly type: 'partials-thinned' }>): JsonObject => ({
+  Phase: phase,
+  IntervalMsec: intervalMs,
+})
 
 /** Why a recognition ended: its audio ended, the graceful silence was reached, or no audio arrived any more. */
 export type EndCause = 'finalized' | 'graceful-silence' | 'idle'
@@ -39,5 +52,15 @@ export type ChannelEvent =
    * error itself follows.
    */
   | { readonly type: 'fault'; readonly startMs: number; readonly error: SpeechError; readonly retried: boolean }
+  /**
+   * The service is overloaded and withholds partials that come within `intervalMs` of another, or is no longer.
+   * `startMs` is the position up to which the audio was read.
+   */
+  | {
+      readonly type: 'partials-thinned'
+      readonly phase: 'begun' | 'ended'
+      readonly startMs: number
+      readonly intervalMs: number
+    }
   /** `sampleCount` more samples of the input are processed. The samples sent minus these are pending. */
   | { readonly type: 'progress'; readonly sampleCount: number }

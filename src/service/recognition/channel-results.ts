@@ -1,23 +1,42 @@
+import type { TimestampProvider } from 'rxjs'
 import type { Word } from '../../protocol/session-event.js'
 import type { Hypothesis } from '../engines/engine.js'
 import type { ChannelEvent, EndCause } from './channel-event.js'
 import type { EngineProgress } from './engine-progress.js'
-import type { PendingSilence } from './segment-samples.js'
+import type { Silence } from './segment-machine.js'
 
 type DecidedSegment = Extract<Hypothesis, { type: 'segment' }>
 
+/** A silence, with the number of segments before it, which the engine may not have decided yet. */
+interface PendingSilence extends Silence {
+  readonly segmentsBefore: number
+}
+
 /** Why a channel ends, and at which time of the audio; where the received audio ends if `atMs` is undefined. */
-export interface ChannelEnd {
+interface ChannelEnd {
   readonly cause: EndCause
   readonly atMs?: number | undefined
 }
 
 const none: readonly ChannelEvent[] = []
 
+/** How often a channel may have a partial. */
+export interface PartialLimit {
+  /** The shortest time between two partials, in milliseconds, which may change at any time. @default () => 0 */
+  readonly intervalMs?: (() => number) | undefined
+  readonly clock: TimestampProvider
+}
+
+const unlimited: PartialLimit = { clock: { now: () => 0 } }
+
 /** Turns the hypotheses of an engine into results whose milestones concatenate to the final text (PROTOCOL 5). */
 export class ChannelResults {
   readonly #progress: EngineProgress
   readonly #separator: string
+  readonly #partialLimit: PartialLimit
+  #partialAtMs = -Infinity
+  /** The interval of the limit while partials are withheld. */
+  #thinnedTo = 0
   #text = ''
   #partialText = ''
   #startMs: number | undefined
@@ -26,12 +45,13 @@ export class ChannelResults {
   /** Silences behind segments that are not decided yet: at most one for each 30 s of audio. */
   #silences: PendingSilence[] = []
 
-  constructor(progress: EngineProgress, separator: string) {
+  constructor(progress: EngineProgress, separator: string, partialLimit = unlimited) {
     this.#progress = progress
     this.#separator = separator
+    this.#partialLimit = partialLimit
   }
 
-  of(hypothesis: Hypothesis): readonly ChannelEvent[] {
+  of(hypothesis: Exclude<Hypothesis, { readonly type: 'progress' }>): readonly ChannelEvent[] {
     switch (hypothesis.type) {
       case 'partial':
         return this.#partial(Math.round(hypothesis.startMs), hypothesis.text.trim())
@@ -40,26 +60,17 @@ export class ChannelResults {
         this.#progress.decideOldest()
         return [
           ...this.#milestone(withinAudio(hypothesis, this.#progress.receivedMs)),
-          ...this.progress(),
-          ...this.#dueSilences(),
+          ...this.#processed(),
+          ...this.dueSilences(),
         ]
-      case 'progress':
-        this.#progress.acknowledge(hypothesis.sampleCount)
-        return this.progress()
       case 'fault':
         return [{ ...hypothesis, startMs: Math.round(hypothesis.startMs) }]
     }
   }
 
   /** A silence states that all audio before its end has its results, so it waits for the segments before it. */
-  silence(silence: PendingSilence): readonly ChannelEvent[] {
-    this.#silences.push(silence)
-    return this.#dueSilences()
-  }
-
-  progress(): readonly ChannelEvent[] {
-    const sampleCount = this.#progress.takeProcessed()
-    return sampleCount === 0 ? none : [{ type: 'progress', sampleCount }]
+  addSilence(silence: Silence): void {
+    this.#silences.push({ ...silence, segmentsBefore: this.#progress.sentSegments })
   }
 
   /** The end, once the engine has decided everything: the remaining progress and the final. */
@@ -67,7 +78,7 @@ export class ChannelResults {
     const heardMs = Math.min(atMs, this.#progress.receivedMs)
     const confidence = this.#confidence.value
     return [
-      ...this.progress(),
+      ...this.#processed(),
       {
         type: 'final',
         startMs: this.#startMs ?? 0,
@@ -80,7 +91,13 @@ export class ChannelResults {
     ]
   }
 
-  #dueSilences(): readonly ChannelEvent[] {
+  #processed(): readonly ChannelEvent[] {
+    const sampleCount = this.#progress.takeProcessed()
+    return sampleCount === 0 ? none : [{ type: 'progress', sampleCount }]
+  }
+
+  /** The silences whose segments before them are decided. */
+  dueSilences(): readonly ChannelEvent[] {
     if (this.#silences.length === 0) return none
     const isDue = ({ segmentsBefore }: PendingSilence): boolean => segmentsBefore <= this.#progress.decidedSegments
     const due = this.#silences.filter(isDue)
@@ -90,8 +107,26 @@ export class ChannelResults {
 
   #partial(startMs: number, text: string): readonly ChannelEvent[] {
     if (text === this.#partialText) return none
+    const intervalMs = this.#partialLimit.intervalMs?.() ?? 0
+    const nowMs = this.#partialLimit.clock.now()
+    if (nowMs - this.#partialAtMs < intervalMs) return this.#setThinned(intervalMs)
     this.#partialText = text
-    return [{ type: 'partial', startMs, endMs: this.#progress.processedMs, text }]
+    this.#partialAtMs = nowMs
+    const partial = { type: 'partial', startMs, endMs: this.#progress.processedMs, text } as const
+    return intervalMs === 0 ? [...this.#setThinned(0), partial] : [partial]
+  }
+
+  /** Reports when partials begin to be withheld, and when no longer. */
+  #setThinned(to: number): readonly ChannelEvent[] {
+    const from = this.#thinnedTo
+    if ((from === 0) === (to === 0)) return none
+    this.#thinnedTo = to
+    const startMs = this.#progress.processedMs
+    return [
+      to > 0
+        ? { type: 'partials-thinned', phase: 'begun', startMs, intervalMs: to }
+        : { type: 'partials-thinned', phase: 'ended', startMs, intervalMs: from },
+    ]
   }
 
   #milestone({ startMs, endMs, text, words, confidence }: DecidedSegment): readonly ChannelEvent[] {

@@ -1,4 +1,6 @@
-import { defer, EMPTY, repeat, timer, type Observable, type SchedulerLike } from 'rxjs'
+import type { SchedulerLike, Unsubscribable } from 'rxjs'
+import { schedule } from '../../kernel/timers.js'
+import { maxLeadMs, type IncomingAudio } from './incoming-audio.js'
 
 export interface IdleRules {
   /** No audio for this long closes the open segment; 0 turns the rule off. */
@@ -7,13 +9,12 @@ export interface IdleRules {
   readonly finalizeAfterMs: number
   /** Whether the client's audio is held back at the moment. Then missing audio is not the client's silence. */
   readonly isPaused?: (() => boolean) | undefined
+  /** Knows when audio arrived if it may be held back before it is received here. */
+  readonly incoming?: Pick<IncomingAudio, 'lastMs' | 'playedMs'> | undefined
 }
 
 /** The longest time between two checks of the clock, because timers have a maximum delay. */
 const maxWaitMs = 60_000
-
-/** How far a client that sends faster than real time may be ahead: the burst that PROTOCOL 8 allows every client. */
-const maxLeadMs = 5_000
 
 /** The period of the checks whether audio still arrives while a drain waits for a pause. */
 export const quietCheckMs = 500
@@ -38,6 +39,7 @@ export class IdleMonitor {
   #quietChecks = 0
   #quietCheckedMs = 0
   #isTouched = false
+  #timer: Unsubscribable | undefined
 
   constructor(rules: IdleRules, scheduler: SchedulerLike) {
     this.#rules = rules
@@ -48,6 +50,8 @@ export class IdleMonitor {
 
   /** Audio arrived. A client that sends faster than real time counts as silent only when its audio would be over. */
   receive(audioMs: number): void {
+    this.#isTouched = true
+    if (this.#rules.incoming !== undefined) return
     this.touch()
     this.#playedMs = Math.min(Math.max(this.#playedMs, this.#lastMs) + audioMs, this.#lastMs + maxLeadMs)
   }
@@ -67,7 +71,7 @@ export class IdleMonitor {
     }
     const nowMs = this.#scheduler.now()
     const { closeAfterSilentWallMs, finalizeAfterMs } = this.#rules
-    if (finalizeAfterMs > 0 && nowMs - this.#lastMs >= finalizeAfterMs) return 'finalize'
+    if (finalizeAfterMs > 0 && nowMs - this.#newestMs >= finalizeAfterMs) return 'finalize'
     return closeAfterSilentWallMs > 0 && nowMs >= this.#closeAtMs ? 'close' : 'nothing'
   }
 
@@ -92,18 +96,32 @@ export class IdleMonitor {
     return this.#quietChecks >= maxQuietChecks
   }
 
-  /** Emits when something may be due. Never completes, unless both rules are off. */
-  get ticks$(): Observable<unknown> {
-    if (this.#rules.closeAfterSilentWallMs === 0 && this.#rules.finalizeAfterMs === 0) return EMPTY
-    return defer(() => {
-      const waitMs = this.#isStalled ? stallMs : this.#waitMs()
-      this.#expectedMs = this.#scheduler.now() + waitMs
-      return timer(waitMs, this.#scheduler)
-    }).pipe(repeat())
+  /** Calls `act` when something may be due, again and again until `stop`; never if both rules are off. */
+  start(act: () => void): void {
+    if (this.#rules.closeAfterSilentWallMs === 0 && this.#rules.finalizeAfterMs === 0) return
+    const waitMs = this.#isStalled ? stallMs : this.#waitMs()
+    this.#expectedMs = this.#scheduler.now() + waitMs
+    const onTime = (): void => {
+      const timer = this.#timer
+      act()
+      if (this.#timer === timer) this.start(act)
+    }
+    this.#timer = schedule(this.#scheduler, waitMs, onTime, { ref: true })
+  }
+
+  stop(): void {
+    this.#timer?.unsubscribe()
+    this.#timer = undefined
   }
 
   get #closeAtMs(): number {
-    return Math.max(this.#lastMs, this.#playedMs) + this.#rules.closeAfterSilentWallMs
+    const playedMs = this.#rules.incoming?.playedMs ?? this.#playedMs
+    return Math.max(this.#newestMs, playedMs) + this.#rules.closeAfterSilentWallMs
+  }
+
+  /** When audio arrived or was processed last. */
+  get #newestMs(): number {
+    return Math.max(this.#lastMs, this.#rules.incoming?.lastMs ?? -Infinity)
   }
 
   get #isStalled(): boolean {
@@ -115,7 +133,7 @@ export class IdleMonitor {
     const { closeAfterSilentWallMs, finalizeAfterMs } = this.#rules
     const left = [
       closeAfterSilentWallMs > 0 ? this.#closeAtMs - nowMs : Infinity,
-      finalizeAfterMs > 0 ? this.#lastMs + finalizeAfterMs - nowMs : Infinity,
+      finalizeAfterMs > 0 ? this.#newestMs + finalizeAfterMs - nowMs : Infinity,
     ].filter((leftMs) => leftMs > 0)
     return Math.max(1, Math.min(maxWaitMs, ...left))
   }

@@ -4,15 +4,16 @@
  * is discarded.
  */
 export class SampleQueue {
-  #samples: Int16Array
+  /** A ring: the oldest sample is at the offset, and the others follow, round the end. */
+  #samples: Int16Array = new Int16Array(0)
   #offset = 0
   #length = 0
   readonly #initialCapacity: number
   #begin = 0
 
+  /** @param initialCapacity what the first samples reserve */
   constructor(initialCapacity: number) {
     this.#initialCapacity = initialCapacity
-    this.#samples = new Int16Array(initialCapacity)
   }
 
   /** Position of the oldest sample held. */
@@ -26,15 +27,22 @@ export class SampleQueue {
   }
 
   append(frame: Int16Array): void {
-    if (this.#offset + this.#length + frame.length > this.#samples.length) this.#reserve(frame.length)
-    this.#samples.set(frame, this.#offset + this.#length)
+    this.#reserve(this.#length + frame.length)
+    const { length } = this.#samples
+    const at = (this.#offset + this.#length) % Math.max(length, 1)
+    const first = Math.min(frame.length, length - at)
+    if (first === frame.length) this.#samples.set(frame, at)
+    else {
+      this.#samples.set(frame.subarray(0, first), at)
+      this.#samples.set(frame.subarray(first), 0)
+    }
     this.#length += frame.length
   }
 
   /** Removes the samples before `position` and returns a copy of them. */
   take(position: number): Int16Array {
     const count = this.#countBefore(position)
-    const taken = this.#samples.slice(this.#offset, this.#offset + count)
+    const taken = this.#copy(count, count)
     this.#discard(count)
     return taken
   }
@@ -49,22 +57,28 @@ export class SampleQueue {
 
   #discard(count: number): void {
     this.#begin += count
-    this.#offset += count
+    this.#offset = (this.#offset + count) % Math.max(this.#samples.length, 1)
     this.#length -= count
   }
 
-  /** Moves the samples to the front of an array whose size follows the need: it doubles, and shrinks again. */
-  #reserve(added: number): void {
-    const needed = 2 * (this.#length + added)
-    const fits = needed <= this.#samples.length
-    const isOversized = this.#samples.length > Math.max(this.#initialCapacity, 4 * needed)
-    if (fits && !isOversized) {
-      this.#samples.copyWithin(0, this.#offset, this.#offset + this.#length)
-    } else {
-      const moved = new Int16Array(Math.max(this.#initialCapacity, needed))
-      moved.set(this.#samples.subarray(this.#offset, this.#offset + this.#length))
-      this.#samples = moved
-    }
+  /** The oldest `count` samples in a new array. */
+  #copy(count: number, length: number): Int16Array {
+    const end = this.#offset + count
+    if (end <= this.#samples.length && count === length) return this.#samples.slice(this.#offset, end)
+    const copy = new Int16Array(length)
+    copy.set(this.#samples.subarray(this.#offset, end))
+    const wrapped = end - this.#samples.length
+    if (wrapped > 0) copy.set(this.#samples.subarray(0, wrapped), count - wrapped)
+    return copy
+  }
+
+  /** The size of the ring follows the need: it grows in proportion, and shrinks again. */
+  #reserve(needed: number): void {
+    const { length } = this.#samples
+    const isOversized = length > Math.max(this.#initialCapacity, 5 * needed)
+    if (needed <= length && !isOversized) return
+    const capacity = needed <= this.#initialCapacity ? this.#initialCapacity : Math.ceil(1.25 * needed)
+    this.#samples = this.#copy(this.#length, capacity)
     this.#offset = 0
   }
 }

@@ -105,7 +105,7 @@ export class SegmentMachine {
     this.#samplesPerMs = samplesPerMs
     this.#maxPart = maxPartMs * samplesPerMs
     this.#rules = rulesOf(parameters, samplesPerMs, 0)
-    this.#queue = new SampleQueue(2 * (this.#rules.preSpeech + this.#rules.onsetRun) + this.#maxPart)
+    this.#queue = new SampleQueue(this.#rules.preSpeech + this.#rules.onsetRun + frameMs * samplesPerMs)
   }
 
   /** Whether a confirmed segment is in speech. */
@@ -116,6 +116,28 @@ export class SegmentMachine {
   /** Whether neither a segment nor an onset is open, so that the parameters can change. */
   get isIdle(): boolean {
     return this.#state.type === 'idle'
+  }
+
+  /** The position at which a segment may end, or the silence be long enough, if no speech follows. */
+  get nextEnd(): number {
+    if (!('segment' in this.#state)) {
+      return this.#isGracefulReported ? Infinity : this.#silentSince + this.#rules.gracefulSilence
+    }
+    // The next frame may end it.
+    if (this.#state.type === 'post') return this.#queue.end
+    const { onset, lastSpeechEnd } = this.#state.segment
+    const { silenceTrigger, postSpeech, forcedCut } = this.#rules
+    const { limit, gapAfter, gapLength } = forcedCut
+    return Math.min(
+      lastSpeechEnd + Math.max(silenceTrigger, postSpeech),
+      onset + limit,
+      Math.max(onset + gapAfter, lastSpeechEnd + gapLength),
+    )
+  }
+
+  /** The position behind the newest frame. */
+  get end(): number {
+    return this.#queue.end
   }
 
   /** Changes the parameters from the next frame on; only while idle. The queue holds what the former ones required. */

@@ -5,8 +5,13 @@ import { createVoiceDetector, type VoiceDetector } from './voice-activity/voice-
 
 /** Cuts the samples of one channel into segments of speech. The segments do not depend on the size of the chunks. */
 export interface Segmenter {
-  /** Takes in any number of samples and copies them. Returns what is decided, and the audio that may leave, by now. */
+  /**
+   * Takes in any number of samples and copies them. Returns what is decided, and the audio that may leave, by now. Up to
+   * 60 ms may wait for the next call, but never the end of a segment.
+   */
   push(samples: Int16Array): readonly SegmenterOutput[]
+  /** So many samples can wait before they are pushed, because nothing can be decided without them. */
+  readonly room: number
   /** The audio ended: closes the open segment where it ended, including the last part of a frame. Must be the last call. */
   finish(): readonly SegmenterOutput[]
   /** No audio arrived for a while by the wall clock: closes the open segment, if any. Audio may follow. */
@@ -15,9 +20,9 @@ export interface Segmenter {
   drain(): readonly SegmenterOutput[]
   /**
    * Changes the parameters, which must be valid, at the next frame at which neither a segment nor an onset is open. The
-   * last of several changes counts.
+   * last of several changes counts. Returns what was decided with the former ones.
    */
-  setParameters(parameters: SegmenterParameters): void
+  setParameters(parameters: SegmenterParameters): readonly SegmenterOutput[]
   /** Frees the memory of the detector. Idempotent. */
   free(): void
 }
@@ -48,9 +53,12 @@ const withResampler = async (segmenter: Segmenter, fromHz: number, toHz: number)
     throw error
   })
   return {
-    ...segmenter,
     push: (samples) => segmenter.push(resampler.process(samples)),
+    room: 0,
     finish: () => [...segmenter.push(resampler.flush()), ...segmenter.finish()],
+    interrupt: () => segmenter.interrupt(),
+    drain: () => segmenter.drain(),
+    setParameters: (parameters) => segmenter.setParameters(parameters),
     free: () => {
       resampler.free()
       segmenter.free()
@@ -63,46 +71,131 @@ export const joinSegmenter = (
   detector: VoiceDetector,
   parameters: SegmenterParameters,
   sampleRateHz: number,
-): Segmenter => {
-  const machine = new SegmentMachine(parameters, sampleRateHz)
-  const frame = new Int16Array((sampleRateHz * frameMs) / 1000)
-  let filled = 0
-  let next: SegmenterParameters | undefined
-  const applyWhenIdle = (): void => {
-    if (next === undefined || !machine.isIdle) return
-    machine.setParameters(next)
-    detector.setSensitivity(next.sensitivity)
-    next = undefined
+): Segmenter => new JoinedSegmenter(detector, parameters, sampleRateHz)
+
+/**
+ * Frames wait until there are this many of them, unless one of them may end a segment. So the end of speech is decided
+ * without a delay, its begin is soon enough, and the processor loads the state of a session once for all of them.
+ */
+const framesAtOnce = 6
+
+/** Memory for the frames that are processed, shared by all channels of a rate, because no call leaves data in it. */
+interface Frames {
+  readonly all: Int16Array
+  readonly each: readonly Int16Array[]
+}
+
+const sharedFrames = new Map<number, Frames>()
+
+const framesOf = (frameLength: number): Frames => {
+  const known = sharedFrames.get(frameLength)
+  if (known !== undefined) return known
+  const all = new Int16Array(framesAtOnce * frameLength)
+  const each = Array.from({ length: framesAtOnce }, (_none, index) =>
+    all.subarray(index * frameLength, (index + 1) * frameLength),
+  )
+  sharedFrames.set(frameLength, { all, each })
+  return { all, each }
+}
+
+const noSamples = new Int16Array(0)
+
+class JoinedSegmenter implements Segmenter {
+  readonly #detector: VoiceDetector
+  readonly #machine: SegmentMachine
+  readonly #frameLength: number
+  /** Only once samples have waited here, and not before they were pushed. */
+  #waiting: Int16Array | undefined
+  #waitingCount = 0
+  #next: SegmenterParameters | undefined
+
+  constructor(detector: VoiceDetector, parameters: SegmenterParameters, sampleRateHz: number) {
+    this.#detector = detector
+    this.#machine = new SegmentMachine(parameters, sampleRateHz)
+    this.#frameLength = (sampleRateHz * frameMs) / 1000
   }
-  return {
-    push(samples) {
-      // By index: for-of costs three times as much, and this runs for every sample.
-      const { length } = samples
-      for (let index = 0; index < length; index += 1) {
-        frame[filled] = samples[index] ?? 0
-        filled += 1
-        if (filled < frame.length) continue
-        filled = 0
-        if (next !== undefined) applyWhenIdle()
-        machine.step(detector.isSpeech(frame), frame)
-        detector.freezeFloor(machine.isSpeaking)
-      }
-      return machine.takeOutputs()
-    },
-    finish() {
-      const remainder = frame.slice(0, filled)
-      filled = 0
-      return machine.finish(remainder)
-    },
-    interrupt: () => {
-      const outputs = machine.interrupt()
-      detector.freezeFloor(machine.isSpeaking)
-      return outputs
-    },
-    drain: () => machine.drain(),
-    setParameters: (changed) => {
-      next = changed
-    },
-    free: () => detector.free(),
+
+  get room(): number {
+    const untilEnd = this.#machine.nextEnd - this.#machine.end
+    const frames = Math.min(framesAtOnce, Math.ceil(untilEnd / this.#frameLength))
+    return Math.max(0, frames * this.#frameLength - this.#waitingCount)
+  }
+
+  push(samples: Int16Array): readonly SegmenterOutput[] {
+    const atOnce = framesAtOnce * this.#frameLength
+    let rest = samples
+    while (this.#waitingCount + rest.length >= atOnce) rest = this.#process(framesAtOnce, rest)
+    const wholeFrames = Math.floor((this.#waitingCount + rest.length) / this.#frameLength)
+    // A long chunk shows that its client does not send in small ones, so the next may take long.
+    const isDue =
+      samples.length >= atOnce || this.#machine.end + wholeFrames * this.#frameLength >= this.#machine.nextEnd
+    if (isDue && wholeFrames > 0) rest = this.#process(wholeFrames, rest)
+    if (rest.length > 0) {
+      this.#waiting ??= new Int16Array(atOnce)
+      this.#waiting.set(rest, this.#waitingCount)
+      this.#waitingCount += rest.length
+    }
+    return this.#machine.takeOutputs()
+  }
+
+  finish(): readonly SegmenterOutput[] {
+    this.#processWaiting()
+    const remainder = this.#waiting?.slice(0, this.#waitingCount) ?? noSamples
+    this.#waitingCount = 0
+    return this.#machine.finish(remainder)
+  }
+
+  interrupt(): readonly SegmenterOutput[] {
+    this.#processWaiting()
+    const outputs = this.#machine.interrupt()
+    this.#detector.freezeFloor(this.#machine.isSpeaking)
+    return outputs
+  }
+
+  drain(): readonly SegmenterOutput[] {
+    this.#processWaiting()
+    return this.#machine.drain()
+  }
+
+  setParameters(parameters: SegmenterParameters): readonly SegmenterOutput[] {
+    this.#processWaiting()
+    this.#next = parameters
+    return this.#machine.takeOutputs()
+  }
+
+  free(): void {
+    this.#detector.free()
+  }
+
+  /** Processes the whole frames that wait. */
+  #processWaiting(): void {
+    this.#process(Math.floor(this.#waitingCount / this.#frameLength), noSamples)
+  }
+
+  /** Processes at most `framesAtOnce` frames of what waits and then of the samples, and returns the rest of these. */
+  #process(frameCount: number, samples: Int16Array): Int16Array {
+    const { all, each } = framesOf(this.#frameLength)
+    const waited = Math.min(this.#waitingCount, frameCount * this.#frameLength)
+    const added = frameCount * this.#frameLength - waited
+    if (this.#waiting !== undefined && waited > 0) {
+      all.set(this.#waiting.subarray(0, waited))
+      this.#waiting.copyWithin(0, waited, this.#waitingCount)
+      this.#waitingCount -= waited
+    }
+    all.set(added === samples.length ? samples : samples.subarray(0, added), waited)
+    for (const [index, frame] of each.entries()) {
+      if (index === frameCount) break
+      if (this.#next !== undefined) this.#applyWhenIdle(this.#next)
+      this.#machine.step(this.#detector.isSpeech(frame), frame)
+      this.#detector.freezeFloor(this.#machine.isSpeaking)
+    }
+    return added === samples.length ? noSamples : samples.subarray(added)
+  }
+
+  #applyWhenIdle(parameters: SegmenterParameters): void {
+    if (!this.#machine.isIdle) return
+    this.#machine.setParameters(parameters)
+    this.#detector.setSensitivity(parameters.sensitivity)
+    this.#next = undefined
   }
 }

@@ -8,7 +8,7 @@ import {
   type RecognizerRequestName,
 } from '../../protocol/recognizer-messages.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
-import type { ChannelEvent } from '../recognition/channel-event.js'
+import { partialsThinned, partialsThinnedData, type ChannelEvent } from '../recognition/channel-event.js'
 import {
   defaultSegmenterParameters,
   validateSegmenterParameters,
@@ -69,6 +69,15 @@ export const resultMessage = (event: ChannelEvent, recognitionId: string): Recog
         heardMs,
       }
     }
+    case 'partials-thinned':
+      return {
+        message: 'event',
+        name: partialsThinned,
+        recognitionId,
+        channel: 0,
+        startMs: event.startMs,
+        data: partialsThinnedData(event),
+      }
     default:
       return undefined
   }

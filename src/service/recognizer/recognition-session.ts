@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { EMPTY, finalize, mergeMap, of, ReplaySubject, Subject, tap, type Observable } from 'rxjs'
+import type { Unsubscribable } from 'rxjs'
 import { samplesOf } from '../../audio/pcm.js'
 import { refusalText } from '../../errors/refusal.js'
 import { SpeechError } from '../../errors/speech-error.js'
@@ -7,29 +7,36 @@ import type { RecognizeRequest, RecognizerMessage } from '../../protocol/recogni
 import type { Engine } from '../engines/engine.js'
 import type { SessionWatch, StartedSession } from '../monitor/session-watch.js'
 import type { ChannelEvent } from '../recognition/channel-event.js'
-import { recognizeChannel } from '../recognition/recognize-channel.js'
+import { RecognitionChannel } from '../recognition/recognition-channel.js'
 import { AudioIntake, batchModels, PaceLimit } from '../sessions/audio-intake.js'
 import { AudioBacklog, type Pausable } from '../sessions/back-pressure.js'
+import { HeldAudio } from '../sessions/held-audio.js'
 import { openModel, tenantOf } from '../sessions/rights.js'
 import type { RecognizerContext } from '../sessions/session-context.js'
 import { resultMessage, segmenterParametersOf } from './protocol.js'
 
-/** One recognition of one channel: audio in, result messages out. */
+/** What receives the output of a recognition: messages, the final last, then an error or the completion. */
+export interface RecognitionObserver {
+  next(message: RecognizerMessage): void
+  /** No more audio is accepted: the recognition was finished, or ended itself and may still have results. */
+  audioClosed(): void
+  error(error: unknown): void
+  complete(): void
+}
+
+/** One recognition of one channel: audio in, result messages out, by plain calls. */
 export class RecognitionSession {
   readonly recognitionId = randomUUID()
   readonly intake: AudioIntake
-  /** Result messages; the final comes last, then it completes. Errors if the engine fails. */
-  readonly output$: Observable<RecognizerMessage>
   readonly #request: RecognizeRequest
   readonly #context: RecognizerContext
-  readonly #samples$ = new Subject<Int16Array>()
-  readonly #audioClosed$ = new Subject<undefined>()
-  readonly #drain$ = new ReplaySubject<undefined>(1)
+  readonly #engine: Engine
   readonly #backlog: AudioBacklog
+  readonly #audio: HeldAudio
+  #channel: RecognitionChannel | undefined
   /** All milestones so far, so that an aborted recognition can report them. */
   #text = ''
   #span: { readonly startMs: number; readonly endMs: number } | undefined
-  #receivedSamples = 0
 
   /** Refuses a model that is not granted or contradicts the address, and fields out of their ranges. */
   static async open(
@@ -45,7 +52,7 @@ export class RecognitionSession {
     // Checked before the model is opened, which takes longer.
     segmenterParametersOf(request)
     const { models, allowBatch } = batchModels(context.models)
-    const engine = await openModel(models, context.rights, { name, tenant, version })
+    const engine = await openModel(models, context.rights, { name, tenant, version }, context.checkModel)
     const { limits, scheduler } = context
     const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
     return new RecognitionSession(request, context, engine, pace, link)
@@ -54,47 +61,67 @@ export class RecognitionSession {
   constructor(request: RecognizeRequest, context: RecognizerContext, engine: Engine, pace: PaceLimit, link: Pausable) {
     this.#request = request
     this.#context = context
+    this.#engine = engine
     const { sampleRateHz } = request
-    const { limits, scheduler, watch } = context
-    const backlog = new AudioBacklog(link, 1, (limits.maxPendingAudioMs * sampleRateHz) / 1000)
-    this.#backlog = backlog
-    this.intake = new AudioIntake({
+    const { limits, watch, scheduler } = context
+    this.#backlog = new AudioBacklog(link, (limits.maxPendingAudioMs * sampleRateHz) / 1000)
+    this.#audio = new HeldAudio({
       frameBytes: 2,
-      pace,
-      watch,
+      sampleRateHz,
+      scheduler,
       accept: (bytes, sampleCount) => {
-        backlog.given(sampleCount)
-        this.#receivedSamples += sampleCount
-        this.#samples$.next(samplesOf(bytes))
+        this.#backlog.given(sampleCount)
+        this.#channel?.push(samplesOf(bytes))
       },
     })
-    this.output$ = this.#samples$.pipe(
-      finalize(() => this.#audioClosed$.next(undefined)),
-      recognizeChannel({
-        engine,
-        parameters: segmenterParametersOf(request),
-        drain$: this.#drain$,
-        sampleRateHz,
-        finalizeAfterMs: limits.idleMs,
-        isPaused: () => backlog.isHeldBack,
-        scheduler,
-      }),
-      tap((event) => {
-        if (event.type === 'progress') backlog.taken(0, event.sampleCount)
-        if (event.type === 'milestone') this.#keepMilestone(event)
-        watchSpeech(event, watch)
-      }),
-      mergeMap((event) => {
-        const message = resultMessage(event, this.recognitionId)
-        return message === undefined ? EMPTY : of(message)
-      }),
-      finalize(() => backlog.release()),
-    )
+    this.intake = new AudioIntake({ frameBytes: 2, pace, watch, audio: this.#audio })
   }
 
-  /** Emits when no more audio is accepted: the recognition was finished, or ended itself and may still have results. */
-  get audioClosed$(): Observable<undefined> {
-    return this.#audioClosed$.asObservable()
+  /** Runs the recognition until its end, or until it is unsubscribed; for one call. */
+  run(observer: RecognitionObserver): Unsubscribable {
+    const { limits, scheduler, watch } = this.#context
+    const backlog = this.#backlog
+    const channel = new RecognitionChannel(
+      {
+        engine: this.#engine,
+        parameters: segmenterParametersOf(this.#request),
+        sampleRateHz: this.#request.sampleRateHz,
+        finalizeAfterMs: limits.idleMs,
+        isPaused: () => backlog.isHeldBack,
+        incoming: this.#audio,
+        partialIntervalMs: this.#context.partialIntervalMs,
+        scheduler,
+      },
+      {
+        next: (event) => {
+          if (event.type === 'progress') {
+            backlog.taken(event.sampleCount)
+            return
+          }
+          if (event.type === 'milestone') this.#keepMilestone(event)
+          watchSpeech(event, watch)
+          const message = resultMessage(event, this.recognitionId)
+          if (message !== undefined) observer.next(message)
+        },
+        inputEnded: () => observer.audioClosed(),
+        error: (error) => {
+          backlog.release()
+          observer.error(error)
+        },
+        complete: () => {
+          backlog.release()
+          observer.complete()
+        },
+      },
+    )
+    this.#channel = channel
+    channel.start()
+    return {
+      unsubscribe: () => {
+        channel.unsubscribe()
+        backlog.release()
+      },
+    }
   }
 
   /** The facts of the recognition for the operator. */
@@ -110,17 +137,17 @@ export class RecognitionSession {
 
   /** Ends the recognition at the next pause; audio after that is dropped. */
   drain(): void {
-    this.#drain$.next(undefined)
+    this.#channel?.drain()
   }
 
   /** No more audio follows: the last results are emitted, then the final. */
   finish(): void {
-    this.#samples$.complete()
+    this.#channel?.complete()
   }
 
   /** The final of an aborted recognition: the error, and the text so far. */
   failure(error: SpeechError): RecognizerMessage {
-    const endMs = Math.round((this.#receivedSamples * 1000) / this.#request.sampleRateHz)
+    const endMs = Math.round((this.#audio.receivedFrames * 1000) / this.#request.sampleRateHz)
     return {
       message: 'final-result',
       recognitionId: this.recognitionId,
@@ -144,6 +171,7 @@ const watchSpeech = (event: ChannelEvent, watch: SessionWatch | undefined): void
     case 'final':
     case 'fault':
     case 'silence':
+    case 'partials-thinned':
       return
     default:
       watch?.speechMark({ endMs: -1, ...event }, 0)

@@ -52,6 +52,7 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
   #queue: SerialQueue<SocketMessage> | undefined
   /** The destination of audio while a recognition takes it. */
   #intake: AudioIntake | undefined
+  #hasOpened = false
 
   constructor(
     incoming$: Observable<SocketMessage>,
@@ -186,27 +187,29 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
   }
 
   #open(request: RecognizeRequest, inputs: Inputs<RecognizerInput>): void {
-    RecognitionSession.open(request, this.#context, this.#pauses.reason()).then(
-      (recognition) => inputs.post({ type: 'ready', recognition }),
+    // A session that was admitted keeps its place, also for its next recognition.
+    const context = this.#hasOpened ? { ...this.#context, checkModel: undefined } : this.#context
+    RecognitionSession.open(request, context, this.#pauses.reason()).then(
+      (recognition) => {
+        this.#hasOpened = true
+        inputs.post({ type: 'ready', recognition })
+      },
       (error: unknown) => inputs.post({ type: 'not-ready', error: clientError(error, this.#context) }),
     )
   }
 
-  #run({ output$, audioClosed$ }: RecognitionSession, inputs: Inputs<RecognizerInput>): Subscription {
+  #run(recognition: RecognitionSession, inputs: Inputs<RecognizerInput>): Unsubscribable {
     let final: RecognizerMessage | undefined
-    const running = audioClosed$.subscribe(() => inputs.post({ type: 'audio-closed' }))
-    running.add(
-      output$.subscribe({
-        next: (message) => {
-          if (message.message === 'final-result') final = message
-          else this.#send(message)
-        },
-        complete: () => inputs.post({ type: 'recognition-ended', final }),
-        error: (error: unknown) =>
-          inputs.post({ type: 'end', cause: 'recognition-failed', error: clientError(error, this.#context) }),
-      }),
-    )
-    return running
+    return recognition.run({
+      next: (message) => {
+        if (message.message === 'final-result') final = message
+        else this.#send(message)
+      },
+      audioClosed: () => inputs.post({ type: 'audio-closed' }),
+      complete: () => inputs.post({ type: 'recognition-ended', final }),
+      error: (error) =>
+        inputs.post({ type: 'end', cause: 'recognition-failed', error: clientError(error, this.#context) }),
+    })
   }
 
   #send(message: RecognizerMessage): void {

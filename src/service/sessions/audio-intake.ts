@@ -2,27 +2,27 @@ import type { SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
+import type { HeldAudio } from './held-audio.js'
 
 export interface AudioIntakeOptions {
   readonly frameBytes: number
   readonly pace: PaceLimit
   readonly watch?: SessionWatch | undefined
-  /** Receives whole frames, at least one. */
-  readonly accept: (bytes: Uint8Array, frameCount: number) => void
+  readonly audio: HeldAudio
 }
 
-/** Passes the audio of a client to its session: one call per message, without an allocation. */
+/** Passes the audio of a client to its session: one call per message. */
 export class AudioIntake {
   readonly #frameBytes: number
   readonly #pace: PaceLimit
   readonly #watch: SessionWatch | undefined
-  readonly #accept: (bytes: Uint8Array, frameCount: number) => void
+  readonly #audio: HeldAudio
 
-  constructor({ frameBytes, pace, watch, accept }: AudioIntakeOptions) {
+  constructor({ frameBytes, pace, watch, audio }: AudioIntakeOptions) {
     this.#frameBytes = frameBytes
     this.#pace = pace
     this.#watch = watch
-    this.#accept = accept
+    this.#audio = audio
   }
 
   /** Passes the audio to the session; returns the refusal if it cuts a frame or arrives too fast. */
@@ -36,7 +36,7 @@ export class AudioIntake {
     // An empty message does not reset the idle timer.
     if (tooFast !== undefined || frameCount === 0) return tooFast
     this.#watch?.audio(frameCount)
-    this.#accept(bytes, frameCount)
+    this.#audio.add(bytes, frameCount)
     return undefined
   }
 }
@@ -71,6 +71,8 @@ export class PaceLimit {
   readonly #readyAtMs: number
   #startedAtMs: number | undefined
   #sampleCount = 0
+  /** So many samples cannot be too much, however fast they arrive, by the last look at the clock. */
+  #allowedSamples = 0
 
   constructor(options: PaceOptions) {
     this.#options = options
@@ -82,10 +84,12 @@ export class PaceLimit {
     const { limits, scheduler, sampleRateHz, requestedAtMs, allowBatch } = this.#options
     const { maxPacePercent, paceBurstMs } = limits
     if (maxPacePercent === 0) return undefined
-    this.#startedAtMs ??= scheduler.now()
     this.#sampleCount += sampleCount
+    if (this.#sampleCount <= this.#allowedSamples) return undefined
+    this.#startedAtMs ??= scheduler.now()
     const elapsedMs = scheduler.now() - this.#startedAtMs + this.#readyAtMs - requestedAtMs
     const aheadMs = (this.#sampleCount * 1000) / sampleRateHz - (elapsedMs * maxPacePercent) / 100
+    this.#allowedSamples = this.#sampleCount + ((paceBurstMs - aheadMs) * sampleRateHz) / 1000
     return aheadMs <= paceBurstMs || allowBatch() ? undefined : tooFast(limits)
   }
 }

@@ -85,36 +85,34 @@ export class SerialQueue<Message> {
 }
 
 /**
- * Bounds the received audio that not every channel has consumed: above the bound the link is paused, and below half of
- * it resumed, so that the back-pressure of the network slows the client down.
+ * Bounds the received audio that is not consumed: above the bound the link is paused, and below half of it resumed, so
+ * that the back-pressure of the network slows the client down.
  */
 export class AudioBacklog {
   readonly #link: Pausable
   readonly #maxPending: number
-  readonly #takenBy: number[]
-  #given = 0
+  #pending = 0
   #isReleased = false
   #isHeldBack = false
 
-  /** @param maxPending in samples of one channel */
-  constructor(link: Pausable, channels: number, maxPending: number) {
+  /** @param maxPending in samples */
+  constructor(link: Pausable, maxPending: number) {
     this.#link = link
     this.#maxPending = maxPending
-    this.#takenBy = new Array<number>(channels).fill(0)
   }
 
-  /** Counts received samples of each channel. */
+  /** Counts received samples. */
   given(sampleCount: number): void {
-    this.#given += sampleCount
-    if (this.#isReleased || this.pendingSamples <= this.#maxPending) return
+    this.#pending += sampleCount
+    if (this.#isReleased || this.#isHeldBack || this.#pending <= this.#maxPending) return
     this.#isHeldBack = true
     this.#link.pause()
   }
 
-  /** Counts samples that a channel has consumed; `Infinity` when it takes no more audio and nothing waits for it. */
-  taken(channel: number, sampleCount: number): void {
-    this.#takenBy[channel] = (this.#takenBy[channel] ?? 0) + sampleCount
-    if (this.pendingSamples > this.#maxPending / 2) return
+  /** Counts consumed samples. */
+  taken(sampleCount: number): void {
+    this.#pending -= sampleCount
+    if (!this.#isHeldBack || this.#pending > this.#maxPending / 2) return
     this.#isHeldBack = false
     this.#link.resume()
   }
@@ -130,8 +128,8 @@ export class AudioBacklog {
     this.#link.resume()
   }
 
-  /** Samples of one channel that were received and not consumed yet. */
+  /** Samples that were received and not consumed yet. */
   get pendingSamples(): number {
-    return this.#given - Math.min(...this.#takenBy)
+    return this.#pending
   }
 }

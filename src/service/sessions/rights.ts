@@ -1,5 +1,5 @@
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
-import type { Engine } from '../engines/engine.js'
+import type { Engine, ModelDescription } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { everything, isGranted, isGrantedByName } from '../identity/clients/client.js'
 
@@ -29,10 +29,15 @@ export interface ModelRequest {
 }
 
 /**
- * The engine of a model that the rights allow. A model that does not exist and one that is not granted get the same
- * refusal, so that a client cannot find out which models others have.
+ * The engine of a model that the rights allow, unless `check` throws. A model that does not exist and one that is not
+ * granted get the same refusal, so that a client cannot find out which models others have.
  */
-export const openModel = async (registry: ModelRegistry, rights: Rights, request: ModelRequest): Promise<Engine> => {
+export const openModel = async (
+  registry: ModelRegistry,
+  rights: Rights,
+  request: ModelRequest,
+  check?: (model: ModelDescription) => void,
+): Promise<Engine> => {
   const { name } = request
   const tenant = request.tenant === undefined || request.tenant === '' ? sharedTenant : request.tenant
   const isAllowed = (tenant === sharedTenant || isGranted(rights.tenants, tenant)) && isGranted(rights.models, name)
@@ -40,6 +45,7 @@ export const openModel = async (registry: ModelRegistry, rights: Rights, request
   if (model === undefined) {
     throw new SpeechError('model-denied', 'The model is not known here, or not granted to this subscription.')
   }
+  check?.(model)
   try {
     return await registry.engine(model)
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Observable, SchedulerLike } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
+import type { ModelDescription } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
 import type { ProjectRegistry } from '../project/project.js'
@@ -63,11 +64,15 @@ export interface Drain {
 /** The context of all sessions of a service. */
 export interface SessionContext extends FaultOptions {
   /**
-   * Verifies a token. `tenant` is set if the session names one. Rejects with `unauthenticated`, `tenant-denied`, or
+   * Verifies a token. `tenant` is set if the session names one, `origin` if a page of a browser opened it. Rejects with `unauthenticated`, `tenant-denied`, or
    * `overloaded` when no further session may begin.
    */
-  readonly admit: (token: string, tenant?: string) => Promise<Admission>
+  readonly admit: (token: string, tenant?: string, origin?: string) => Promise<Admission>
   readonly models: ModelRegistry
+  /** Throws `overloaded` when the model has too much to do for another session. @default every model is accepted */
+  readonly checkModel?: ((model: ModelDescription) => void) | undefined
+  /** The shortest time between two partials of a channel, in milliseconds; 0 unless the service is overloaded. */
+  readonly partialIntervalMs?: (() => number) | undefined
   readonly limits: SessionLimits
   /** Emits when the service is about to close, and to later subscribers at once: sessions are finalized, none begins. */
   readonly drain$: Observable<Drain>

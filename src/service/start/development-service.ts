@@ -1,11 +1,15 @@
 import { join } from 'node:path'
+import { either } from 'fp-ts'
+import * as t from 'io-ts'
 import { listOf } from '../../protocol/collections.js'
 import { checkOptions, optionsOf, text } from '../../protocol/validation.js'
 import { sharedTenant } from '../sessions/rights.js'
-import { hashSecret, newClientSecret } from '../identity/clients/client-secret.js'
+import { hashSecret, minSecretLength, newClientSecret } from '../identity/clients/client-secret.js'
 import { developmentCertificates } from '../identity/keys/development-certificates.js'
 import { everything, memoryClients } from '../identity/clients/client.js'
-import { startService, type Service } from './service.js'
+import { readPrivateJson, stateFileError, writePrivateFile } from '../identity/state/state-files.js'
+import type { Service } from './running-service.js'
+import { startService } from './service.js'
 import { serviceCodecs, type ServiceOptions } from './service-options.js'
 
 /** Everything that a client needs to use the service. */
@@ -20,7 +24,7 @@ export interface ServiceAccess {
   readonly ca: string
   /** The id of the client. */
   readonly clientId: string
-  /** The secret of the client, which is new at each start. */
+  /** The secret of the client, which is kept in the state folder. */
   readonly clientSecret: string
   /** The tenant of the projects and models. */
   readonly tenant: string
@@ -28,6 +32,14 @@ export interface ServiceAccess {
   readonly project: string
   /** The model of sessions that name none; empty if there is no model. */
   readonly model: string
+  /** The path of a file with all of this, which only its owner can read. */
+  readonly credentials: string
+  /** The base address of the token endpoint without TLS, if `plainHttp` is set. */
+  readonly plainAuthUrl?: string | undefined
+  /** The base address of the recognition socket without TLS, if `plainHttp` is set. */
+  readonly plainWsUrl?: string | undefined
+  /** The address of the page, if `studio` is set. */
+  readonly pageUrl?: string | undefined
 }
 
 /** A service with what a client needs to use it. */
@@ -59,7 +71,7 @@ const clientId = 'development'
 
 /**
  * Starts the service for one developer: TLS with a development CA from the state folder, and one client with all rights,
- * whose secret is new at each start.
+ * whose secret is kept in the state folder. A page of `studio` has the rights of this client.
  *
  * @example
  * const service = await startDevelopmentService({ stateFolder: '.rxspeech', modelFolders: ['models'] })
@@ -67,9 +79,11 @@ const clientId = 'development'
 export const startDevelopmentService = async (options: DevelopmentServiceOptions): Promise<DevelopmentService> => {
   checkOptions(developmentServiceOptions, options)
   const certificates = await developmentCertificates(join(options.stateFolder, 'certificates'))
-  const clientSecret = newClientSecret()
+  const credentials = join(options.stateFolder, credentialsFile)
+  const clientSecret = (await keptSecret(credentials)) ?? newClientSecret()
   const service = await startService({
     ...options,
+    studio: options.studio && { clientId, ...options.studio },
     development: true,
     certificate: { certificate: certificates.certificate, key: certificates.key },
     clients: memoryClients([
@@ -85,18 +99,38 @@ export const startDevelopmentService = async (options: DevelopmentServiceOptions
       },
     ]),
   })
-  return {
-    ...service,
-    access: {
-      authUrl: service.authUrl,
-      wsUrl: service.wsUrl,
-      grpc: service.grpcAddress,
-      ca: certificates.caPath,
-      clientId,
-      clientSecret,
-      tenant: options.tenants?.[0] ?? sharedTenant,
-      project: 'transcribe',
-      model: service.defaultModel ?? '',
-    },
+  const { plainUrl, authUrl } = service
+  const access: ServiceAccess = {
+    authUrl: service.authUrl,
+    wsUrl: service.wsUrl,
+    grpc: service.grpcAddress,
+    ca: certificates.caPath,
+    clientId,
+    clientSecret,
+    tenant: options.tenants?.[0] ?? sharedTenant,
+    project: 'transcribe',
+    model: service.defaultModel ?? '',
+    credentials,
+    ...(plainUrl !== undefined && { plainAuthUrl: plainUrl, plainWsUrl: plainUrl.replace(/^http/, 'ws') }),
+    ...(options.studio !== undefined && { pageUrl: `${plainUrl ?? authUrl}/` }),
   }
+  // Only now: a service that does not start, because another one uses the folder, must not replace its file.
+  await writePrivateFile(credentials, `${JSON.stringify(access, undefined, 2)}\n`).catch(async (error: unknown) => {
+    await service.close({ drainMs: 0 })
+    throw stateFileError(error, credentialsFile)
+  })
+  return { ...service, access }
+}
+
+/** The file of the state folder with the access of the last start. */
+const credentialsFile = 'development.json'
+
+const secretCodec = t.type({ clientSecret: t.string })
+
+/** The secret of the last start; undefined if there is none that can be used. */
+const keptSecret = async (path: string): Promise<string | undefined> => {
+  const kept = either.chain((json: unknown) => either.mapLeft(() => [])(secretCodec.decode(json)))(
+    await readPrivateJson(path, undefined),
+  )
+  return either.isRight(kept) && kept.right.clientSecret.length >= minSecretLength ? kept.right.clientSecret : undefined
 }

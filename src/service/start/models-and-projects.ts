@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { sharedTenant } from '../sessions/rights.js'
 import { loadCustomNodes } from '../custom-nodes/load-custom-nodes.js'
 import { type ModelRegistry, createModelRegistry } from '../engines/models/model-registry.js'
@@ -8,28 +9,32 @@ import { transcribeProjects } from '../project/transcribe-projects.js'
 import type { ServiceOptions } from './service-options.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { EngineKind } from '../engines/engine.js'
-import { pocketsphinx } from '../engines/pocketsphinx/pocketsphinx.js'
+import { pocketsphinx, pocketsphinxDecoders } from '../engines/pocketsphinx/pocketsphinx.js'
 import { remote } from '../engines/remote/remote.js'
 import { sherpaOnnx } from '../engines/sherpa-onnx/sherpa-onnx.js'
-import { soundswallower } from '../engines/soundswallower/soundswallower.js'
+import { soundswallower, soundswallowerThreads } from '../engines/soundswallower/soundswallower.js'
 
-/** The built-in engines. Each loads its package when the first of its models is opened. */
-export const builtInEngines = (env: ServiceOptions['env']): readonly EngineKind[] => [
-  soundswallower(),
-  pocketsphinx(),
+/** The built-in engines, for this many cores. Each loads its package when the first of its models is opened. */
+export const builtInEngines = (
+  env: ServiceOptions['env'],
+  cores: number = availableParallelism(),
+): readonly EngineKind[] => [
+  soundswallower({ workers: soundswallowerThreads(cores) }),
+  pocketsphinx({ decoders: pocketsphinxDecoders(cores) }),
   remote({ env }),
   sherpaOnnx(),
 ]
 
-/** The models of the options' folders, with the built-in engines and those of the options. */
-export const openModels = ({
-  modelFolders: folders,
-  engines = [],
-  env,
-  scheduler,
-  onFault,
-}: ServiceOptions): ModelRegistry =>
-  createModelRegistry({ folders, kinds: [...builtInEngines(env), ...engines], scheduler, onFault })
+/**
+ * The models of the options' folders, with the built-in engines and those of the options.
+ *
+ * @param cores how many cores the built-in engines may use; default: all
+ */
+export const openModels = (
+  { modelFolders: folders, engines = [], env, scheduler, onFault }: ServiceOptions,
+  cores?: number,
+): ModelRegistry =>
+  createModelRegistry({ folders, kinds: [...builtInEngines(env, cores), ...engines], scheduler, onFault })
 
 /** Whether a model that a project names exists. */
 export const hasModelIn =

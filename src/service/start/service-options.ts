@@ -15,6 +15,7 @@ import {
   text,
   wholeNumber,
 } from '../../protocol/validation.js'
+import type { LoadLimits } from '../operations/service-load.js'
 import type { AdmissionLimits } from '../sessions/admissions.js'
 import { identityGroup, type IdentityOptions } from '../identity/identity.js'
 import { defaultSessionLimits, type SessionLimits } from '../sessions/session-context.js'
@@ -24,6 +25,8 @@ import type { ClientStore } from '../identity/clients/client.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import type { Logger } from '../operations/logger.js'
 import type { ConnectionLimits } from '../listen/connection-gate.js'
+import { studioOptions, type StudioOptions } from '../studio/studio.js'
+import { workerCount } from '../threads/worker-count.js'
 import type { AnyNodeDefinition } from '../nodes/core/node.js'
 import type { ProxyProtocol } from '../listen/accepted-connections.js'
 import {
@@ -37,6 +40,11 @@ import {
 export interface ServiceOptions {
   /** The address of the token endpoint and the recognition socket. @default 127.0.0.1, any free port */
   readonly http?: ListenAddress | undefined
+  /**
+   * A second address of the same, without TLS, on loopback only: a page can use it without trusting the certificate.
+   * @default none
+   */
+  readonly plainHttp?: ListenAddress | undefined
   /** The address of the dataflow stream. @default 127.0.0.1, any free port */
   readonly grpc?: ListenAddress | undefined
   /** The TLS certificate. Without it the service uses plain text, on loopback only. @default none */
@@ -79,7 +87,7 @@ export interface ServiceOptions {
   /** More generous limits, for a service with a single developer. @default false */
   readonly development?: boolean | undefined
   /** Limits of sessions and connections. @default those of PROTOCOL 8 */
-  readonly limits?: Partial<SessionLimits & AdmissionLimits & ConnectionLimits> | undefined
+  readonly limits?: Partial<SessionLimits & AdmissionLimits & ConnectionLimits & LoadLimits> | undefined
   /** The longest message of a client, in bytes. @default 1 MiB */
   readonly maxMessageBytes?: number | undefined
   /** Whether the address of the recognition socket can contain a token, which proxies write to their logs. @default false */
@@ -96,6 +104,13 @@ export interface ServiceOptions {
    * @default 'detected'
    */
   readonly proxyProtocol?: ProxyProtocol | undefined
+  /**
+   * How many processes serve sessions, 1 to 256, or `'auto'` for one per core. They share the ports, and the limits, the
+   * identity service, the metrics and the log of the service. With more than one the options `engines`, `nodes`,
+   * `monitor`, `scheduler` and `identity.addressOf` cannot be set, because functions cannot be passed to a process.
+   * @default 1: this process
+   */
+  readonly workers?: number | 'auto' | undefined
   /** The clock and the timers. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
   /**
@@ -103,6 +118,8 @@ export interface ServiceOptions {
    * service. With it the service is not ready until its first engine is loaded. @default none
    */
   readonly operations?: ListenAddress | undefined
+  /** Serves a page that shows sessions, at `/` of the HTTP addresses; it needs no further rights. @default none */
+  readonly studio?: StudioOptions | undefined
   /** Server reflection on the gRPC interface. @default true in development, otherwise false */
   readonly reflection?: boolean | undefined
   /** The log of sessions, failed authentication and internal errors. @default none */
@@ -114,7 +131,10 @@ export interface ServiceOptions {
 }
 
 /** The lowest value of each limit. */
-const minLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits & ConnectionLimits), number>> = {
+const minLimits: Readonly<Record<keyof (SessionLimits & AdmissionLimits & ConnectionLimits & LoadLimits), number>> = {
+  maxLoadPercent: 0,
+  maxLoopDelayMs: 0,
+  maxEngineDelayMs: 0,
   openWithinMs: 1,
   flushWithinMs: 1,
   startWithinMs: 1,
@@ -145,6 +165,7 @@ const limitCodecs = Object.fromEntries(
 /** The codec of each optional option. */
 export const serviceCodecs = {
   http: listenAddressCodec,
+  plainHttp: listenAddressCodec,
   grpc: listenAddressCodec,
   certificate: serverCertificateCodec,
   clients: objectWith('find'),
@@ -167,8 +188,10 @@ export const serviceCodecs = {
   allowQueryToken: flag,
   trustedProxies: listOf(text),
   proxyProtocol: oneOf('required', 'detected'),
+  workers: workerCount,
   scheduler: schedulerValue,
   operations: listenAddressCodec,
+  studio: studioOptions,
   reflection: flag,
   logger: objectWith('log'),
   monitor: jsonObject,
@@ -182,14 +205,15 @@ export const checkServiceOptions = (options: ServiceOptions): void => {
   checkOptions(serviceOptions, options)
 }
 
-type LoadLimits = AdmissionLimits &
+type ModeLimits = AdmissionLimits &
+  LoadLimits &
   ConnectionLimits &
   Pick<SessionLimits, 'maxPacePercent' | 'maxRequestsPerSecond' | 'requestBurst'>
 
 /** The grace period is longer than the longest session, so that no session ends because of its connection's age. */
 const connectionAge = { connectionAgeMs: 3_600_000, connectionGraceMs: 4 * 3_600_000 + 60_000 }
 
-const productionLimits: LoadLimits = {
+const productionLimits: ModeLimits = {
   sessions: 200,
   sessionsPerTenant: 200,
   sessionsPerToken: 50,
@@ -199,13 +223,16 @@ const productionLimits: LoadLimits = {
   unstartedPerAddress: 250,
   streamsPerConnection: 100,
   ...connectionAge,
+  maxLoadPercent: 85,
+  maxLoopDelayMs: 100,
+  maxEngineDelayMs: 1_000,
   maxPacePercent: defaultSessionLimits.maxPacePercent,
   maxRequestsPerSecond: defaultSessionLimits.maxRequestsPerSecond,
   requestBurst: defaultSessionLimits.requestBurst,
 }
 
 /** Enough for experiments on one machine, such as thousands of idle sockets. */
-const developmentLimits: LoadLimits = {
+const developmentLimits: ModeLimits = {
   sessions: 4_000,
   sessionsPerTenant: 4_000,
   sessionsPerToken: 4_000,
@@ -215,12 +242,15 @@ const developmentLimits: LoadLimits = {
   unstartedPerAddress: 10_000,
   streamsPerConnection: 4_000,
   ...connectionAge,
+  maxLoadPercent: 0,
+  maxLoopDelayMs: 1_000,
+  maxEngineDelayMs: 0,
   maxPacePercent: 0,
   maxRequestsPerSecond: 200,
   requestBurst: 1_000,
 }
 
-export interface ServiceLimits extends SessionLimits, AdmissionLimits, ConnectionLimits {
+export interface ServiceLimits extends SessionLimits, AdmissionLimits, ConnectionLimits, LoadLimits {
   readonly maxMessageBytes: number
 }
 

@@ -81,6 +81,7 @@ export interface OpenChannel {
 }
 
 interface Shared {
+  readonly key: string
   readonly client: Client
   readonly left$: Subject<void>
   users: number
@@ -150,10 +151,10 @@ const openClient = (target: Endpoint, proxy: Proxy | undefined, options: Channel
   }
 }
 
-const share = (client: Client): Shared => {
+const share = (key: string, client: Client): Shared => {
   const left$ = new Subject<void>()
   watchConnection(client, () => left$.next())
-  return { client, left$, users: 0 }
+  return { key, client, left$, users: 0 }
 }
 
 /** Until the channel is closed. */
@@ -193,21 +194,24 @@ export const shareChannel = (target: Endpoint, proxy: Proxy | undefined, maxMess
   const key = keyOf(target, proxy, options)
   const channels = shared.get(key) ?? []
   const known = channels.find(isShareable)
-  const entry = known ?? share(openClient(target, proxy, options))
+  const entry = known ?? share(key, openClient(target, proxy, options))
   if (known === undefined) shared.set(key, [...channels, entry])
   entry.users += 1
   return {
     client: entry.client,
     left$: entry.left$,
-    release: () => {
-      entry.users -= 1
-      if (entry.users > 0) return
-      const others = (shared.get(key) ?? []).filter((other) => other !== entry)
-      if (others.length > 0) shared.set(key, others)
-      else shared.delete(key)
-      entry.client.close()
-    },
+    release: () => release(entry),
   }
+}
+
+const release = (entry: Shared): void => {
+  entry.users -= 1
+  if (entry.users > 0) return
+  const { key, client } = entry
+  const others = (shared.get(key) ?? []).filter((other) => other !== entry)
+  if (others.length > 0) shared.set(key, others)
+  else shared.delete(key)
+  client.close()
 }
 
 /** The proxy for a target that is looked up as a name; others, such as `unix:`, have none. Throws `invalid-options`. */

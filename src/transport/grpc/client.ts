@@ -6,7 +6,7 @@ import {
   Metadata,
   type StatusObject,
 } from '@grpc/grpc-js'
-import { asyncScheduler, concat, defer, NEVER, Observable, type Subscriber } from 'rxjs'
+import { asyncScheduler, concat, defer, NEVER, Observable, type Subscriber, type Unsubscribable } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
 import { schedule } from '../../kernel/timers.js'
 import { probeProxy } from '../../proxy/connect.js'
@@ -61,8 +61,19 @@ const grpcDialOptions = optionsOf<GrpcDialOptions>()(
 
 type Call = ClientDuplexStream<DataflowMessage, DataflowMessage>
 
-const openCall = (client: Client, { path, ...codec }: DataflowMethod): Call =>
-  client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, new Metadata(), {})
+/**
+ * The package keeps the stack of the caller for the text of an error that no link reads; it takes a kilobyte for as long
+ * as the call lasts.
+ */
+const openCall = (client: Client, { path, ...codec }: DataflowMethod): Call => {
+  const { stackTraceLimit } = Error
+  Reflect.set(Error, 'stackTraceLimit', 0)
+  try {
+    return client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, new Metadata(), {})
+  } finally {
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
+  }
+}
 
 /** The options of a dial, with the target as the gRPC package takes it. */
 type DialSettings = Omit<GrpcDialOptions, keyof ChannelTarget> & Endpoint
@@ -104,7 +115,11 @@ const connect = (
   const call = openCall(client, method)
   let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'
   const late = (): void => subscriber.error(connectTimeout(peer, connectTimeoutMs))
-  const timer = schedule(limits.scheduler, connectTimeoutMs, late, { ref: true })
+  let timer: Unsubscribable | undefined = schedule(limits.scheduler, connectTimeoutMs, late, { ref: true })
+  const stopTimer = (): void => {
+    timer?.unsubscribe()
+    timer = undefined
+  }
   // The status has all details; without a listener the process ends.
   call.on('error', () => {})
   let headers: Metadata | undefined
@@ -115,7 +130,7 @@ const connect = (
     retryAfterMs: requestedWaitMs([metadata, headers], limits.scheduler.now()),
   })
   call.once('status', (status: StatusObject) => {
-    timer.unsubscribe()
+    stopTimer()
     if (isCallForQuiet(status)) stopPinging(address)
     release()
     if (state === 'connecting') subscriber.error(statusBeforeOpen(peer, receivedStatus(status), !isPlain))
@@ -123,13 +138,13 @@ const connect = (
   })
   const stopped = (): boolean => state !== 'connecting'
   whenReady(client.getChannel(), stopped, () => {
-    timer.unsubscribe()
+    stopTimer()
     const link = new GrpcClientLink(call, limits, left$, receivedStatus)
     state = link
     subscriber.next(link)
   })
   return () => {
-    timer.unsubscribe()
+    stopTimer()
     // Not a half-close, which asks the service to finish the work.
     if (state instanceof GrpcClientLink) state.close({ code: 'connection-lost', message: 'The client left.' })
     else call.cancel()

@@ -58,9 +58,7 @@ export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage>
     this.#limits = limits
     this.inbox = new Inbox(Math.max(limits.highWaterMarkBytes, limits.maxMessageBytes), () => this.#steerReading())
     this.#drain = new DrainSignal(() => this.#untakenBytes, limits)
-    stream.on('data', (message) => {
-      if (this.state !== 'closing') this.inbox.push(message, messageBytes(message))
-    })
+    stream.on('data', (message) => this.receive(message))
   }
 
   get incoming$(): Observable<DataflowMessage> {
@@ -114,6 +112,10 @@ export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage>
 
   /** Ends the call now, without waiting for messages in flight. */
   protected abstract abortCall(): void
+
+  protected receive(message: DataflowMessage): void {
+    if (this.state !== 'closing') this.inbox.push(message, messageBytes(message))
+  }
 
   /** The peer half-closed; this end can still send. */
   protected peerFinished(): void {

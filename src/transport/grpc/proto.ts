@@ -87,20 +87,137 @@ const fromWire = ({ message }: WireMessage): DataflowMessage => {
 type Serialize = (message: DataflowMessage) => Buffer
 type Deserialize = (bytes: Buffer) => DataflowMessage
 
-const serializer =
-  (serialize: (message: object) => Buffer): Serialize =>
-  (message) =>
-    serialize(toWire(message))
+const serializer = (serialize: (message: object) => Buffer): Serialize => {
+  const serializeAudio = audioSerializer((bytes) => serialize(toWire(audioMessage(bytes))))
+  return (message) => {
+    const { contentType, content, binaryContent } = message
+    const isAudio = contentType === 0 && content === '' && binaryContent.byteLength > 0
+    return isAudio ? serializeAudio(binaryContent) : serialize(toWire(message))
+  }
+}
 
-const deserializer =
-  (deserialize: (bytes: Buffer) => object): Deserialize =>
-  (bytes) => {
+const audioMessage = (binaryContent: Uint8Array): DataflowMessage => ({ contentType: 0, content: '', binaryContent })
+
+type SerializeAudio = (bytes: Uint8Array) => Buffer
+
+/**
+ * Writes a message of audio as `serialize` does, in half the time: the bytes around the audio are always the same, except
+ * for two lengths, and are taken from messages that `serialize` has written. For a proto whose messages look different it
+ * is `serialize` itself.
+ */
+const audioSerializer = (serialize: SerializeAudio): SerializeAudio => {
+  const [one, other] = [serialize(Uint8Array.of(1)), serialize(Uint8Array.of(2))]
+  const at = one.findIndex((byte, index) => byte !== other[index])
+  // <tag> <length of the rest> <fields before the audio> <length of the audio> <audio> <fields after it>
+  const [tag, before, after] = [one.subarray(0, 1), one.subarray(2, at - 1), one.subarray(at + 1)]
+  const write: SerializeAudio = (bytes) => {
+    const { byteLength } = bytes
+    const restLength = before.length + varintLength(byteLength) + byteLength + after.length
+    const message = Buffer.allocUnsafe(tag.length + varintLength(restLength) + restLength)
+    const restAt = writeVarint(message, restLength, writeFew(message, tag, 0))
+    const audioAt = writeVarint(message, byteLength, writeFew(message, before, restAt))
+    message.set(bytes, audioAt)
+    writeFew(message, after, audioAt + byteLength)
+    return message
+  }
+  const isSame = [1, 120, 127, 128, 640, 16_384].every((length) => {
+    const bytes = new Uint8Array(length).fill(7)
+    return write(bytes).equals(serialize(bytes))
+  })
+  return isSame ? write : serialize
+}
+
+/** The length of a number as a varint of protobuf: 7 bits in a byte. */
+const varintLength = (value: number): number => {
+  let length = 1
+  for (let rest = value; rest > 127; rest = Math.floor(rest / 128)) length += 1
+  return length
+}
+
+/** Returns the position after the bytes. For a few bytes a loop is faster than `set`. */
+const writeFew = (message: Buffer, bytes: Uint8Array, at: number): number => {
+  for (let index = 0; index < bytes.length; index += 1) message[at + index] = bytes[index] ?? 0
+  return at + bytes.length
+}
+
+/** Returns the position after the varint. */
+const writeVarint = (message: Buffer, value: number, at: number): number => {
+  let position = at
+  for (let rest = value; ; rest = Math.floor(rest / 128)) {
+    const isLast = rest <= 127
+    message[position] = isLast ? rest : (rest % 128) + 128
+    position += 1
+    if (isLast) return position
+  }
+}
+
+const deserializer = (serialize: (message: object) => Buffer, deserialize: (bytes: Buffer) => object): Deserialize => {
+  const readAudio = audioReader(serialize, deserialize)
+  return (bytes) => {
+    const audio = readAudio(bytes)
+    if (audio !== undefined) return audio
     try {
       return fromWire(deserialize(bytes) as WireMessage)
     } catch {
       return { contentType: undecodableContentType, content: '', binaryContent: plainBytes(bytes) }
     }
   }
+}
+
+type ReadAudio = (bytes: Buffer) => DataflowMessage | undefined
+
+/**
+ * Reads a message that is nothing but audio, in a fraction of the time of the general decoder; undefined for any other
+ * message, and for a proto whose tags are not single bytes, or whose fields have other defaults than an empty text and AUDIO.
+ */
+const audioReader = (serialize: (message: object) => Buffer, deserialize: (bytes: Buffer) => object): ReadAudio => {
+  // <tag of the message> <length of the rest> <tag of the field> <length or value> …
+  const content = serialize({ message: { content: 'x' } })
+  const audio = serialize({ message: { binary_content: Uint8Array.of(1) } })
+  const type = serialize({ message: { content_type: 1 } })
+  const hasShortTags = content.length === 5 && audio.length === 5 && type.length === 4
+  const { content: defaultText, contentType: defaultType } = fromWire(deserialize(audio) as WireMessage)
+  if (!hasShortTags || defaultText !== '' || defaultType !== 0) return () => undefined
+  const [messageTag, , audioTag] = audio
+  const contentTag = content[2]
+  const typeTag = type[2]
+  return (bytes) => {
+    if (bytes[0] !== messageTag) return undefined
+    const { length } = bytes
+    let at = lengthEnd(bytes, 1)
+    if (at + readLength(bytes, 1) !== length) return undefined
+    let audioAt = 0
+    let audioEnd = 0
+    while (at < length) {
+      const tag = bytes[at]
+      if (tag === audioTag && audioEnd === 0) {
+        audioAt = lengthEnd(bytes, at + 1)
+        audioEnd = audioAt + readLength(bytes, at + 1)
+        at = audioEnd
+        // An empty text, or the content type AUDIO.
+      } else if ((tag === contentTag || tag === typeTag) && bytes[at + 1] === 0) at += 2
+      else return undefined
+    }
+    if (at !== length || audioAt === audioEnd) return undefined
+    return audioMessage(new Uint8Array(bytes.buffer, bytes.byteOffset + audioAt, audioEnd - audioAt))
+  }
+}
+
+/** A length of at most 3 bytes as a varint; NaN if it has more. */
+const readLength = (bytes: Buffer, at: number): number => {
+  const first = bytes[at] ?? NaN
+  if (first < 128) return first
+  const second = bytes[at + 1] ?? NaN
+  if (second < 128) return first - 128 + second * 128
+  const third = bytes[at + 2] ?? NaN
+  return third < 128 ? first - 128 + (second - 128) * 128 + third * 16_384 : NaN
+}
+
+/** The position after that length. */
+const lengthEnd = (bytes: Buffer, at: number): number => {
+  if ((bytes[at] ?? 0) < 128) return at + 1
+  return (bytes[at + 1] ?? 0) < 128 ? at + 2 : at + 3
+}
 
 const probe: WireMessage = { message: { content: 'text', binary_content: Uint8Array.of(1), content_type: 2 } }
 
@@ -151,9 +268,9 @@ const load = (protoPath: string): DataflowService => {
       requestStream: true,
       responseStream: true,
       requestSerialize: serializer(requestSerialize),
-      requestDeserialize: deserializer(requestDeserialize),
+      requestDeserialize: deserializer(requestSerialize, requestDeserialize),
       responseSerialize: serializer(responseSerialize),
-      responseDeserialize: deserializer(responseDeserialize),
+      responseDeserialize: deserializer(responseSerialize, responseDeserialize),
     },
   }
 }

@@ -1,4 +1,4 @@
-import { type Server, type ServerDuplexStream, ServerInterceptingCall, type ServerInterceptor } from '@grpc/grpc-js'
+import type { Server, ServerDuplexStream, ServerInterceptingCall, ServerInterceptor } from '@grpc/grpc-js'
 import type { Http2Server, Http2Session, ServerHttp2Stream } from 'node:http2'
 import { errorTable } from '../../errors/error-table.js'
 import { refusalError, refusalText } from '../../errors/refusal.js'
@@ -15,16 +15,27 @@ type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
 /** HTTP/2 error code CANCEL (RFC 9113 section 7). */
 const cancelCode = 8
 
+/** Why a message cannot be accepted; undefined if it can. */
+type Refuse = (message: DataflowMessage) => SpeechError | undefined
+
 class GrpcServerLink extends GrpcLink {
   readonly #call: ServerCall
+  readonly #refuse: Refuse | undefined
 
-  constructor(call: ServerCall, limits: Resolved<GrpcLinkOptions>) {
+  constructor(call: ServerCall, limits: Resolved<GrpcLinkOptions>, refuse?: Refuse) {
     super(call, limits)
     this.#call = call
+    this.#refuse = refuse
     // A client that cancels seems to half-close first (Node ends the stream before it resets it), so this waits a turn.
     call.once('end', () => setImmediate(() => this.peerFinished()))
     // Emitted at every end of the call; the link is still open only when the client or the connection ended it.
     call.once('cancelled', () => this.callOver(new SpeechError('connection-lost', errorTable['connection-lost'].help)))
+  }
+
+  protected override receive(message: DataflowMessage): void {
+    const error = this.#refuse?.(message)
+    if (error === undefined) super.receive(message)
+    else this.inbox.finish(error)
   }
 
   /** A server cannot half-close: ending its side ends the call. */
@@ -55,6 +66,13 @@ export const grpcServerLink = (
   options: GrpcLinkOptions = {},
 ): Link<DataflowMessage, DataflowMessage> =>
   new GrpcServerLink(call, resolveGrpcLimits(checkOptions(grpcLinkOptions, options)))
+
+/** As `grpcServerLink`; `incoming$` errors with the error of the first message that `refuse` returns one for. */
+export const refusingServerLink = (
+  call: ServerCall,
+  options: GrpcLinkOptions,
+  refuse: Refuse,
+): Link<DataflowMessage, DataflowMessage> => new GrpcServerLink(call, resolveGrpcLimits(options), refuse)
 
 const isStream = (value: unknown): value is ServerHttp2Stream =>
   typeof value === 'object' && value !== null && 'close' in value && 'session' in value
@@ -122,7 +140,9 @@ const frameError = (details: string): SpeechError | undefined => {
  * that the service can refuse it with a code and a response. The package alone ends the call without either.
  */
 export const reportUnreadable: ServerInterceptor = (method, call) => {
-  if (!method.requestStream) return new ServerInterceptingCall(call)
+  // The call itself: a `ServerInterceptingCall` around it would cost several calls for each message.
+  const intercepted = call as unknown as ServerInterceptingCall
+  if (!method.requestStream) return intercepted
   const start = call.start.bind(call)
   const sendStatus = call.sendStatus.bind(call)
   let receiver: Receiver | undefined
@@ -140,7 +160,7 @@ export const reportUnreadable: ServerInterceptor = (method, call) => {
       receiver.onReceiveMessage(unreadable(error))
     }
   }
-  return new ServerInterceptingCall(call)
+  return intercepted
 }
 
 const unreadable = (error: SpeechError): DataflowMessage => ({

@@ -1,4 +1,3 @@
-import IsomorphicWebSocket from 'isomorphic-ws'
 import { SpeechError } from '../../errors/speech-error.js'
 import { dialBy, type OpenSocket, type SocketClass } from './dial.js'
 import { SocketLink } from './link.js'
@@ -12,7 +11,8 @@ export const openBrowserSocket: OpenSocket = (url, options, limits) => {
       `${refused} cannot be given in the browser${refused === 'headers' ? '; present the token by subprotocol' : ''}.`,
     )
   }
-  const SocketClass: SocketClass = options.WebSocket ?? IsomorphicWebSocket
+  // Its type has no bytes in shared memory, of which audio never is.
+  const SocketClass = options.WebSocket ?? (WebSocket as unknown as SocketClass)
   const socket = new SocketClass(url.href, [...(options.protocols ?? [])])
   return { socket, link: () => new SocketLink(socket, limits), abandon: () => socket.close() }
 }

@@ -8,7 +8,7 @@ import { openBrowserSocket } from './browser-client.js'
 import { type HandshakeAnswer, handshakeError } from './errors.js'
 import { NodeSocketLink } from './node-link.js'
 import { dialBy, type OpenSocket, peerName, type SocketClass } from './dial.js'
-import type { NodeSocket, SocketEvents } from './socket.js'
+import type { NodeSocket, NodeSocketEvents, SocketEvents } from './socket.js'
 
 export type { SocketClass, WebSocketDialOptions } from './dial.js'
 
@@ -70,10 +70,12 @@ export const dialWebSocket = dialBy(openNodeSocket)
 /** Enough for `<code>: <sentence>`; a longer page of a proxy is not read to its end. */
 const maxTextBytes = 2048
 
+interface UpgradeEvents extends NodeSocketEvents {
+  'unexpected-response': [request: unknown, response: IncomingMessage]
+}
+
 export interface UpgradeSocket extends NodeSocket {
-  on(event: 'pong', listener: () => void): unknown
-  on(event: 'protocol-error', listener: (closeCode: number, close: () => void) => void): unknown
-  on(event: 'unexpected-response', listener: (request: unknown, response: IncomingMessage) => void): unknown
+  on<K extends keyof UpgradeEvents>(event: K, listener: (...parameters: UpgradeEvents[K]) => void): unknown
   removeAllListeners(event: 'unexpected-response'): unknown
 }
 

@@ -109,8 +109,9 @@ class Connecting implements Unsubscribable {
     const limits = resolveWebSocketLimits({ ...options, closeTimeoutMs })
     const fail = (error: SpeechError): void => this.#fail(error)
     const attempt = startAttempt(() => open(url, options, limits, fail))
-    // Browsers deliberately report no more than this (WHATWG WebSockets, section 4).
-    const closed = (): void => fail(noConnection(peer))
+    // Browsers deliberately report no more than this (WHATWG WebSockets, section 4), not even for a certificate.
+    const hint = url.protocol === 'wss:' ? `; open https://${peer} to see whether its certificate is trusted` : ''
+    const closed = (): void => fail(noConnection(peer, undefined, hint))
     this.#subscriber = subscriber
     this.#attempt = attempt
     const late = (): void => fail(connectTimeout(peer, connectTimeoutMs))

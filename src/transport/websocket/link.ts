@@ -38,8 +38,7 @@ export class SocketLink<S extends Socket = Socket> implements Link<SocketMessage
     this.inbox = new Inbox(Math.max(limits.highWaterMarkBytes, limits.maxMessageBytes), () => this.steerReading())
     this.drain = new DrainSignal(() => this.bufferedBytes, limits, hasTakenCallback ? undefined : limits.scheduler)
     socket.binaryType = 'arraybuffer'
-    socket.addEventListener('message', ({ data }) => this.receive(data))
-    socket.addEventListener('close', (event) => this.onClose(event))
+    this.listen()
   }
 
   get incoming$(): Observable<SocketMessage> {
@@ -90,6 +89,12 @@ export class SocketLink<S extends Socket = Socket> implements Link<SocketMessage
     else this.socket.close(reasonCode, reasonText(reason, maxReasonBytes))
   }
 
+  /** Listens to messages and the end of the socket. */
+  protected listen(): void {
+    this.socket.addEventListener('message', ({ data }) => this.receive(data))
+    this.socket.addEventListener('close', (event) => this.onClose(event))
+  }
+
   protected receive(data: unknown): void {
     if (this.state !== 'open') return
     if (typeof data === 'string') this.inbox.push(data, data.length)
@@ -113,7 +118,7 @@ export class SocketLink<S extends Socket = Socket> implements Link<SocketMessage
 
   protected steerReading(): void {
     if (this.state !== 'open' || !this.inbox.isOverLimit) return
-    const error = new SpeechError('overloaded', 'The reader of the messages fell too far behind.')
+    const error = new SpeechError('overloaded', 'The reader fell too far behind.')
     this.lose(error)
     this.socket.close(overloadedCode, reasonText(error, maxReasonBytes))
   }

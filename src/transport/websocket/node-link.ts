@@ -26,8 +26,6 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
     super(socket, limits, true)
     // 'arraybuffer' copies every message; a Buffer is a view.
     socket.binaryType = 'nodebuffer'
-    socket.on('protocol-error', (closeCode, close) => this.#onProtocolError(closeCode, close))
-    socket.addEventListener('error', (event) => this.#onError(event))
     if (limits.heartbeatMs > 0) this.#heartbeat = new Heartbeat(socket, limits.heartbeatMs, limits.scheduler, this)
   }
 
@@ -63,13 +61,19 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
     this.#terminateLater()
   }
 
-  protected override receive(data: unknown): void {
-    this.#heartbeat?.beat()
-    // A plain `Uint8Array`, because the `slice` of a Buffer shares its bytes where a reader expects a copy.
-    const isView = ArrayBuffer.isView(data)
-    if (!isView) super.receive(data)
-    else if (this.state === 'open')
-      this.inbox.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), data.byteLength)
+  /** To the events of the package: those of the DOM cost an object per message, and more memory. */
+  protected override listen(): void {
+    const { socket } = this
+    socket.on('message', (data, isBinary) => {
+      this.#heartbeat?.beat()
+      if (this.state !== 'open') return
+      if (!isBinary) this.inbox.push(data.toString(), data.length)
+      // A plain `Uint8Array`, because the `slice` of a Buffer shares its bytes where a reader expects a copy.
+      else this.inbox.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), data.byteLength)
+    })
+    socket.on('close', (code, reason) => this.onClose({ code, reason: reason.toString() }))
+    socket.on('error', (error) => this.#onError(error))
+    socket.on('protocol-error', (closeCode, close) => this.#onProtocolError(closeCode, close))
   }
 
   protected override onClose(event: SocketEvents['close']): void {
@@ -122,9 +126,9 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
   }
 
   /** The package found a protocol error of the peer, and closes the socket with the code that RFC 6455 requires. */
-  #onError(event: SocketEvents['error']): void {
+  #onError(error: Error): void {
     if (this.#closeTimer !== undefined) return
-    this.lose(receiverError(event.error))
+    this.lose(receiverError(error))
     this.#terminateLater()
   }
 

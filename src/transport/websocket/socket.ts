@@ -37,6 +37,17 @@ export interface Socket {
   close(code?: number, reason?: string): void
 }
 
+/** The events of a WebSocket of the package `ws`, with their parameters. */
+export interface NodeSocketEvents {
+  /** Text is a Buffer, too. */
+  message: [data: Buffer, isBinary: boolean]
+  pong: []
+  close: [code: number, reason: Buffer]
+  error: [error: Error]
+  /** Emitted by a `ProtocolErrorSocket` before it closes for a protocol error of the peer. */
+  'protocol-error': [closeCode: number, close: () => void]
+}
+
 /** A WebSocket of the package `ws`. */
 export interface NodeSocket extends Socket {
   send(data: string | Uint8Array, taken?: () => void): void
@@ -45,9 +56,7 @@ export interface NodeSocket extends Socket {
   terminate(): void
   ping(): void
   pong(): void
-  on(event: 'pong', listener: () => void): unknown
-  /** Emitted by a `ProtocolErrorSocket` before it closes for a protocol error of the peer. */
-  on(event: 'protocol-error', listener: (closeCode: number, close: () => void) => void): unknown
+  on<K extends keyof NodeSocketEvents>(event: K, listener: (...parameters: NodeSocketEvents[K]) => void): unknown
 }
 
 export const isNodeSocket = (socket: Socket): socket is NodeSocket => 'terminate' in socket

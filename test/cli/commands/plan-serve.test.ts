@@ -7,16 +7,32 @@ const planServe = (typed: TypedFlags, env: Readonly<Record<string, string | unde
 const env = { RXSPEECH_CLIENT_SECRET: '0123456789abcdef' }
 
 describe('planServe', () => {
-  it('listens on free ports of loopback for development', () => {
+  it('listens on the same ports of loopback for development, unless others are chosen', () => {
     expect(planServe({ dev: true }, {})).toEqual({
       mode: 'development',
-      http: { host: '127.0.0.1', port: 0 },
-      grpc: { host: '127.0.0.1', port: 0 },
+      plainHttp: { host: '127.0.0.1', port: 8780 },
+      http: { host: '127.0.0.1', port: 8781 },
+      grpc: { host: '127.0.0.1', port: 8782 },
+      preset: ['http', 'plainHttp', 'grpc'],
+      hasStudio: true,
       modelFolders: [],
       projectFolders: [],
       customNodes: [],
       stateFolder: '.rxspeech',
     })
+    expect(planServe({ dev: true, http: '[::1]:1', plain: '127.0.0.1:2' }, {})).toMatchObject({
+      http: { host: '::1', port: 1 },
+      plainHttp: { host: '127.0.0.1', port: 2 },
+      preset: ['grpc'],
+    })
+  })
+
+  it('listens on free ports otherwise, in plain text nowhere else, and serves the page on demand', () => {
+    const plan = planServe({}, {})
+    const anyPort = { host: '127.0.0.1', port: 0 }
+    expect(plan).toMatchObject({ http: anyPort, grpc: anyPort, hasStudio: false })
+    expect([plan.plainHttp, plan.preset]).toEqual([undefined, undefined])
+    expect(planServe({ studio: true }, {})).toMatchObject({ hasStudio: true })
   })
 
   it('accepts folders of projects, and custom nodes by file or by package', () => {
@@ -47,6 +63,8 @@ describe('planServe', () => {
   it.each<[TypedFlags, RegExp]>([
     [{ dev: true, cert: 'c' }, /omit --cert/],
     [{ dev: true, http: '192.0.2.1:1' }, /this machine only/],
+    [{ dev: true, plain: '0.0.0.0:1' }, /this machine only/],
+    [{ plain: '127.0.0.1:1' }, /--plain is for --dev/],
     [{ dev: true, grpc: '::1:1' }, /--grpc must be HOST:PORT/],
     [{ dev: true, http: '127.0.0.1:65536' }, /--http must be HOST:PORT/],
     [{ grpc: '192.0.2.1:1', clientId: 'a' }, /needs TLS/],

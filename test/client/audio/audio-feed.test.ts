@@ -122,9 +122,9 @@ const fed = (source: ObservableInput<Uint8Array>, want = Infinity): Fed => {
   const state: { want: number } = { want }
   const feed = feedAudio(source, {
     wanted: () => got.length < state.want,
-    chunk: (bytes) => got.push(bytes[0] ?? -1),
-    end: () => settle('end'),
-    fail: settle,
+    next: (bytes) => got.push(bytes[0] ?? -1),
+    complete: () => settle('end'),
+    error: settle,
   })
   return {
     feed,
@@ -226,12 +226,12 @@ describe('a source that pushes', () => {
     let count = 0
     const feed = feedAudio(of(...chunks), {
       wanted: () => true,
-      chunk: () => {
+      next: () => {
         count += 1
         feed.close()
       },
-      end: () => (count += 100),
-      fail: () => (count += 100),
+      complete: () => (count += 100),
+      error: () => (count += 100),
     })
     feed.resume()
     expect(count).toBe(1)

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { concat, EMPTY, from, of, Subject, throwError } from 'rxjs'
+import { concat, EMPTY, from, map, of, range, Subject, take, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../src/audio/format.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
@@ -124,6 +124,60 @@ describe('chunk', () => {
     source$.next(Uint8Array.from({ length: 16 }, (_, i) => i + 1))
     expect(seen.flat()).toEqual(Array.from({ length: 24 }, (_, i) => i + 1))
     expect(seen.map((value) => value.length)).toEqual([8, 8, 8])
+  })
+
+  it('emits everything before the end when the source ends while a chunk is emitted', () => {
+    const run = (end: (source$: Subject<Uint8Array>) => void): unknown[] => {
+      const source$ = new Subject<Uint8Array>()
+      const seen: unknown[] = []
+      source$.pipe(chunk({ format, everyMs })).subscribe({
+        next: (value) => {
+          seen.push([...value])
+          if (seen.length === 1) end(source$)
+        },
+        error: (error: unknown) => seen.push(error),
+        complete: () => seen.push('complete'),
+      })
+      source$.next(Uint8Array.from({ length: 18 }, (_, i) => i + 1))
+      return seen
+    }
+    const chunks = [[...values.w], [...values.x], [17, 18]]
+    expect(run((source$) => source$.complete())).toEqual([...chunks, 'complete'])
+    expect(run((source$) => source$.error(new Error('broken')))).toEqual([...chunks, new Error('broken')])
+  })
+
+  it('ends a source that emits within its subscription when enough is taken', () => {
+    let emitted = 0
+    const long$ = range(0, 1000).pipe(
+      map(() => {
+        emitted += 1
+        return new Uint8Array(4)
+      }),
+    )
+    const seen: number[] = []
+    long$.pipe(chunk({ format, everyMs }), take(2)).subscribe((value) => seen.push(value.length))
+    expect(seen).toEqual([8, 8])
+    expect(emitted).toBe(4)
+  })
+
+  it('emits no further chunk of a slice after its subscriber has unsubscribed', () => {
+    const source$ = new Subject<Uint8Array>()
+    const seen: number[][] = []
+    const subscription = source$.pipe(chunk({ format, everyMs })).subscribe((value) => {
+      seen.push([...value])
+      subscription.unsubscribe()
+    })
+    source$.next(Uint8Array.from({ length: 16 }, (_, i) => i + 1))
+    expect(seen).toEqual([[...values.w]])
+    expect(source$.observed).toBe(false)
+  })
+
+  it('ends with an error for a slice that is not bytes', () => {
+    const seen: unknown[] = []
+    from([values.a, undefined as unknown as Uint8Array])
+      .pipe(chunk({ format, everyMs }))
+      .subscribe({ next: (value) => seen.push([...value]), error: (error: unknown) => seen.push(error) })
+    expect(seen).toEqual([[...values.z], expect.any(TypeError)])
   })
 
   it('passes a slice on unchanged that is exactly one chunk', () => {

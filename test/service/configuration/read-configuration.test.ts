@@ -28,6 +28,16 @@ describe('readConfiguration', () => {
     expect(await readConfiguration('# nothing\nlimits:\n')).toEqual(either.right({ limits: {} }))
   })
 
+  it('reads a number of workers, or auto', async () => {
+    expect(await readConfiguration('workers: 3')).toEqual(either.right({ workers: 3 }))
+    expect(await readConfiguration('workers: auto')).toEqual(either.right({ workers: 'auto' }))
+    for (const value of ['0', '257', '1.5', 'many', '"2"']) {
+      expect(await faultsOf(`workers: ${value}`)).toEqual([
+        '1:1 workers: expected a whole number from 1 to 256, or auto',
+      ])
+    }
+  })
+
   it('reports every fault at once, with its position and its path', async () => {
     const source = [
       'http: everywhere',
@@ -39,6 +49,7 @@ describe('readConfiguration', () => {
       '  - clientId: acme',
       '    secret: hunter2-hunter2-hunter2',
       '  - secret: { env: S }',
+      '  - { clientId: brief, secret: { env: S }, tokenLifetimeSeconds: 59 }',
     ].join('\n')
     expect(await faultsOf(source)).toEqual([
       '1:1 http: expected HOST:PORT, such as 127.0.0.1:8443 or "[::]:8443"',
@@ -47,6 +58,7 @@ describe('readConfiguration', () => {
       '5:3 limits.maxSessionMs: expected a whole number from 1 to 2147483647',
       '8:5 subscriptions.0.secret: expected {env: NAME} or {file: PATH}; never the secret itself',
       '9:5 subscriptions.1: clientId is missing',
+      '10:44 subscriptions.2.tokenLifetimeSeconds: expected a whole number from 60 to 31536000',
     ])
   })
 

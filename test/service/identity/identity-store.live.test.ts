@@ -158,12 +158,30 @@ describe('openIdentityStore', () => {
       database.close()
     }
     change('PRAGMA user_version = 99')
-    await refused(/^identity.db was written by a newer rxspeech \(schema 99, here 1\)/)
+    await refused(/^identity.db was written by a newer rxspeech \(schema 99, here 2\)/)
     change('PRAGMA user_version = 1; PRAGMA application_id = 7')
     await refused(/^identity.db .* another program/)
     await writeFile(file(), 'not a database, but long enough to be taken for the header of one'.repeat(50))
     await refused(/^identity.db .* is damaged/)
     expect((await stat(file())).size).toBeGreaterThan(1_000)
+  })
+
+  it('opens a file of version 1, whose subscriptions have no lifetime of tokens, and sets one', async () => {
+    const store = await open()
+    const { client } = await registerClient(store, { ...registration, clientId: 'acme' }, 5)
+    opened.splice(0)
+    store.close()
+    const database = new Sqlite(file())
+    database.exec('ALTER TABLE subscriptions DROP COLUMN token_lifetime_s; PRAGMA user_version = 1')
+    database.close()
+    const migrated = await open()
+    expect(migrated.find('acme')).toEqual({ ...client, mayIntrospect: false })
+    expect(migrated.setTokenLifetime('acme', 3_600)).toBe(true)
+    expect((await open()).find('acme')).toMatchObject({ tokenLifetimeSeconds: 3_600 })
+    expect(migrated.setTokenLifetime('acme', undefined)).toBe(true)
+    expect(migrated.find('acme')).not.toHaveProperty('tokenLifetimeSeconds')
+    expect(migrated.setTokenLifetime('nobody', 60)).toBe(false)
+    expect(() => migrated.setTokenLifetime('acme', 59)).toThrow('tokenLifetimeSeconds must be')
   })
 
   it('loses nothing that it reported as stored when its process is killed while writing', async () => {

@@ -4,8 +4,8 @@ import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engin
 import { EngineUse } from '../../../src/service/operations/engine-use.js'
 
 /** A channel of an engine whose output is controlled by the test. */
-const usedEngine = (change: Partial<Engine> = {}) => {
-  const use = new EngineUse()
+const usedEngine = (change: Partial<Engine> = {}, now = () => 0) => {
+  const use = new EngineUse(now)
   const output$ = new Subject<Hypothesis>()
   const received: SegmentPart[] = []
   const engine: Engine = {
@@ -62,6 +62,56 @@ describe('EngineUse', () => {
     expect(use.queuedMs).toBe(50)
     output$.next(decided)
     expect([use.segments, use.queuedMs]).toEqual([1, 50])
+  })
+
+  describe('is behind', () => {
+    /** Channels whose engine reads nothing, with the audio that each has sent at once. */
+    const waiting = (...sentMs: number[]) => {
+      const clock = { ms: 0 }
+      const { use, open, output$ } = usedEngine({}, () => clock.ms)
+      const channels = sentMs.map((ms) => {
+        const channel = open()
+        channel.part$.next({ type: 'open', startMs: 0 })
+        channel.part$.next(audio(ms))
+        return channel
+      })
+      return { use, clock, channels, output$ }
+    }
+
+    it('when half of the open segments wait longer than the limit', () => {
+      const { use, clock } = waiting(3_000, 3_000, 100, 100)
+      clock.ms = 1_000
+      expect(use.isBehind(1_000)).toBe(false)
+      clock.ms = 1_001
+      expect(use.isBehind(1_000)).toBe(true)
+    })
+
+    it('not for a single segment, whose audio may be the cause, nor for less than half of them', () => {
+      const one = waiting(5_000)
+      const few = waiting(5_000, 5_000, 100, 100, 100)
+      one.clock.ms = few.clock.ms = 5_000
+      expect([one.use.isBehind(1_000), few.use.isBehind(1_000)]).toEqual([false, false])
+    })
+
+    it('not when the engine reads files faster than real time, however much of them waits', () => {
+      const { use, clock, output$ } = waiting(60_000, 60_000)
+      clock.ms = 2_000
+      // Progress belongs to each of both channels, which share the output here.
+      output$.next({ type: 'progress', sampleCount: 3_000 * 8 })
+      expect(use.queuedMs).toBe(114_000)
+      expect(use.isBehind(1_000)).toBe(false)
+      clock.ms = 4_001
+      expect(use.isBehind(1_000)).toBe(true)
+    })
+
+    it('never without a limit, nor when its segments are gone', () => {
+      const { use, clock, channels } = waiting(3_000, 3_000)
+      clock.ms = 3_000
+      expect(use.isBehind(0)).toBe(false)
+      expect(use.isBehind(1_000)).toBe(true)
+      for (const { life } of channels) life.unsubscribe()
+      expect(use.isBehind(1_000)).toBe(false)
+    })
   })
 
   it('releases what an unsubscribed channel held', () => {

@@ -29,6 +29,33 @@ describe('the results of a channel', () => {
     )
   })
 
+  it('withhold partials that come within the interval, and say so when that begins and ends', () => {
+    const account = new EngineProgress(8000, 8000)
+    account.receive(16_000)
+    const clock = { ms: 0, intervalMs: 0 }
+    const results = new ChannelResults(account, ' ', {
+      intervalMs: () => clock.intervalMs,
+      clock: { now: () => clock.ms },
+    })
+    const partial = (text: string, atMs: number) => {
+      clock.ms = atMs
+      return results
+        .of({ type: 'partial', startMs: 0, text })
+        .map((event) => (event.type === 'partials-thinned' ? { ...event, type: 'thinned' } : { ...event }))
+    }
+    const emitted = (text: string) => ({ type: 'partial', startMs: 0, endMs: 2_000, text })
+    const thinned = (phase: string) => ({ type: 'thinned', phase, startMs: 2_000, intervalMs: 1_000 })
+    expect(partial('a', 0)).toEqual([emitted('a')])
+    clock.intervalMs = 1_000
+    expect(partial('a b', 500)).toEqual([thinned('begun')])
+    expect(partial('a b c', 900)).toEqual([])
+    expect(partial('a b c', 1_000)).toEqual([emitted('a b c')])
+    expect(partial('a b c d', 1_999)).toEqual([])
+    clock.intervalMs = 0
+    expect(partial('a b c d', 2_000)).toEqual([thinned('ended'), emitted('a b c d')])
+    expect(partial('a b c d e', 2_001)).toEqual([emitted('a b c d e')])
+  })
+
   it('keep the times of an engine within the received audio', () => {
     const account = new EngineProgress(8000, 8000)
     account.receive(16_000)

@@ -2,7 +2,7 @@ import { filter, map, NEVER, type Observable, type OperatorFunction } from 'rxjs
 import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
 import type { ChannelEvent } from '../../../src/service/recognition/channel-event.js'
-import { recognizeChannel, type RecognizeChannelOptions } from '../../../src/service/recognition/recognize-channel.js'
+import { recognizeChannel, type RecognizeChannelOptions } from './recognize-channel.js'
 import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
 import { brief, join, channelRateHz, scriptedEngine, scriptedFront, silence, speech } from './scripted-channel.js'
 

@@ -14,9 +14,9 @@ const watchOf = (scheduler: StallingScheduler): IdleMonitor =>
 /** The time of the first verdict other than `nothing`, and that verdict. */
 const firstVerdictOf = (watch: IdleMonitor, scheduler: StallingScheduler): readonly [number, string] => {
   let verdict: readonly [number, string] = [0, 'nothing']
-  const ticking = watch.ticks$.subscribe(() => {
+  watch.start(() => {
     verdict = [scheduler.now(), watch.due]
-    if (verdict[1] !== 'nothing') ticking.unsubscribe()
+    if (verdict[1] !== 'nothing') watch.stop()
   })
   scheduler.flush()
   return verdict
@@ -41,9 +41,9 @@ const verdicts = (stallMs: number): readonly string[] => {
   const scheduler = new StallingScheduler()
   const watch = watchOf(scheduler)
   const seen: string[] = []
-  const ticking = watch.ticks$.subscribe(() => {
+  watch.start(() => {
     seen.push(watch.due)
-    if (seen.length === 2) ticking.unsubscribe()
+    if (seen.length === 2) watch.stop()
   })
   scheduler.stallMs = stallMs
   scheduler.flush()

@@ -5,7 +5,7 @@ import type { Engine } from '../../../src/service/engines/engine.js'
 import { createModelRegistry } from '../../../src/service/engines/models/model-registry.js'
 import { soundswallower } from '../../../src/service/engines/soundswallower/soundswallower.js'
 import type { ChannelEvent } from '../../../src/service/recognition/channel-event.js'
-import { recognizeChannel } from '../../../src/service/recognition/recognize-channel.js'
+import { recognizeChannel } from './recognize-channel.js'
 import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
 import { amplitude, joined, noiseSource, recording, recordingsMissing, sound } from './sounds.js'
 

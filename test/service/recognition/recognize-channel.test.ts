@@ -3,7 +3,7 @@ import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { ChannelEvent } from '../../../src/service/recognition/channel-event.js'
-import { recognizeChannel, type RecognizeChannelOptions } from '../../../src/service/recognition/recognize-channel.js'
+import { recognizeChannel, type RecognizeChannelOptions } from './recognize-channel.js'
 import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
 import { brief, join, channelRateHz, scriptedEngine, scriptedFront, silence, speech } from './scripted-channel.js'
 

@@ -157,6 +157,8 @@ export const brief = (event: ChannelEvent): string => {
       return `silence ${event.startMs}-${event.endMs}`
     case 'progress':
       return `progress ${event.sampleCount}`
+    case 'partials-thinned':
+      return `thinned ${event.phase} @${event.startMs}`
     case 'fault':
       return `fault ${event.startMs} ${event.error.code} ${event.retried ? 'retried' : 'over'}`
     case 'partial':

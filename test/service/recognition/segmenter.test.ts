@@ -59,12 +59,38 @@ describe('joinSegmenter', () => {
     const frames = (count: number, value: number) => segmenter.push(new Int16Array(count * 10).fill(value))
     frames(2, 0)
     frames(7, 1)
-    frames(2, 0)
-    expect(frozen).toEqual([...Array<boolean>(7).fill(false), true, true, false, false])
+    frames(6, 0)
+    expect(frozen).toEqual([...Array<boolean>(7).fill(false), true, true, ...Array<boolean>(6).fill(false)])
     frames(1, 1)
     segmenter.interrupt()
     expect(frozen.slice(-2)).toEqual([true, false])
   })
+
+  it.each([
+    ['the silence trigger', { silenceTriggerMs: 400, postSpeechMs: 400 }, [1000, 1400]],
+    ['a post-speech buffer that is longer', { silenceTriggerMs: 200, postSpeechMs: 470 }, [1000, 1470]],
+    ['the longest speech', { maxSpeechMs: 1000 }, [1100, 1000]],
+    ['a graceful silence', { gracefulSilenceMs: 730 }, [0, 730]],
+  ])(
+    'decides %s with the chunk of 20 ms that reaches it, and a begin of speech within 60 ms',
+    (_what, given, times) => {
+      const [speechMs = 0, decidedMs = 0] = times
+      const detector = {
+        isSpeech: (frame: Int16Array) => frame[0] !== 0,
+        freezeFloor: () => undefined,
+        setSensitivity: () => undefined,
+        free: () => undefined,
+      }
+      const segmenter = joinSegmenter(detector, { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...given }, 1000)
+      const decidedAt = new Map<string, number>()
+      for (let fromMs = 0; fromMs < 2000; fromMs += 20) {
+        const chunk = new Int16Array(20).fill(fromMs < speechMs ? 1 : 0)
+        for (const { type } of segmenter.push(chunk)) if (!decidedAt.has(type)) decidedAt.set(type, fromMs + 20)
+      }
+      expect(decidedAt.get('close') ?? decidedAt.get('graceful-silence')).toBe(Math.ceil(decidedMs / 20) * 20)
+      if (speechMs > 0) expect(decidedAt.get('speech-started')).toBeLessThanOrEqual(60 + 60)
+    },
+  )
 })
 
 describe('createSegmenter', () => {

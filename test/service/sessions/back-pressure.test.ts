@@ -102,47 +102,27 @@ describe('PauseCounter', () => {
   })
 })
 
-const backlogOf = (channels: number, maxPending: number) => {
+const backlogOf = (maxPending: number) => {
   const link = recordedLink()
-  return { link, backlog: new AudioBacklog(new PauseCounter(link).reason(), channels, maxPending) }
+  return { link, backlog: new AudioBacklog(new PauseCounter(link).reason(), maxPending) }
 }
 
 describe('AudioBacklog', () => {
   it('pauses the link above its bound and resumes it at half of it', () => {
-    const { link, backlog } = backlogOf(1, 100)
+    const { link, backlog } = backlogOf(100)
     backlog.given(100)
     expect(link.calls).toEqual([])
     backlog.given(1)
     backlog.given(99)
     expect(link.calls).toEqual(['pause'])
-    backlog.taken(0, 149)
+    backlog.taken(149)
     expect(link.paused).toBe(true)
-    backlog.taken(0, 1)
+    backlog.taken(1)
     expect(link.calls).toEqual(['pause', 'resume'])
   })
 
-  it('waits for the slower channel', () => {
-    const { link, backlog } = backlogOf(2, 100)
-    backlog.given(200)
-    backlog.taken(0, 200)
-    expect(link.paused).toBe(true)
-    backlog.taken(1, 150)
-    expect(link.paused).toBe(false)
-  })
-
-  it('does not wait for a channel that accepts no more audio', () => {
-    const { link, backlog } = backlogOf(2, 100)
-    backlog.taken(1, Infinity)
-    backlog.given(1000)
-    backlog.taken(0, 1000)
-    expect(link.paused).toBe(false)
-    backlog.taken(0, Infinity)
-    backlog.given(1000)
-    expect(link.paused).toBe(false)
-  })
-
   it('resumes the link when it is released, and does not pause it again', () => {
-    const { link, backlog } = backlogOf(1, 100)
+    const { link, backlog } = backlogOf(100)
     backlog.given(101)
     backlog.release()
     backlog.given(1000)

@@ -1,3 +1,4 @@
+import { loadSync, type ServiceDefinition } from '@grpc/proto-loader'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +11,12 @@ const message = (fields: Partial<DataflowMessage>): DataflowMessage => ({
   content: '',
   binaryContent: new Uint8Array(0),
   ...fields,
+})
+
+/** Text is compared faster than bytes. */
+const comparable = ({ binaryContent, ...rest }: DataflowMessage): object => ({
+  ...rest,
+  base64: Buffer.from(binaryContent).toString('base64'),
 })
 
 describe('loadDataflow', () => {
@@ -82,6 +89,94 @@ describe('loadDataflow of another proto', () => {
     expect(Stream.path).toBe('/speech.v2.dataflow/Stream')
     const given = message({ contentType: 1, content: 'x', binaryContent: Uint8Array.of(1) })
     expect(Stream.responseDeserialize(Stream.responseSerialize(given))).toStrictEqual(given)
+  })
+
+  it.each([
+    ['the own proto', undefined],
+    ['other field numbers', {}],
+    ['tags of two bytes', { input: 'Part message = 700;', content: fields.replace('9', '900') }],
+  ])('writes audio of any length as proto-loader does: %s', async (_name, changes) => {
+    const protoPath = join(folder, 'same.proto')
+    if (changes !== undefined) await writeFile(protoPath, proto(changes))
+    const path = changes === undefined ? 'proto/dataflow.proto' : protoPath
+    const definition = loadSync(path, { keepCase: true, defaults: true })
+    const service = definition[changes === undefined ? 'dataflow' : 'speech.v2.dataflow'] as ServiceDefinition
+    const { Stream } = loadDataflow({ protoPath: path })
+    for (const length of [0, 1, 2, 110, 115, 118, 120, 125, 127, 128, 300, 640, 16_370, 16_383, 16_384, 70_000]) {
+      const bytes = Uint8Array.from({ length }, (_none, index) => index % 251)
+      const written = Stream.requestSerialize(message({ binaryContent: bytes }))
+      const wire = { message: { content: '', binary_content: bytes, content_type: 0 } }
+      expect(written.equals(service['Stream']?.requestSerialize(wire) ?? Buffer.alloc(0)), String(length)).toBe(true)
+    }
+  })
+
+  it.each([
+    ['the own proto', undefined],
+    ['other field numbers', {}],
+    ['tags of two bytes', { input: 'Part message = 700;', content: fields.replace('9', '900') }],
+  ])('reads audio of any length, and bytes around it, as proto-loader does: %s', async (_name, changes) => {
+    const protoPath = join(folder, 'read.proto')
+    if (changes !== undefined) await writeFile(protoPath, proto(changes))
+    const path = changes === undefined ? 'proto/dataflow.proto' : protoPath
+    const definition = loadSync(path, { keepCase: true, defaults: true })
+    const service = definition[changes === undefined ? 'dataflow' : 'speech.v2.dataflow'] as ServiceDefinition
+    const method = service['Stream']
+    const { Stream } = loadDataflow({ protoPath: path })
+    const expected = (bytes: Buffer): DataflowMessage => {
+      try {
+        const { message: read } = method?.requestDeserialize(bytes) as {
+          message: { content: string; binary_content: Uint8Array; content_type: number } | null
+        }
+        if (read === null) return message({})
+        return message({
+          contentType: read.content_type,
+          content: read.content,
+          binaryContent: Uint8Array.from(read.binary_content),
+        })
+      } catch {
+        return message({ contentType: undecodableContentType, binaryContent: Uint8Array.from(bytes) })
+      }
+    }
+    const wires = [0, 1, 2, 119, 120, 123, 124, 127, 128, 640, 16_383, 16_384].flatMap((length) => {
+      const binary_content = Uint8Array.from({ length }, (_none, index) => index % 251)
+      return [
+        { binary_content },
+        { binary_content, content_type: 0 },
+        { content: '', binary_content },
+        { content: '', binary_content, content_type: 0 },
+        { content: 'text', binary_content },
+        { binary_content, content_type: 1 },
+      ]
+    })
+    for (const wire of wires) {
+      const bytes = method?.requestSerialize({ message: wire }) ?? Buffer.alloc(0)
+      // The same field twice, a field that is not known, a message twice, a text after the audio.
+      const others = [[18, 1, 7], [56, 1], [10, 2, 24, 0], [10, 0], [24, 0], [0]].map((tail) =>
+        Buffer.concat([bytes, Buffer.from(tail)]),
+      )
+      const changed = Array.from({ length: Math.min(12, bytes.length) }, (_none, at) => {
+        const copy = Buffer.from(bytes)
+        copy[at] = (copy[at] ?? 0) + 1
+        return copy
+      })
+      for (const given of [bytes, ...others, ...changed, bytes.subarray(0, -1)]) {
+        expect(comparable(Stream.requestDeserialize(given))).toEqual(comparable(expected(given)))
+      }
+    }
+  })
+
+  it('reads the defaults of a proto2', async () => {
+    const content = 'optional string content = 4; optional bytes binary_content = 9;'
+    const kind = 'optional Kind content_type = 2 [default = EVENT];'
+    const { Stream } = await loadText(
+      proto({
+        content: content + kind,
+        input: 'optional Part message = 7;',
+        output: 'optional Part message = 3;',
+      }).replace('proto3', 'proto2'),
+    )
+    const bytes = Buffer.from([0x3a, 3, 0x4a, 1, 5])
+    expect(Stream.requestDeserialize(bytes)).toStrictEqual(message({ contentType: 1, binaryContent: Uint8Array.of(5) }))
   })
 
   it.each([

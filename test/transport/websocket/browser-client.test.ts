@@ -69,6 +69,21 @@ describe('dialBrowserSocket', () => {
     expect(socket.closedWith).toEqual([undefined, undefined])
   })
 
+  it.each([
+    [
+      'wss://127.0.0.1:8781/recognizer',
+      'No connection to 127.0.0.1:8781; check the address, and that the service runs; open https://127.0.0.1:8781 to see whether its certificate is trusted.',
+    ],
+    [
+      'ws://127.0.0.1:8780/recognizer',
+      'No connection to 127.0.0.1:8780; check the address, and that the service runs.',
+    ],
+  ])('hints at a certificate only where there is one: %s', (url, message) => {
+    const { errors } = dialled({ url })
+    theSocket().fail()
+    expect(errors).toMatchObject([{ code: 'connection-failed', message }])
+  })
+
   it('errors with connection-failed, without the query, when the socket closes instead of opening', () => {
     const { errors } = dialled()
     const socket = theSocket()

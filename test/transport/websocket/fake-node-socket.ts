@@ -1,4 +1,4 @@
-import type { NodeSocket } from '../../../src/transport/websocket/socket.js'
+import type { NodeSocket, NodeSocketEvents } from '../../../src/transport/websocket/socket.js'
 import { FakeBrowserSocket } from './fake-browser-socket.js'
 
 /** A socket like those of the package `ws`, whose peer answers pings while `answers`. */
@@ -12,8 +12,13 @@ export class FakeNodeSocket extends FakeBrowserSocket implements NodeSocket {
   /** The peer's answer to a ping arrives. */
   answer = (): void => {}
 
-  on(event: 'pong' | 'protocol-error', listener: (closeCode: number, close: () => void) => void): unknown {
-    if (event === 'pong') this.answer = () => listener(0, () => undefined)
+  on<K extends keyof NodeSocketEvents>(event: K, listener: (...parameters: NodeSocketEvents[K]) => void): unknown {
+    const emit = listener as (...parameters: unknown[]) => void
+    if (event === 'pong') this.answer = emit
+    if (event === 'message')
+      this.addEventListener('message', ({ data }) => emit(bufferOf(data), typeof data !== 'string'))
+    if (event === 'close') this.addEventListener('close', ({ code, reason }) => emit(code, Buffer.from(reason)))
+    if (event === 'error') this.addEventListener('error', ({ error }) => emit(error))
     return this
   }
 
@@ -39,3 +44,6 @@ export class FakeNodeSocket extends FakeBrowserSocket implements NodeSocket {
     this.end(1006)
   }
 }
+
+const bufferOf = (data: unknown): Buffer =>
+  typeof data === 'string' ? Buffer.from(data) : Buffer.from(data as ArrayBuffer)

@@ -22,7 +22,8 @@ export interface PocketsphinxLimits {
 
 const limitsCodec = optionsCodec({}, { decoders: wholeNumber({ min: 1, max: 64 }) })
 
-const defaultDecoders = (): number => Math.min(Math.max(2 * availableParallelism(), 2), 8)
+/** The decoders of a process that may use this many cores. */
+export const pocketsphinxDecoders = (cores: number): number => Math.min(Math.max(2 * cores, 2), 8)
 
 const frameMs = 100
 
@@ -50,7 +51,11 @@ const openSegments =
 
 /** The engine `pocketsphinx` with a library that `load` returns. */
 export const createPocketsphinx = (load: () => Promise<SphinxLibrary>, limits: PocketsphinxLimits = {}): EngineKind => {
-  const { decoders: max = defaultDecoders() } = checkOptions(limitsCodec, limits, 'The limits')
+  const { decoders: max = pocketsphinxDecoders(availableParallelism()) } = checkOptions(
+    limitsCodec,
+    limits,
+    'The limits',
+  )
   return {
     name: 'pocketsphinx',
     open: async (description) => {

@@ -1,5 +1,6 @@
 import { dirname, join, sep } from 'node:path'
 import { loadOptional, resolveOptional } from '../../threads/load-optional.js'
+import type { GrammarGraph } from '../models/grammar-graph.js'
 import type { MelSpectrum } from './cepstral-mean.js'
 
 /** A word as the package returns it: text, begin and duration in seconds, posterior. */
@@ -26,10 +27,46 @@ export interface Decoder {
   get_alignment(): { readonly w?: readonly AlignedWord[] }
   spectrogram(samples: Float32Array): MelSpectrum
   delete(): void
+  /** Its address in the memory of the module. */
+  readonly cdecoder: number
 }
 
+/** The last four are functions and memory of the WebAssembly module, which the decoders of the package use themselves. */
 export interface SoundswallowerPackage {
   readonly Decoder: new (settings: Readonly<Record<string, string | number | boolean>>) => Decoder
+  readonly HEAPU8: Uint8Array
+  readonly _malloc: (byteCount: number) => number
+  readonly _s3file_init: (address: number, byteCount: number) => number
+  readonly _decoder_init_grammar_s3file: (decoder: number, graph: number, jsgf: number) => number
+}
+
+/** The decoder raises the probabilities of a graph to this power, unlike those of a grammar. It is the default of the package. */
+export const languageWeight = 6.5
+
+const graphText = ({ stateCount, final, arcs }: GrammarGraph): string =>
+  [
+    'FSG_BEGIN grammar',
+    `NUM_STATES ${stateCount}`,
+    'START_STATE 0',
+    `FINAL_STATE ${final}`,
+    ...arcs.map(({ from, to, word = '', weight }) => {
+      const probability = Math.exp(weight / languageWeight).toFixed(9)
+      return `TRANSITION ${from} ${to} ${probability} ${word}`
+    }),
+    'FSG_END\n',
+  ].join('\n')
+
+/** Gives a decoder a graph instead of a grammar. Throws if the package does not accept it. */
+export const setGraph = (soundswallower: SoundswallowerPackage, decoder: Decoder, graph: GrammarGraph): void => {
+  const text = Buffer.from(`${graphText(graph)}\0`)
+  // The memory is that of the decoder from here on; the package does the same with its files.
+  const address = soundswallower._malloc(text.length)
+  if (address === 0) throw new Error('There is no memory for the graph.')
+  soundswallower.HEAPU8.set(text, address)
+  const file = soundswallower._s3file_init(address, text.length - 1)
+  if (soundswallower._decoder_init_grammar_s3file(decoder.cdecoder, file, 0) < 0) {
+    throw new Error('The package does not accept the graph.')
+  }
 }
 
 type CreatePackage = (settings: {

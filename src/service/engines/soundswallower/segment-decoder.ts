@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Word } from '../../../protocol/session-event.js'
-import { spokenWords, type DecodedWord } from '../decoded-words.js'
+import { isSpoken, spokenWords, type DecodedWord } from '../decoded-words.js'
 import type { SegmentDecoder } from '../pool/leased-segment.js'
 import { speechCepstralMean } from './cepstral-mean.js'
 import type { AlignedWord, Decoder } from './package.js'
@@ -33,12 +33,29 @@ const decodedWord = ({ t, b, d, p }: AlignedWord): DecodedWord => ({
 })
 
 /**
+ * The result of the first pass counts if each of its words fits that well: the logarithm of its posterior per second of its
+ * length. Of 390 segments of 13 voices on clear, noisy and distorted lines, 25 % were that sure; the second pass improved none
+ * of them. A word that is not there, read from a breath before the first word, has -0.36.
+ */
+const sureFitPerSecond = -0.3
+
+const isSure = (words: readonly DecodedWord[]): boolean => {
+  const spoken = words.filter(({ text }) => isSpoken(text))
+  return (
+    spoken.length > 0 &&
+    spoken.every(
+      ({ posterior, startMs, endMs }) => Math.log(posterior) >= (sureFitPerSecond * (endMs - startMs)) / 1000,
+    )
+  )
+}
+
+/**
  * Decodes one segment after another. The result depends only on the samples of the segment: every segment begins with the
  * same state, and audio is decoded in frames of one length.
  *
  * The first pass yields the partials. It cannot know the mean cepstrum of the speaker and the line, so when the segment ends
- * a second pass decodes it with its own mean: that takes about 50 ms for a second of speech, and of 144 sentences on noisy
- * and quiet lines 18 were wrong instead of 31.
+ * and its words do not fit well, a second pass decodes it with its own mean: of 144 sentences on noisy and quiet lines 18
+ * were wrong instead of 31.
  */
 export class TwoPassDecoder implements SegmentDecoder {
   readonly #decoder: Decoder
@@ -75,7 +92,8 @@ export class TwoPassDecoder implements SegmentDecoder {
   async end(startMs: number, endMs: number, isCancelled: () => boolean): Promise<readonly Word[]> {
     this.#decoder.stop()
     const first = this.#words()
-    const second = this.#frames.length === 0 ? [] : await this.#decodeAgain(isCancelled)
+    const isDecided = this.#frames.length === 0 || isSure(first)
+    const second = isDecided ? [] : await this.#decodeAgain(isCancelled)
     this.#frames = []
     // If the second pass does not reach the end of a sentence of the grammar, the result of the first pass counts.
     const spoken = spokenWords(second, startMs, endMs)

@@ -22,7 +22,8 @@ const limitsCodec = optionsCodec(
   { workers: wholeNumber({ min: 1, max: 64 }), decodersPerWorker: wholeNumber({ min: 1, max: 64 }) },
 )
 
-const defaultWorkers = (): number => Math.min(Math.max(availableParallelism() - 1, 1), 4)
+/** The threads of a process that may use this many cores. */
+export const soundswallowerThreads = (cores: number): number => Math.min(Math.max(cores - 1, 1), 4)
 
 /** `model.json` of this engine. Exactly one of `grammar` and `phrases` is present. */
 const modelOptions = optionsCodec(
@@ -75,7 +76,11 @@ const capabilities = { sampleRateHz: decoderRateHz, partials: true, words: true,
  * const models = createModelRegistry({ folders: ['models'], kinds: [soundswallower({ workers: 2 })] })
  */
 export const soundswallower = (limits: SoundswallowerLimits = {}): EngineKind => {
-  const { workers = defaultWorkers(), decodersPerWorker = 8 } = checkOptions(limitsCodec, limits, 'The limits')
+  const { workers = soundswallowerThreads(availableParallelism()), decodersPerWorker = 8 } = checkOptions(
+    limitsCodec,
+    limits,
+    'The limits',
+  )
   return {
     name: 'soundswallower',
     open: async (model) => {

@@ -1,9 +1,10 @@
 import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { badGrammar, unknownPhone, unknownWords, type Pronunciation } from '../models/grammar.js'
+import { grammarGraph, type GrammarGraph } from '../models/grammar-graph.js'
 import { LeasedSegment, type LeasedSegmentListener } from '../pool/leased-segment.js'
 import { ResourcePool } from '../pool/resource-pool.js'
 import { reportBusyTime, takeNextFrom, type FromWorker, type ToWorker } from '../pool/worker-messages.js'
-import { loadSoundswallower, type Decoder } from './package.js'
+import { languageWeight, loadSoundswallower, setGraph, type Decoder, type SoundswallowerPackage } from './package.js'
 import { decoderRateHz, TwoPassDecoder } from './segment-decoder.js'
 
 /** The `workerData` of this worker. */
@@ -41,11 +42,17 @@ const lookUpWords = (decoder: Decoder, { words }: WorkerSettings): string | unde
 }
 
 /** Gives the decoder its model. Returns why it refuses the model, as a sentence. */
-const setModel = (decoder: Decoder, settings: WorkerSettings): string | undefined => {
+const setModel = (
+  soundswallower: SoundswallowerPackage,
+  decoder: Decoder,
+  settings: WorkerSettings,
+  graph: GrammarGraph | undefined,
+): string | undefined => {
   const refusal = addWords(decoder, settings) ?? lookUpWords(decoder, settings)
   if (refusal !== undefined) return refusal
   try {
-    decoder.set_grammar(settings.grammar)
+    if (graph === undefined) decoder.set_grammar(settings.grammar)
+    else setGraph(soundswallower, decoder, graph)
     return undefined
   } catch {
     return badGrammar
@@ -126,12 +133,18 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
   const reportWorking = (): void => post({ type: 'working' })
   const soundswallower = await loadSoundswallower(settings.modelBase, settings.language)
   const create = async (): Promise<Decoder> => {
-    const decoder = new soundswallower.Decoder({ samprate: decoderRateHz, loglevel: 'FATAL', ...beams })
+    const decoder = new soundswallower.Decoder({
+      samprate: decoderRateHz,
+      loglevel: 'FATAL',
+      lw: languageWeight,
+      ...beams,
+    })
     await decoder.initialize()
     return decoder
   }
+  const graph = grammarGraph(settings.grammar)
   const first = await create()
-  const refusal = setModel(first, settings)
+  const refusal = setModel(soundswallower, first, settings, graph)
   if (refusal !== undefined) {
     post({ type: 'refused', sentence: refusal })
     return
@@ -140,7 +153,7 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
     max: settings.maxDecoders,
     create: async () => {
       const decoder = await create()
-      setModel(decoder, settings)
+      setModel(soundswallower, decoder, settings, graph)
       return new TwoPassDecoder(decoder, reportWorking)
     },
   })

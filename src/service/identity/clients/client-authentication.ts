@@ -17,6 +17,11 @@ export interface ClientAuthentication {
   /** How long an address has to wait for any request, in milliseconds; 0 if it need not wait. */
   readonly retryAfterMs: (address: string) => number
   readonly authenticate: (clientId: string, secret: string, address: string) => Promise<AuthenticationResult>
+  /**
+   * Counts a wrong token from an address together with wrong secrets. Returns how long the address has to wait, in
+   * milliseconds; 0 if it has not failed too often. A right token never has to wait.
+   */
+  readonly countFailure: (address: string) => number
 }
 
 /** Several clients can share an address, so it may fail this many times as often as one client. */
@@ -77,6 +82,11 @@ export const createClientAuthentication = (options: ClientAuthenticationOptions)
 
   return {
     retryAfterMs: (address) => (successes.hasAddress(address) ? 0 : addressLimit.retryAfterMs([address])),
+    countFailure: (address) => {
+      const forMs = addressLimit.retryAfterMs([address])
+      if (forMs === 0) addressLimit.record([address])
+      return forMs
+    },
     authenticate: (clientId, secret, address) =>
       checks.run(() => check(clientId, secret, address)) ?? Promise.resolve({ type: 'wait', forMs: busyMs }),
   }

@@ -12,6 +12,7 @@ interface Row {
   readonly valid_from_ms: number
   readonly valid_until_ms: number | null
   readonly may_introspect: number
+  readonly token_lifetime_s: number | null
   readonly created_at_ms: number
   readonly cancelled_at_ms: number | null
   /** JSON of `[kind, name]` pairs. */
@@ -44,6 +45,7 @@ const clientOf = (row: Row): StoredClient => {
     validUntilMs: row.valid_until_ms ?? Infinity,
     cancelled: row.cancelled_at_ms !== null,
     mayIntrospect: row.may_introspect === 1,
+    ...(row.token_lifetime_s !== null && { tokenLifetimeSeconds: row.token_lifetime_s }),
     createdAtMs: row.created_at_ms,
   }
 }
@@ -61,15 +63,17 @@ export interface ClientTable {
   /** Returns false if there is no such row, as `setSecret` does. */
   readonly setCancelled: (clientId: string, atMs: number) => boolean
   readonly setSecret: (clientId: string, hash: string, previousUntilMs: number | undefined) => boolean
+  readonly setTokenLifetime: (clientId: string, seconds: number | undefined) => boolean
 }
 
 /** The rows of `subscriptions` and their `grants`. */
 export const clientTable = (database: Database): ClientTable => {
   const byId = database.prepare<[string], Row>(`${select} WHERE s.client_id = ?`)
   const all = database.prepare<[], Row>(`${select} ORDER BY s.created_at_ms, s.client_id`)
-  const insertRow = database.prepare<[string, string, number, number | null, number, number]>(
-    `INSERT INTO subscriptions (client_id, secret_hash, valid_from_ms, valid_until_ms, may_introspect, created_at_ms)
-     VALUES (?, ?, ?, ?, ?, ?)`,
+  const insertRow = database.prepare<[string, string, number, number | null, number, number, number | null]>(
+    `INSERT INTO subscriptions (client_id, secret_hash, valid_from_ms, valid_until_ms, may_introspect, created_at_ms,
+       token_lifetime_s)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
   )
   const insertGrant = database.prepare<[string, GrantKind, string]>(
     'INSERT OR IGNORE INTO grants (client_id, kind, name) VALUES (?, ?, ?)',
@@ -80,6 +84,9 @@ export const clientTable = (database: Database): ClientTable => {
   const rotate = database.prepare<[number | null, number | null, string, string]>(
     `UPDATE subscriptions SET previous_hash = iif(? IS NULL, NULL, secret_hash), previous_until_ms = ?, secret_hash = ?
      WHERE client_id = ?`,
+  )
+  const setLifetime = database.prepare<[number | null, string]>(
+    'UPDATE subscriptions SET token_lifetime_s = ? WHERE client_id = ?',
   )
   const insertAll = database.transaction((client: StoredClient) => {
     const { clientId, validUntilMs } = client
@@ -92,6 +99,7 @@ export const clientTable = (database: Database): ClientTable => {
       untilMs,
       Number(client.mayIntrospect === true),
       client.createdAtMs,
+      client.tokenLifetimeSeconds ?? null,
     )
     const grants: Readonly<Record<GrantKind, readonly string[]>> = {
       tenant: client.tenants,
@@ -112,5 +120,6 @@ export const clientTable = (database: Database): ClientTable => {
     insert: (client) => insertAll.immediate(client),
     setCancelled: (clientId, atMs) => cancel.run(atMs, clientId).changes > 0,
     setSecret: (clientId, hash, untilMs) => rotate.run(untilMs ?? null, untilMs ?? null, hash, clientId).changes > 0,
+    setTokenLifetime: (clientId, seconds) => setLifetime.run(seconds ?? null, clientId).changes > 0,
   }
 }

@@ -32,6 +32,8 @@ export interface ClientRegistration {
    * @default false
    */
   readonly mayIntrospect?: boolean | undefined
+  /** How long the tokens of the client are valid, in whole seconds, 60 to 31536000. @default 31536000: 365 days */
+  readonly tokenLifetimeSeconds?: number | undefined
 }
 
 /** A registration as a store keeps it. */
@@ -71,11 +73,30 @@ export const grantedByBoth = (first: readonly string[], second: readonly string[
   first.includes(everything) ? second : first.filter((name) => isGranted(second, name))
 
 /** Each token carries the grants, and travels in an HTTP header, of which Node accepts 16 KiB in total. */
-const maxGrantBytes = 8192
+export const maxGrantBytes = 8192
+
+/** The shortest and the longest life of a token, in seconds; the longest is 365 days (PROTOCOL 2). */
+export const minTokenLifetimeSeconds = 60
+export const maxTokenLifetimeSeconds = 31_536_000
+
+/** How long new tokens of the client are valid, in seconds. */
+export const tokenLifetimeOf = (client: ClientRegistration | undefined): number =>
+  Math.min(client?.tokenLifetimeSeconds ?? maxTokenLifetimeSeconds, maxTokenLifetimeSeconds)
+
+/** Throws `invalid-options` unless it is a number of seconds that a token can be valid. */
+export const checkTokenLifetime = (seconds: number): number => {
+  if (Number.isInteger(seconds) && seconds >= minTokenLifetimeSeconds && seconds <= maxTokenLifetimeSeconds) {
+    return seconds
+  }
+  throw new SpeechError(
+    'invalid-options',
+    `tokenLifetimeSeconds must be a whole number from ${minTokenLifetimeSeconds} to ${maxTokenLifetimeSeconds}.`,
+  )
+}
 
 /** Throws `invalid-options` for a malformed registration. */
 export const validateClient = (client: ClientRegistration): ClientRegistration => {
-  const { clientId, secretHash, tenants, projects, models, validFromMs, validUntilMs } = client
+  const { clientId, secretHash, tenants, projects, models, validFromMs, validUntilMs, tokenLifetimeSeconds } = client
   const refuse = (fault: string): never => {
     throw new SpeechError('invalid-options', `The subscription ${JSON.stringify(clientId)} ${fault}.`)
   }
@@ -88,6 +109,7 @@ export const validateClient = (client: ClientRegistration): ClientRegistration =
   if (Buffer.byteLength(JSON.stringify([tenants, projects, models])) > maxGrantBytes) {
     refuse(`may name at most ${maxGrantBytes} bytes of tenants, projects and models; use * for all`)
   }
+  if (tokenLifetimeSeconds !== undefined) checkTokenLifetime(tokenLifetimeSeconds)
   return client
 }
 

@@ -19,6 +19,11 @@ export interface ClientRegistry extends ClientStore {
    * Returns false when there is no such client.
    */
   readonly replaceSecret: (clientId: string, secretHash: string, previousUntilMs?: number) => boolean
+  /**
+   * Sets how long new tokens of the client are valid; undefined is the default. Tokens that exist keep their end. Returns
+   * false when there is no such client. Throws `invalid-options` for a lifetime that a token cannot have.
+   */
+  readonly setTokenLifetime: (clientId: string, seconds: number | undefined) => boolean
 }
 
 /** A client to register; its secret is generated. */
@@ -34,7 +39,7 @@ const grants = listOf(text)
 const clientInput = optionsOf<ClientInput>()(
   // The registry checks that a client begins before it ends.
   { tenants: grants, projects: grants, models: grants, validFromMs: anything, validUntilMs: anything },
-  { clientId: text, mayIntrospect: flag },
+  { clientId: text, mayIntrospect: flag, tokenLifetimeSeconds: number() },
 )
 
 /** A client with its new secret, which cannot be read again: only a hash is stored. */

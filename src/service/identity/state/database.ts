@@ -97,6 +97,8 @@ const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX revoked_tokens_until ON revoked_tokens (until_ms);
   `,
+  // NULL is the longest.
+  'ALTER TABLE subscriptions ADD COLUMN token_lifetime_s INTEGER CHECK (token_lifetime_s > 0)',
 ]
 
 const schemaVersion = migrations.length

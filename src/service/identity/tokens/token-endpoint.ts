@@ -1,17 +1,16 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Adapter, AdapterPayload, Configuration, errors } from 'oidc-provider' with { 'resolution-mode': 'import' }
 import type ProviderClass from 'oidc-provider' with { 'resolution-mode': 'import' }
 import { loadOptional } from '../../threads/load-optional.js'
 import type { ClientAuthentication } from '../clients/client-authentication.js'
-import { isClientId, isInForce, type ClientStore } from '../clients/client.js'
+import { isClientId, isInForce, tokenLifetimeOf, type ClientStore } from '../clients/client.js'
 import { formEndpoint, replayForm, type FormEndpointOptions, type HttpEndpoint } from '../http/form-endpoint.js'
 import { exactRetryAfter } from '../../../protocol/retry-after.js'
 import { noStoreHeaders, tooManyAttemptsText } from '../http/responses.js'
-import { tokenLifetimeMs, type SigningJwk, type SigningKeys } from '../keys/signing-keys.js'
+import type { SigningJwk, SigningKeys } from '../keys/signing-keys.js'
 import { tokenScope } from './token-claims.js'
-
-const tokenLifetimeS = tokenLifetimeMs / 1000
 
 export const tokenRoute = '/connect/token'
 
@@ -113,7 +112,7 @@ const resourceServerInfo =
       scope: tokenScope,
       audience,
       accessTokenFormat: 'jwt',
-      accessTokenTTL: tokenLifetimeS,
+      accessTokenTTL: tokenLifetimeOf(registration),
       jwt: { sign: { alg: 'ES256', kid: keys[0].kid } },
     }
   }
@@ -147,16 +146,16 @@ const configuration = (options: TokenProviderOptions, module: OidcProvider): Con
         getResourceServerInfo: resourceServerInfo(options, module),
       },
     },
-    ttl: { ClientCredentials: tokenLifetimeS },
+    ttl: { ClientCredentials: (_ctx, _token, { clientId }) => tokenLifetimeOf(clients.find(clientId)) },
     extraTokenClaims: (_, { clientId }) => {
       const { tenants = [], projects = [], models = [] } = clients.find(clientId ?? '') ?? {}
       return { tenants, projects, models }
     },
     formats: {
       customizers: {
-        jwt: (_ctx, _token, parts) => {
+        jwt: (_ctx, { clientId = '' }, parts) => {
           const iat = Math.floor(now() / 1000)
-          Object.assign(parts.payload, { iat, exp: iat + tokenLifetimeS })
+          Object.assign(parts.payload, { iat, exp: iat + tokenLifetimeOf(clients.find(clientId)) })
         },
       },
     },
@@ -208,13 +207,23 @@ const openTokenProvider = async (options: TokenProviderOptions): Promise<TokenPr
   })
 
   const handle = provider.callback()
+  let running = 0
   return async (request, response, address) => {
     addresses.set(request, address)
-    await handle(request, response)
+    running += 1
+    try {
+      await handle(request, response)
+    } finally {
+      running -= 1
+      // Otherwise Node 20 would track every promise and callback of the process from the first request on.
+      if (running === 0) module.storage.disable()
+    }
   }
 }
 
 interface OidcProvider {
+  /** Holds the context of a request. */
+  readonly storage: Pick<AsyncLocalStorage<unknown>, 'disable'>
   readonly Provider: typeof ProviderClass
   readonly errors: Pick<typeof errors, 'OIDCProviderError' | 'InvalidTarget'>
 }
@@ -226,9 +235,13 @@ interface OidcProvider {
  * it works on Node 20.
  */
 const loadOidcProvider = async (): Promise<OidcProvider> => {
-  const [{ Provider }, errors] = await Promise.all([
+  const [{ Provider }, errors, { default: storage }] = await Promise.all([
     loadOptional<Pick<OidcProvider, 'Provider'>>('oidc-provider/lib/provider.js', 'The identity service'),
     loadOptional<OidcProvider['errors']>('oidc-provider/lib/helpers/errors.js', 'The identity service'),
+    loadOptional<{ readonly default: OidcProvider['storage'] }>(
+      'oidc-provider/lib/helpers/als.js',
+      'The identity service',
+    ),
   ])
-  return { Provider, errors }
+  return { Provider, errors, storage }
 }

@@ -138,7 +138,7 @@ export const introspectionEndpoint = (options: TokenStatusOptions): HttpEndpoint
       return
     }
     const { client_id, scope, iat, jti } = claims
-    const { tenants, projects, models } = grant
+    const { tenants, projects, models, origin } = grant
     const exp = Math.floor(grant.expiresAtMs / 1000)
     const rights = { tenants, projects, models }
     sendResult(response, {
@@ -153,6 +153,7 @@ export const introspectionEndpoint = (options: TokenStatusOptions): HttpEndpoint
       exp,
       jti,
       ...rights,
+      ...(origin !== undefined && { origin }),
     })
   })
 

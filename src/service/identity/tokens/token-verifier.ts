@@ -19,6 +19,12 @@ export interface Grant {
   readonly models: readonly string[]
   /** When the token or its registration ends, whichever is first; milliseconds since 1970. */
   readonly expiresAtMs: number
+  /** Whether it is a token for a page (PROTOCOL 2.1). @default false */
+  readonly isForPage?: boolean | undefined
+  /** The only origin whose pages can use it. @default any client, with or without an origin */
+  readonly origin?: string | undefined
+  /** The id of the token that it was issued for; the revocation of that one ends both. @default none */
+  readonly parentId?: string | undefined
 }
 
 export interface TokenVerifierOptions {
@@ -62,10 +68,10 @@ const clockSkewS = 5
 /** Why no session can use the token: it was revoked, or its registration is not valid. */
 const endOfToken = (
   { revocations, now }: TokenVerifierOptions,
-  tokenId: string,
+  { tokenId, parentId }: Pick<Grant, 'tokenId' | 'parentId'>,
   client: ClientRegistration | undefined,
 ): SpeechError | undefined => {
-  if (revocations.has(tokenId)) {
+  if (revocations.has(tokenId) || (parentId !== undefined && revocations.has(parentId))) {
     return unauthenticated('revoked-token', 'The token was revoked; request a new one from the token endpoint.')
   }
   if (client === undefined || !isInForce(client, now())) {
@@ -122,7 +128,7 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
   const verify = async (token: string): Promise<Grant> => {
     const claims = await readClaims(token)
     const client = clients.find(claims.client_id)
-    const end = endOfToken(options, claims.jti, client)
+    const end = endOfToken(options, { tokenId: claims.jti, parentId: claims.parent_jti }, client)
     if (end !== undefined || client === undefined) throw end ?? refusal(undefined)
     return {
       clientId: claims.client_id,
@@ -132,13 +138,17 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
       projects: grantedByBoth(claims.projects, client.projects),
       models: grantedByBoth(claims.models, client.models),
       expiresAtMs: Math.min(claims.exp * 1000, client.validUntilMs),
+      ...(claims.token_use === 'page' && { isForPage: true }),
+      ...(claims.origin !== undefined && { origin: claims.origin }),
+      ...(claims.parent_jti !== undefined && { parentId: claims.parent_jti }),
     }
   }
 
   return {
     verify,
     readClaims,
-    endOf: ({ clientId, tokenId, expiresAtMs }) =>
-      endOfToken(options, tokenId, clients.find(clientId)) ?? (expiresAtMs <= now() ? expired() : undefined),
+    endOf: ({ clientId, tokenId, parentId, expiresAtMs }) =>
+      endOfToken(options, { tokenId, parentId }, clients.find(clientId)) ??
+      (expiresAtMs <= now() ? expired() : undefined),
   }
 }

@@ -4,7 +4,15 @@ import { SpeechError } from '../../../errors/speech-error.js'
 import { isJsonObject } from '../../../protocol/json-object.js'
 import { issuesOf, unknownKeyProblem, unknownKeysOf } from '../../../protocol/validation.js'
 import { propertyNames } from './node-options.js'
-import type { AnyNodeDefinition, ConfiguredNode, NodeDefinition, OptionFault, PortFormats } from './node.js'
+import type {
+  AnyNodeDefinition,
+  ConfiguredNode,
+  Node,
+  NodeDefinition,
+  OptionFault,
+  PortFormats,
+  Ports,
+} from './node.js'
 
 const namePattern = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
 const portPattern = /^[a-z][a-zA-Z0-9]*$/
@@ -24,7 +32,9 @@ const portPattern = /^[a-z][a-zA-Z0-9]*$/
  *     input$.pipe(map((item) => (item.type === 'event' ? { ...item, event: { ...item.event, tags: [tag] } } : item))),
  * })
  */
-export const defineNode = <Options>(definition: NodeDefinition<Options>): AnyNodeDefinition => {
+export const defineNode = <Options, Inputs extends Ports, Outputs extends Ports>(
+  definition: NodeDefinition<Options, Inputs, Outputs>,
+): AnyNodeDefinition => {
   const { options: codec, formats = asFirstInput(definition), uses = () => [], open, ...more } = definition
   const { checkSettings = () => undefined, ...rest } = more
   checkNames(definition)
@@ -32,7 +42,8 @@ export const defineNode = <Options>(definition: NodeDefinition<Options>): AnyNod
     formats: (inputs) => formats(inputs, options),
     uses: uses(options),
     checkSettings: (next, now) => checkSettings(next, now, options),
-    open: async (context) => open(options, context),
+    // Its host delivers only items of the declared inputs.
+    open: async (context) => (await open(options, context)) as unknown as Node,
   })
   return {
     ...rest,

@@ -7,17 +7,32 @@ import type { JsonObject } from '../../../protocol/json-object.js'
 import type { SpeechError } from '../../../errors/speech-error.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
 import type { Engine } from '../../engines/engine.js'
+import type { IncomingAudio } from '../../recognition/incoming-audio.js'
 
 /** The kind of items of a port. */
 export type PortKind = 'audio' | 'event'
 
+/** The kind of each port, by its name. */
+export type Ports = Readonly<Record<string, PortKind>>
+
+type PortName<P extends Ports, Kind extends PortKind> = {
+  [Name in keyof P & string]: Kind extends P[Name] ? Name : never
+}[keyof P & string]
+
+type AudioItem<Port extends string> = [Port] extends [never]
+  ? never
+  : { readonly type: 'audio'; readonly bytes: Uint8Array; readonly port?: Port | undefined }
+
+type EventItem<Port extends string> = [Port] extends [never]
+  ? never
+  : { readonly type: 'event'; readonly event: EventEnvelope; readonly port?: Port | undefined }
+
 /**
  * An item of a wire between nodes: whole frames of audio in the format of the port, or an event. `port` names the port
- * of the item; without it, the item belongs to the node's first port of that kind.
+ * of the item; without it, the item belongs to the node's first port of that kind. With the ports of a definition, only
+ * items that they can have: no audio without an audio port, and no port of another name.
  */
-export type NodeItem =
-  | { readonly type: 'audio'; readonly bytes: Uint8Array; readonly port?: string | undefined }
-  | { readonly type: 'event'; readonly event: EventEnvelope; readonly port?: string | undefined }
+export type NodeItem<P extends Ports = Ports> = AudioItem<PortName<P, 'audio'>> | EventItem<PortName<P, 'event'>>
 
 /** The format of each audio port, by its name. */
 export type PortFormats = Readonly<Record<string, AudioFormat>>
@@ -93,6 +108,11 @@ export interface NodeContext {
   /** Whether the client's audio is held back because a node is behind; then missing audio is not silence. */
   readonly isPaused?: (() => boolean) | undefined
   /**
+   * The audio of the client before it enters the project, for the node that is the only one to get it. Absent in a node
+   * that runs in its own thread.
+   */
+  readonly incoming?: IncomingAudio | undefined
+  /**
    * Emits once, with the reason, when the session is aborted. Items that a node emits within that call are still
    * delivered; then the node is unsubscribed. Never emits in a node that runs in its own thread.
    */
@@ -102,6 +122,11 @@ export interface NodeContext {
    * completes by itself. Never emits in a node that runs in its own thread.
    */
   readonly drain$?: Observable<unknown> | undefined
+  /**
+   * The shortest time between two partials of a channel, in milliseconds, while the service is overloaded; otherwise 0.
+   * Absent in a node that runs in its own thread.
+   */
+  readonly partialIntervalMs?: (() => number) | undefined
   /** A resource of the project by its name. */
   readonly resource: (name: string) => Resource | undefined
   /** Loads a model that the session may use; rejects with `model-denied`. */
@@ -135,7 +160,10 @@ export interface NodeContext {
  * const shout: Node = (input$) =>
  *   input$.pipe(map((item) => (item.type === 'event' ? { ...item, event: { ...item.event, tags: ['loud'] } } : item)))
  */
-export type Node = (input$: Observable<NodeItem>, context: NodeContext) => Observable<NodeItem>
+export type Node<Inputs extends Ports = Ports, Outputs extends Ports = Ports> = (
+  input$: Observable<NodeItem<Inputs>>,
+  context: NodeContext,
+) => Observable<NodeItem<Outputs>>
 
 /** Opens a node for a session before its start is answered; rejects to refuse the session. */
 export type OpenNode = (context: NodeContext) => Promise<Node>
@@ -148,15 +176,15 @@ export type OpenNode = (context: NodeContext) => Promise<Node>
 export type FaultPolicy = 'fail' | 'bypass' | { readonly restarts: number }
 
 /** A kind of node, as `defineNode` takes it. */
-export interface NodeDefinition<Options> {
+export interface NodeDefinition<Options, Inputs extends Ports = Ports, Outputs extends Ports = Ports> {
   /** The name in projects: lower case, words joined by hyphens. */
   readonly name: string
   /** One sentence for authors of projects. */
   readonly summary: string
   /** The kind of each input port, by its name. */
-  readonly inputs: Readonly<Record<string, PortKind>>
+  readonly inputs: Inputs
   /** The kind of each output port, by its name. */
-  readonly outputs: Readonly<Record<string, PortKind>>
+  readonly outputs: Outputs
   /** Audio inputs that need no wire. Event inputs never need one. @default [] */
   readonly optionalInputs?: readonly string[] | undefined
   /** The parts that the operator must configure for the node, such as a folder for recordings. @default [] */
@@ -185,7 +213,7 @@ export interface NodeDefinition<Options> {
   /** The consequence of a fault unless the project defines one. @default 'fail' */
   readonly onFault?: FaultPolicy | undefined
   /** Makes the node of one session before its start is answered; throws or rejects to refuse the session. */
-  readonly open: (options: Options, context: NodeContext) => Node | Promise<Node>
+  readonly open: (options: Options, context: NodeContext) => Node<Inputs, Outputs> | Promise<Node<Inputs, Outputs>>
 }
 
 /** A kind of node, as `defineNode` returns it: its options are checked and bound by `configure`. */

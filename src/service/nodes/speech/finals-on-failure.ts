@@ -1,15 +1,5 @@
 import { either } from 'fp-ts'
-import {
-  catchError,
-  concat,
-  defer,
-  NEVER,
-  takeUntil,
-  tap,
-  throwError,
-  type MonoTypeOperatorFunction,
-  type Observable,
-} from 'rxjs'
+import { NEVER, Observable, Subscription, type MonoTypeOperatorFunction } from 'rxjs'
 import type { ErrorCode } from '../../../errors/error-code.js'
 import { isSpeechError, type SpeechError } from '../../../errors/speech-error.js'
 import { refusalText } from '../../../errors/refusal.js'
@@ -53,36 +43,44 @@ const refusalOf = (error: unknown): string =>
 export const finalsOnFailure =
   (channels: number, firstChannel = 0, aborted$: Observable<SpeechError> = NEVER): MonoTypeOperatorFunction<NodeItem> =>
   (item$) =>
-    defer(() => {
-      let abortedBy: SpeechError | undefined
+    new Observable((subscriber) => {
       const states = Array.from({ length: channels }, (): ChannelState => ({
         text: '',
         startMs: -1,
         endMs: -1,
         isFinal: false,
       }))
-      const finals = (error: string): readonly NodeItem[] =>
-        states.flatMap(({ text, startMs, endMs, isFinal }, at): NodeItem[] => {
+      const emitFinals = (error: string): void => {
+        for (const [at, { text, startMs, endMs, isFinal }] of states.entries()) {
+          if (isFinal) continue
           const data = recognitionData.encode({ text, confidence: 0, error })
           const event = { name: eventName.final, channel: firstChannel + at, startMs, endMs, data }
-          return isFinal ? [] : [{ type: 'event', event }]
-        })
-      const events$ = item$.pipe(
-        tap((item) => {
-          if (item.type !== 'event') return
-          const state = states[(item.event.channel ?? -1) - firstChannel]
-          if (state !== undefined) update(state, item.event)
+          subscriber.next({ type: 'event', event })
+        }
+      }
+      const items = new Subscription()
+      subscriber.add(items)
+      subscriber.add(
+        aborted$.subscribe((error) => {
+          items.unsubscribe()
+          emitFinals(refusalText(error))
+          subscriber.complete()
         }),
-        catchError((error: unknown) =>
-          concat(
-            finals(refusalOf(error)),
-            throwError(() => error),
-          ),
-        ),
-        takeUntil(aborted$.pipe(tap((error) => (abortedBy = error)))),
       )
-      return concat(
-        events$,
-        defer(() => (abortedBy === undefined ? [] : finals(refusalText(abortedBy)))),
+      items.add(
+        item$.subscribe({
+          next: (item) => {
+            if (item.type === 'event') {
+              const state = states[(item.event.channel ?? -1) - firstChannel]
+              if (state !== undefined) update(state, item.event)
+            }
+            subscriber.next(item)
+          },
+          error: (error: unknown) => {
+            emitFinals(refusalOf(error))
+            subscriber.error(error)
+          },
+          complete: () => subscriber.complete(),
+        }),
       )
     })

@@ -1,5 +1,5 @@
 import { either } from 'fp-ts'
-import { distinctUntilChanged, filter, map, type Observable } from 'rxjs'
+import { Observable } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import {
   conflictingAlias,
@@ -161,12 +161,16 @@ export const changedParameters = (
   defaults: RecognitionDefaults,
   fromSettings: boolean,
 ): Observable<SegmenterParameters> =>
-  updated$.pipe(
-    map(() => readRecognitionSettings(fromSettings ? settings() : {}, defaults)),
-    filter(either.isRight),
-    map(({ right }) => right.parameters),
-    distinctUntilChanged((previous, next) => JSON.stringify(previous) === JSON.stringify(next)),
-  )
+  new Observable((subscriber) => {
+    let previous = ''
+    return updated$.subscribe(() => {
+      const plan = readRecognitionSettings(fromSettings ? settings() : {}, defaults)
+      const next = either.isRight(plan) ? JSON.stringify(plan.right.parameters) : previous
+      if (next === previous || either.isLeft(plan)) return
+      previous = next
+      subscriber.next(plan.right.parameters)
+    })
+  })
 
 /** The option `channel` is for mono audio that was split off; stereo audio has channels 0 and 1. */
 export const checkChannel = (

@@ -1,18 +1,20 @@
-import { connect, defer, filter, map, merge, tap, type Observable } from 'rxjs'
+import { Observable } from 'rxjs'
 import { decodeChannels } from '../../../audio/codec.js'
 import type { AudioFormat } from '../../../audio/format.js'
-import { serialize } from '../../../kernel/use-resource.js'
-import {
-  recognizeChannel,
-  type RecognizeChannelOptions,
-  type ChannelEvent,
-} from '../../recognition/recognize-channel.js'
+import { Mailbox } from '../../../kernel/mailbox.js'
+import { partialsThinned, partialsThinnedData, type ChannelEvent } from '../../recognition/channel-event.js'
+import { RecognitionChannel, type RecognitionChannelOptions } from '../../recognition/recognition-channel.js'
+import type { SegmenterParameters } from '../../recognition/segmenter-parameters.js'
 import { eventItem } from '../core/events.js'
 import type { NodeItem } from '../core/node.js'
 import { type EventEnvelope, recognitionData, type RecognitionData } from '../../../protocol/dataflow-events.js'
 import { eventName } from '../../../protocol/event-name.js'
 
-export interface RecognizeChannelsOptions extends Omit<RecognizeChannelOptions, 'sampleRateHz'> {
+export interface RecognizeChannelsOptions extends Omit<RecognitionChannelOptions, 'sampleRateHz'> {
+  /** Changed parameters, which must be valid. */
+  readonly parameters$: Observable<SegmenterParameters>
+  /** Emits when the recognition is to end in a pause of each channel. */
+  readonly drain$?: Observable<unknown> | undefined
   readonly format: AudioFormat
   /** The number of the first channel in events. */
   readonly firstChannel: number
@@ -28,30 +30,65 @@ export interface RecognizeChannelsOptions extends Omit<RecognizeChannelOptions, 
  * channel. A channel that ended by a silence needs no more audio and no longer delays the others.
  */
 export const recognizeChannels =
-  ({ format, firstChannel, offsetMs, isReported, consumed, ...options }: RecognizeChannelsOptions) =>
+  ({
+    format,
+    firstChannel,
+    offsetMs,
+    isReported,
+    consumed,
+    parameters$,
+    drain$,
+    ...options
+  }: RecognizeChannelsOptions) =>
   (input$: Observable<NodeItem>): Observable<NodeItem> =>
-    defer(() => {
+    new Observable((subscriber) => {
       const processed = consumeBySlowest(format.channels, consumed)
-      const eventsOf = (channels$: Observable<readonly Int16Array[]>, channel: number): Observable<NodeItem> =>
-        channels$.pipe(
-          map((channels) => channels[channel] ?? new Int16Array(0)),
-          recognizeChannel({ ...options, sampleRateHz: format.sampleRateHz }),
-          tap({
+      let running = format.channels
+      const channels = Array.from({ length: format.channels }, (_none, channel) => {
+        const added = new RecognitionChannel(
+          { sampleRateHz: format.sampleRateHz, ...options },
+          {
             next: (event) => {
               if (event.type === 'progress') processed(channel, event.sampleCount)
+              else if (isReported(event)) {
+                subscriber.next(eventItem(channelEnvelope(event, firstChannel + channel, offsetMs)))
+              }
             },
-            complete: () => processed(channel, Infinity),
-          }),
-          filter((event): event is SpeechEvent => event.type !== 'progress' && isReported(event)),
-          map((event) => eventItem(channelEnvelope(event, firstChannel + channel, offsetMs))),
+            inputEnded: () => undefined,
+            error: (error) => subscriber.error(error),
+            complete: () => {
+              processed(channel, Infinity)
+              running -= 1
+              if (running === 0) subscriber.complete()
+            },
+          },
         )
-      return input$.pipe(
-        filter((item) => item.type === 'audio'),
-        serialize(),
-        map(({ bytes }) => decodeChannels(bytes, format)),
-        connect((channels$) =>
-          merge(...Array.from({ length: format.channels }, (_none, channel) => eventsOf(channels$, channel))),
-        ),
+        subscriber.add(added)
+        return added
+      })
+      // Audio that arrives while a channel emits an event follows when every channel has what came before it.
+      const mailbox = new Mailbox<Uint8Array | 'completed'>((bytes) => {
+        if (subscriber.closed) return
+        try {
+          if (bytes === 'completed') for (const channel of channels) channel.complete()
+          else decodeChannels(bytes, format).forEach((samples, channel) => channels[channel]?.push(samples))
+        } catch (error) {
+          subscriber.error(error)
+        }
+      })
+      for (const channel of channels) channel.start()
+      subscriber.add(
+        parameters$.subscribe((parameters) => channels.forEach((channel) => channel.setParameters(parameters))),
+      )
+      subscriber.add(drain$?.subscribe(() => channels.forEach((channel) => channel.drain())))
+      subscriber.add(
+        input$.subscribe({
+          next: (item) => {
+            if (item.type === 'audio') mailbox.post(item.bytes)
+          },
+          error: (error: unknown) => subscriber.error(error),
+          complete: () => mailbox.post('completed'),
+        }),
       )
     })
 
@@ -83,7 +120,7 @@ const shift = (event: SpeechEvent, offsetMs: number): SpeechEvent => {
   if (offsetMs === 0) return event
   const startMs = event.startMs + offsetMs
   if (event.type === 'speech-started') return { ...event, startMs, atMs: event.atMs + offsetMs }
-  if (event.type === 'fault') return { ...event, startMs }
+  if (event.type === 'fault' || event.type === 'partials-thinned') return { ...event, startMs }
   const endMs = event.endMs + offsetMs
   if (event.type === 'final') return { ...event, startMs, endMs, heardMs: event.heardMs + offsetMs }
   if (event.type !== 'milestone') return { ...event, startMs, endMs }
@@ -111,6 +148,10 @@ const channelEnvelope = (given: SpeechEvent, channel: number, offsetMs = 0): Eve
     case 'fault': {
       const data = { Code: event.error.code, Retried: event.retried }
       return { name: engineFailed, channel, startMs: event.startMs, endMs: -1, data }
+    }
+    case 'partials-thinned': {
+      const data = partialsThinnedData(event)
+      return { name: partialsThinned, channel, startMs: event.startMs, endMs: -1, data }
     }
     case 'partial':
       return resultEnvelope(eventName.partial, channel, event, { text: event.text })

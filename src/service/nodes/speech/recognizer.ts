@@ -69,6 +69,9 @@ export const recognizer = defineNode({
             consumed: session.ack,
             drain$: session.drain$,
             isPaused: session.isPaused,
+            // The channels of a stream decide at different times.
+            incoming: format.channels === 1 ? session.incoming : undefined,
+            partialIntervalMs: session.partialIntervalMs,
             scheduler: session.scheduler,
           }),
           finalsOnFailure(format.channels, channel, session.aborted$),

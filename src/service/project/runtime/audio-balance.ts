@@ -11,8 +11,9 @@ export class AudioBalance {
   readonly #formats: NodeFormats
   readonly #inputs: readonly string[]
   readonly #outputs: readonly string[]
-  readonly #bytesIn = new Map<string, number>()
-  readonly #bytesOut = new Map<string, number>()
+  /** By port; few nodes have more than one. */
+  readonly #bytesIn: Record<string, number> = {}
+  readonly #bytesOut: Record<string, number> = {}
 
   constructor(formats: NodeFormats) {
     this.#formats = formats
@@ -45,13 +46,13 @@ export class AudioBalance {
   }
 }
 
-const add = (counts: Map<string, number>, port: string, more: number): void => {
-  counts.set(port, (counts.get(port) ?? 0) + more)
+const add = (counts: Record<string, number>, port: string, more: number): void => {
+  counts[port] = (counts[port] ?? 0) + more
 }
 
-const lengthMs = (counts: ReadonlyMap<string, number>, port: string, formats: NodeFormats['inputs']): number => {
+const lengthMs = (counts: Readonly<Record<string, number>>, port: string, formats: NodeFormats['inputs']): number => {
   const format = formats[port]
-  return format === undefined ? 0 : msForBytes(format, counts.get(port) ?? 0)
+  return format === undefined ? 0 : msForBytes(format, counts[port] ?? 0)
 }
 
 /** The longest piece of silence in one item, in milliseconds. */

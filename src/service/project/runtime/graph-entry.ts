@@ -2,6 +2,7 @@ import { Subscription, type Observable } from 'rxjs'
 import { bytesForMs, bytesPerFrame, msForBytes, type AudioFormat } from '../../../audio/format.js'
 import type { NodeItem } from '../../nodes/core/node.js'
 import { IdleMonitor } from '../../recognition/idle-monitor.js'
+import type { IncomingAudio } from '../../recognition/incoming-audio.js'
 import type { GraphSession } from './graph-session.js'
 
 export interface GraphEntryEvents {
@@ -24,25 +25,28 @@ export class GraphEntry {
   readonly #events: GraphEntryEvents
   /** Whole frames. Longer messages are split, so that a wire never receives much more at once than it can hold. */
   readonly #maxPieceBytes: number
+  readonly #incoming: IncomingAudio | undefined
   readonly #idle: IdleMonitor
   readonly #subscriptions = new Subscription()
   #waiting: Uint8Array[] = []
   #state: 'open' | 'finished' | 'closed' = 'open'
 
-  constructor({ format, limits, context }: GraphSession, events: GraphEntryEvents) {
+  constructor({ format, limits, context, incoming }: GraphSession, events: GraphEntryEvents) {
     this.#format = format
     this.#events = events
+    this.#incoming = incoming
     this.#maxPieceBytes = Math.max(bytesPerFrame(format), bytesForMs(format, maxPieceMs))
-    const rules = { closeAfterSilentWallMs: 0, finalizeAfterMs: limits.idleMs, isPaused: events.isPaused }
+    const rules = { closeAfterSilentWallMs: 0, finalizeAfterMs: limits.idleMs, isPaused: events.isPaused, incoming }
     this.#idle = new IdleMonitor(rules, context.scheduler)
   }
 
   start(audio$: Observable<Uint8Array>): void {
-    this.#subscriptions.add(
-      this.#idle.ticks$.subscribe(() => {
-        if (this.#idle.due === 'finalize') this.finish()
-      }),
-    )
+    this.#idle.start(() => {
+      if (this.#idle.due !== 'finalize') return
+      this.#incoming?.flush()
+      this.finish()
+    })
+    this.#subscriptions.add(() => this.#idle.stop())
     this.#subscriptions.add(
       audio$.subscribe({
         next: (bytes) => this.#receive(bytes),

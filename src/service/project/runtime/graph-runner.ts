@@ -26,6 +26,7 @@ export class GraphRunner {
   readonly #nodes = new Map<string, NodeSupervisor>()
   /** The wires from each node. */
   readonly #outputs = new Map<string, Wire[]>()
+  readonly #entryId: string
   readonly #entry: GraphEntry
   readonly #entryWires: readonly Wire[]
   readonly #output$ = new Subject<NodeItem>()
@@ -41,19 +42,21 @@ export class GraphRunner {
   #draining: 'no' | 'requested' | 'announced' = 'no'
   /** Ends an aborted session once everything emitted before is delivered. */
   #finalAction: (() => void) | undefined
+  /** While audio enters: what a node processes then was counted when it arrived. */
+  #isPassing = false
   #isOver = false
 
   constructor(graph: ProjectGraph, formats: GraphFormats, session: GraphSession) {
     this.#graph = graph
     this.#session = session
-    const entryId = graph.nodes.find(({ definition }) => definition.name === entryName)?.id ?? ''
-    this.#entryWires = this.#wiresFrom(entryId)
+    this.#entryId = graph.nodes.find(({ definition }) => definition.name === entryName)?.id ?? ''
+    this.#entryWires = this.#wiresFrom(this.#entryId)
     this.#entry = new GraphEntry(session, {
       isPaused: () => this.#isPaused,
       changed: () => this.#wake(),
       failed: (error) => this.#output$.error(error),
     })
-    for (const node of graph.nodes) if (node.id !== entryId) this.#addNode(node, formats)
+    for (const node of graph.nodes) if (node.id !== this.#entryId) this.#addNode(node, formats)
     for (const wire of graph.wires) this.#addWire(wire, formats)
   }
 
@@ -92,19 +95,21 @@ export class GraphRunner {
     const { id, definition } = node
     const { limits, context: shared } = this.#session
     const own = formats.byNode.get(id) ?? { inputs: {}, outputs: {} }
+    // Not the spread first: V8 would give each object a hidden class of its own.
     const context: NodeContext = {
+      sessionFormat: this.#session.format,
       ...shared,
       ...own,
-      sessionFormat: this.#session.format,
       node: id,
       aborted$: this.#aborted$.asObservable(),
       drain$: this.#drain$.asObservable(),
       isPaused: () => this.#isPaused,
+      incoming: this.#isOnlyTarget(id) ? this.#session.incoming : undefined,
       // The graph ends as a whole, at its entry.
       idleMs: 0,
       resource: (name) => this.#graph.resources.get(name),
       ack: (count, port) => {
-        this.#entry.touch()
+        if (!this.#isPassing) this.#entry.touch()
         supervisor.ack(count, port)
       },
       log: (message, fields) => this.#session.log(id, message, fields),
@@ -115,7 +120,7 @@ export class GraphRunner {
       node,
       context,
       own,
-      { ...limits, scheduler: shared.scheduler },
+      { scheduler: shared.scheduler, ...limits },
       {
         next: (item, port) => {
           if (isPublisher) this.#output$.next(item)
@@ -131,6 +136,12 @@ export class GraphRunner {
       },
     )
     this.#nodes.set(id, supervisor)
+  }
+
+  /** Whether all audio of the client leads to this node and to no other, and none of it is ever dropped. */
+  #isOnlyTarget(id: string): boolean {
+    const [wire, ...others] = this.#graph.wires.filter(({ from }) => from.node === this.#entryId)
+    return others.length === 0 && wire?.to.node === id && wire.whenFull === 'block'
   }
 
   #addWire(wire: GraphWire, formats: GraphFormats): void {
@@ -192,7 +203,12 @@ export class GraphRunner {
     if (this.#isPaused) return false
     const item = this.#entry.shift()
     if (item !== undefined) {
-      this.#emit(this.#entryWires, item, 'audio')
+      this.#isPassing = true
+      for (const wire of this.#entryWires) {
+        const offered = this.#isOver ? 'taken' : wire.pass(item)
+        if (offered !== 'taken') this.#overflow(wire, offered)
+      }
+      this.#isPassing = false
       return true
     }
     this.#session.source.resume()

@@ -3,6 +3,7 @@ import type { AudioFormat } from '../../../audio/format.js'
 import type { SpeechError } from '../../../errors/speech-error.js'
 import type { Link } from '../../../transport/link.js'
 import type { FaultKind, NodeContext } from '../../nodes/core/node.js'
+import type { IncomingAudio } from '../../recognition/incoming-audio.js'
 import type { WhenFull } from '../format/project-graph.js'
 
 /** The bounds of a running graph; a project can tighten each. */
@@ -48,11 +49,23 @@ export interface GraphSession {
   /** The part of each node's context that is the same for all nodes. */
   readonly context: Omit<
     NodeContext,
-    'node' | 'inputs' | 'outputs' | 'ack' | 'resource' | 'idleMs' | 'log' | 'aborted$' | 'drain$' | 'isPaused'
+    | 'node'
+    | 'inputs'
+    | 'outputs'
+    | 'ack'
+    | 'resource'
+    | 'idleMs'
+    | 'log'
+    | 'aborted$'
+    | 'drain$'
+    | 'isPaused'
+    | 'incoming'
   >
   readonly limits: GraphLimits
   /** The source of the audio, paused while a wire is full. */
   readonly source: Pick<Link<unknown, unknown>, 'pause' | 'resume'>
+  /** The audio before it enters the graph. */
+  readonly incoming?: IncomingAudio | undefined
   /** Logs for the operator on behalf of a node. */
   readonly log: (node: string, message: string, fields?: Readonly<Record<string, string | number | boolean>>) => void
   readonly monitor?: GraphMonitor | undefined

@@ -1,4 +1,4 @@
-import { Subject, takeUntil, type Observable, type SchedulerLike } from 'rxjs'
+import { Subject, takeWhile, type Observable, type SchedulerLike, type Unsubscribable } from 'rxjs'
 import { type Node, type NodeContext, NodeFault, type NodeItem } from '../../nodes/core/node.js'
 
 /** How many items a node may emit between two inputs. More is a flood. */
@@ -23,11 +23,12 @@ export interface NodeCallOptions {
  */
 export class NodeCall {
   readonly #input$ = new Subject<NodeItem>()
-  readonly #end$ = new Subject<undefined>()
+  #subscription: Unsubscribable | undefined
   readonly #events: NodeCallEvents
   readonly #options: NodeCallOptions
   #outputs = 0
   #isOver = false
+  #isCancelled = false
 
   constructor(events: NodeCallEvents, options: NodeCallOptions) {
     this.#events = events
@@ -58,7 +59,8 @@ export class NodeCall {
   /** Unsubscribes from the node; nothing is reported after that. */
   cancel(): void {
     this.#isOver = true
-    this.#end$.next(undefined)
+    this.#isCancelled = true
+    this.#subscription?.unsubscribe()
   }
 
   #subscribe(node: Node, context: NodeContext): void {
@@ -69,7 +71,7 @@ export class NodeCall {
       this.#fault(error)
       return
     }
-    output$.pipe(takeUntil(this.#end$)).subscribe({
+    const subscription = output$.pipe(takeWhile(() => !this.#isCancelled)).subscribe({
       next: (item) => {
         this.#outputs += 1
         if (this.#outputs <= maxOutputsPerInput) this.#events.next(item)
@@ -82,6 +84,9 @@ export class NodeCall {
       },
       error: (error: unknown) => this.#fault(error),
     })
+    this.#subscription = subscription
+    // It may have been cancelled within that call.
+    if (this.#isCancelled) subscription.unsubscribe()
   }
 
   #checkDuration(startMs: number): void {

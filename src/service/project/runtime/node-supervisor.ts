@@ -44,8 +44,11 @@ export class NodeSupervisor implements WireTarget {
   readonly #options: SupervisorOptions
   readonly #events: SupervisorEvents
   readonly #balance: AudioBalance
-  readonly #bypass: ReadonlyMap<string, readonly string[]>
+  readonly #formats: NodeFormats
+  /** Made when the node is bypassed. */
+  #bypass: ReadonlyMap<string, readonly string[]> | undefined
   readonly #firstInputs: Readonly<Record<NodeItem['type'], string | undefined>>
+  readonly #firstInput: string | undefined
   readonly #firstOutputs: Readonly<Record<NodeItem['type'], string>>
   readonly #inputs: Wire[] = []
   #openInputs = 0
@@ -67,8 +70,9 @@ export class NodeSupervisor implements WireTarget {
     this.#options = options
     this.#events = events
     this.#balance = new AudioBalance(formats)
-    this.#bypass = bypassRoutes(node.definition, formats)
+    this.#formats = formats
     const { inputs, outputs } = node.definition
+    this.#firstInput = Object.keys(inputs)[0]
     this.#firstInputs = { audio: firstOf(inputs, 'audio'), event: firstOf(inputs, 'event') }
     this.#firstOutputs = { audio: firstOf(outputs, 'audio') ?? 'audio', event: firstOf(outputs, 'event') ?? 'event' }
   }
@@ -123,6 +127,7 @@ export class NodeSupervisor implements WireTarget {
       const label = this.#firstInputs[item.type] === port ? undefined : port
       state.call.give(item.port === label ? item : { ...item, port: label })
     } else if (state.name === 'bypassed') {
+      this.#bypass ??= bypassRoutes(this.definition, this.#formats)
       for (const output of this.#bypass.get(port) ?? []) this.#events.next(item, output)
     }
   }
@@ -134,7 +139,7 @@ export class NodeSupervisor implements WireTarget {
   }
 
   /** The node processed part of what a port received. */
-  ack(count: number, port = Object.keys(this.#node.definition.inputs)[0]): void {
+  ack(count: number, port = this.#firstInput): void {
     for (const wire of this.#inputs) if (wire.options.to.port === port) wire.ack(count)
   }
 

@@ -35,21 +35,22 @@ export const wireOptions = (
   const ends = { from, to, kind, whenFull }
   if (kind === 'event') {
     const items = capacity?.count ?? defaultCapacityItems
-    const noSilence = new Uint8Array(0)
-    return { ...ends, capacity: items, slack: slackItems, frameBytes: 1, silence: noSilence, sampleRateHz: undefined }
+    return { capacity: items, slack: slackItems, frameBytes: 1, silence: noBytes, sampleRateHz: undefined, ...ends }
   }
   if (format === undefined) throw new SpeechError('internal', 'A wire of audio has no format.')
   const { sampleRateHz } = format
   const framesOf = (durationMs: number): number => Math.round((durationMs * sampleRateHz) / 1000)
   return {
-    ...ends,
     // The session's limit also bounds the capacity that a project sets.
     capacity: framesOf(Math.min(capacity?.count ?? maxPendingAudioMs, maxPendingAudioMs)),
     slack: framesOf(slackMs),
     frameBytes: bytesPerFrame(format),
     silence: silencePiece(format),
     sampleRateHz,
+    ...ends,
   }
 }
+
+const noBytes = new Uint8Array(0)
 
 export const portText = ({ node, port }: PortName): string => `${node}.${port}`

@@ -79,6 +79,22 @@ export class Wire {
     return offered
   }
 
+  /**
+   * Offers an item while no wire of the graph has anything to deliver: gives it to the target at once if it fits, without
+   * the queue.
+   */
+  pass(item: NodeItem): Offered {
+    const count = this.#queue.countOf(item)
+    const { whenFull, capacity } = this.options
+    const fits = whenFull === 'block' && this.isEmpty && this.held + count <= capacity
+    if (!fits || this.#isClosed || !this.#target.takesInput) return this.offer(item)
+    this.#drops.offer(count)
+    if (!this.#isUncounted) this.#unacked += count
+    this.#target.give(item, this.options.to.port)
+    if (!this.#target.hasManualAck) this.#release(count)
+    return 'taken'
+  }
+
   /** Gives the next item, or the end of the wire, to the target. */
   deliver(): void {
     this.#isReady = false
@@ -104,8 +120,11 @@ export class Wire {
 
   /** Acknowledges frames or events; `Infinity` acknowledges all, now and later. */
   ack(count: number): void {
+    const wasBlocked = this.#isBlocked
     this.#release(count)
-    this.#markReady()
+    // Audio may enter the graph again.
+    const isFree = wasBlocked && !this.#isBlocked
+    if (isFree || !this.isEmpty || this.#source === 'finished') this.#markReady()
   }
 
   /** The target was opened again or is bypassed: nothing that it received is outstanding. */

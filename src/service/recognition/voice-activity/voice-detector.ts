@@ -78,7 +78,8 @@ class GatedDetector implements VoiceDetector {
   #entryDb: number
   readonly #floor = new NoiseFloor()
   readonly #level: LevelFilter
-  readonly #voicing = new Voicing()
+  /** Only until the floor is certain, once and for all. */
+  #voicing: Voicing | undefined = new Voicing()
   #isFrozen = false
   #isOpen = false
   #previousDb = -Infinity
@@ -98,9 +99,8 @@ class GatedDetector implements VoiceDetector {
     this.#floor.observe(levelDb, this.#isFrozen)
     const isCandidate = this.#fvad.process(frame)
     // A resumed session, or a call that is joined late, begins within speech: that level is not background noise.
-    if (this.#floor.isUncertain && this.#voicing.isVoiced(frame, levelDb, isCandidate)) {
-      this.#floor.resetBelowVoice(levelDb)
-    }
+    if (!this.#floor.isUncertain) this.#voicing = undefined
+    else if (this.#voicing?.isVoiced(frame, levelDb, isCandidate) === true) this.#floor.resetBelowVoice(levelDb)
     this.#isOpen = this.#passesGate(levelDb)
     this.#previousDb = levelDb
     this.#levels[this.#levelCount++ % levelRun] = levelDb

@@ -15,6 +15,8 @@ const breakDown = () => {
 }
 
 parentPort.postMessage = (message) => {
+  // What is decoded until the worker throws is lost with it, however fast it decodes.
+  if (frames === afterFrames) return
   post(message)
   if (message.type !== 'progress') return
   frames += 1

@@ -47,7 +47,7 @@ describe('defineNode', () => {
       name: 'careful',
       summary: 'Takes settings up to a limit.',
       inputs: { events: 'event' },
-      outputs: {},
+      outputs: { events: 'event' },
       options: nodeOptions({ limit: numberFrom(0, 10) }, {}),
       checkSettings: (next, now, { limit }) =>
         Number(next['Level']) <= limit
@@ -79,7 +79,7 @@ describe('defineNode', () => {
       name: 'own-codec',
       summary: 'Made elsewhere.',
       inputs: { events: 'event' },
-      outputs: {},
+      outputs: { events: 'event' },
       options: t.exact(t.intersection([t.type({ one: nonEmptyText }), t.partial({ other: t.number })])),
       open: () => (input$) => input$,
     })

@@ -1,0 +1,89 @@
+// npm run accuracy [-- folder [model]]: the words that the embedded engine reads in the recordings of the repository, and in
+// those of a folder whose README.md has rows `| file | rate | what is said |`. Voice activity cuts the recordings, as it does
+// in the service. BEFORE=<folder of a built checkout> measures that checkout.
+import { recognizeParts, recordingSets, seconds, segmentParts, withEngine } from './recordings.mjs'
+
+const wordsOf = (text) => text.split(' ').filter((word) => word !== '')
+
+/** The fewest changes from what was said to what was read, word by word. */
+const compare = (said, read) => {
+  const zero = { right: 0, substitutions: 0, insertions: 0, deletions: 0 }
+  const errors = ({ substitutions, insertions, deletions }) => substitutions + insertions + deletions
+  const add = (counts, key) => ({ ...counts, [key]: counts[key] + 1 })
+  let row = [zero]
+  while (row.length <= read.length) row.push(add(row.at(-1), 'insertions'))
+  for (const word of said) {
+    const next = [add(row[0], 'deletions')]
+    for (const [at, other] of read.entries()) {
+      const ways = [
+        add(row[at], word === other ? 'right' : 'substitutions'),
+        add(row[at + 1], 'deletions'),
+        add(next[at], 'insertions'),
+      ]
+      next.push(ways.reduce((best, way) => (errors(way) < errors(best) ? way : best)))
+    }
+    row = next
+  }
+  return row.at(-1)
+}
+
+const cpuSeconds = () => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
+
+/** The second of two readings is measured, because the first one compiles. */
+const measure = async (engine, { name, samples, text }) => {
+  const parts = await segmentParts(samples)
+  const speech = parts.reduce((sum, part) => sum + (part.type === 'audio' ? part.samples.length : 0), 0)
+  await recognizeParts(engine, parts)
+  const before = cpuSeconds()
+  const hypotheses = await recognizeParts(engine, parts)
+  const cpu = cpuSeconds() - before
+  const read = hypotheses.flatMap((item) => (item.type === 'segment' && item.text !== '' ? [item.text] : [])).join(' ')
+  const counts = compare(wordsOf(text), wordsOf(read))
+  return {
+    name,
+    text,
+    read,
+    words: wordsOf(text).length,
+    ...counts,
+    audio: seconds(samples.length),
+    speech: seconds(speech),
+    cpu,
+  }
+}
+
+const sumOf = (rows) =>
+  rows.reduce(
+    (sum, row) => {
+      for (const key of Object.keys(sum)) if (typeof sum[key] === 'number') sum[key] += row[key]
+      return sum
+    },
+    { name: 'all', words: 0, right: 0, substitutions: 0, insertions: 0, deletions: 0, audio: 0, speech: 0, cpu: 0 },
+  )
+
+const columns = ['words', 'right', 'substitutions', 'insertions', 'deletions']
+const print = (row) => {
+  const counts = columns.map((key) => String(row[key]).padStart(key.length))
+  const factors = [row.cpu / row.audio, row.cpu / row.speech].map((factor) => factor.toFixed(3))
+  console.log([row.name.padEnd(28), ...counts, factors[0].padStart(12), factors[1].padStart(13)].join('  '))
+}
+
+const [folder, model] = process.argv.slice(2)
+const all = []
+console.log([''.padEnd(28), ...columns, 'CPU per s of', 'per s of'].join('  '))
+console.log(
+  [''.padEnd(28), ...columns.map((key) => ' '.repeat(key.length)), '       audio', '     segments'].join('  '),
+)
+for (const set of await recordingSets(folder, model)) {
+  await withEngine(set, { workers: 1, decodersPerWorker: 1 }, async (engine) => {
+    for (const recording of set.recordings) {
+      const row = await measure(engine, recording)
+      all.push(row)
+      print(row)
+      if (row.right < row.words || row.insertions > 0) console.log(`    said: ${row.text}\n    read: ${row.read}`)
+    }
+  })
+}
+print(sumOf(all))

@@ -1,0 +1,33 @@
+// @ts-check
+// Builds the page of the studio into dist/studio, with the library as it was just built for browsers.
+import { fileURLToPath } from 'node:url'
+import { build } from 'vite'
+
+const root = new URL('../', import.meta.url)
+const path = (/** @type {string} */ file) => fileURLToPath(new URL(file, root))
+
+await build({
+  configFile: false,
+  root: path('src/studio'),
+  base: './',
+  logLevel: 'warn',
+  resolve: {
+    alias: [
+      { find: /^rxspeech$/, replacement: path('dist/esm/browser.js') },
+      { find: /^rxspeech\/microphone$/, replacement: path('dist/esm/microphone-browser.js') },
+    ],
+  },
+  build: {
+    outDir: path('dist/studio'),
+    emptyOutDir: true,
+    target: 'es2023',
+    modulePreload: false,
+    reportCompressedSize: false,
+    // A content security policy may allow files of the same origin only.
+    assetsInlineLimit: 0,
+    // The package that ships them has CommonJS in its files of the name `.js`.
+    rolldownOptions: {
+      output: { entryFileNames: 'assets/[name]-[hash].mjs', chunkFileNames: 'assets/[name]-[hash].mjs' },
+    },
+  },
+})

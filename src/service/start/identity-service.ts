@@ -1,0 +1,112 @@
+import type { RequestListener } from 'node:http'
+import { asyncScheduler } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import { isGranted } from '../identity/clients/client.js'
+import { createIdentity, type Identity } from '../identity/identity.js'
+import type { HttpListener } from '../listen/http-listener.js'
+import { authFailureOf } from '../monitor/service-monitor.js'
+import type { Operations } from '../operations/operations.js'
+import { Admissions, type AdmissionLimits } from '../sessions/admissions.js'
+import { tenantOf } from '../sessions/rights.js'
+import { RunningGrants } from '../sessions/running-grants.js'
+import type { SessionContext } from '../sessions/session-context.js'
+import { openStudio, type StudioService } from '../studio/studio.js'
+import type { ServiceOptions } from './service-options.js'
+
+/** Opens the identity service; its issuer is the address of the HTTP listener unless the options name another. */
+export const openIdentity = (
+  options: ServiceOptions,
+  { url, addressOf }: Pick<HttpListener, 'url' | 'addressOf'>,
+  { monitor, onFault }: Pick<Operations, 'monitor' | 'onFault'>,
+): Promise<Identity> => {
+  const { clients, development = false, scheduler = asyncScheduler, stateFolder, issuer = url } = options
+  return createIdentity({
+    ...options.identity,
+    addressOf: options.identity?.addressOf ?? addressOf,
+    issuer,
+    development,
+    scheduler,
+    onRefusal: (error, address) => {
+      monitor.authFailed(authFailureOf(error), 'token-endpoint', address)
+    },
+    clients,
+    stateFolder,
+    onFault,
+  })
+}
+
+/** Verifies the tokens of sessions and counts the sessions. */
+export const createAdmission = (
+  identity: Identity,
+  limits: AdmissionLimits,
+  { scheduler = asyncScheduler, onFault }: Pick<ServiceOptions, 'scheduler' | 'onFault'>,
+): SessionContext['admit'] => {
+  const admissions = new Admissions(limits)
+  const running = new RunningGrants({ authority: identity, scheduler, onFault })
+  return async (token, tenant, origin) => {
+    admissions.checkCapacity()
+    const rights = await identity.verify(token)
+    if (rights.origin !== undefined && rights.origin !== origin) throw wrongOrigin()
+    // Checked first, so that no session uses the slots of a tenant without its grant.
+    if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()
+    const giveBack = admissions.admit(rights.tokenId, tenant ?? tenantOf(rights))
+    const { ended$, release } = running.add(rights)
+    return {
+      rights,
+      clientId: rights.clientId,
+      ended$,
+      release: () => {
+        release()
+        giveBack()
+      },
+    }
+  }
+}
+
+/** A gRPC client and a program send no origin. The message does not repeat that of the token. */
+const wrongOrigin = (): SpeechError =>
+  new SpeechError(
+    'unauthenticated',
+    'The token is for the pages of another origin; open the session from such a page, or request a token without origin.',
+    { cause: 'wrong-origin' },
+  )
+
+const tenantDenied = (): SpeechError =>
+  new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
+
+/** Answers the requests for the identity service and for the page; any other path is 404. */
+const answerRequests = (
+  handlers: readonly Pick<Identity, 'handle'>[],
+  onFault: (error: unknown) => void = () => undefined,
+): RequestListener => {
+  const answer = async (...exchange: Parameters<Identity['handle']>): Promise<void> => {
+    for (const handler of handlers) if (await handler.handle(...exchange)) return
+    exchange[1].writeHead(404, { 'Content-Type': 'text/plain' }).end('Not found.\n')
+  }
+  return (request, response) => {
+    answer(request, response).catch(onFault)
+  }
+}
+
+/** What the page shows of the service, besides its addresses. */
+type Shown = Omit<StudioService, 'urls' | 'findClient' | 'now' | 'identity'>
+
+/** Answers the requests of a service at these addresses. Rejects if the files of the page cannot be read. */
+export const openRequests = async (
+  options: ServiceOptions,
+  identity: Identity,
+  urls: readonly (string | undefined)[],
+  shown: Shown,
+): Promise<RequestListener> => {
+  const { studio, clients, scheduler = asyncScheduler } = options
+  const page =
+    studio &&
+    (await openStudio(studio, {
+      ...shown,
+      identity,
+      urls: urls.filter((url) => url !== undefined),
+      findClient: (clientId) => clients?.find(clientId),
+      now: () => scheduler.now(),
+    }))
+  return answerRequests(page === undefined ? [identity] : [identity, page], shown.onFault)
+}

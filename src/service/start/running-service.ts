@@ -1,0 +1,91 @@
+import type { Observable, SchedulerLike } from 'rxjs'
+import { isLoopback } from '../../protocol/loopback.js'
+import { durationMs, optionsOf } from '../../protocol/validation.js'
+import type { ModelRegistry } from '../engines/models/model-registry.js'
+import { repairRecordings } from '../nodes/recordings/repair-recordings.js'
+import type { OperationsOptions } from '../operations/operations.js'
+import type { ProjectRegistry } from '../project/project.js'
+import type { ServiceLimits, ServiceOptions } from './service-options.js'
+
+/** A running service. */
+export interface Service {
+  /** The base address of the token endpoint. */
+  readonly authUrl: string
+  /** The base address of the recognition socket, such as `ws://127.0.0.1:8080`. */
+  readonly wsUrl: string
+  /** The base address of both without TLS, such as `http://127.0.0.1:8080`, if `plainHttp` is set. */
+  readonly plainUrl: string | undefined
+  /** `host:port`. */
+  readonly grpcAddress: string
+  /** The models, as they were found when the service started. */
+  readonly models: ModelRegistry
+  /** The projects, as they were found when the service started. */
+  readonly projects: ProjectRegistry
+  /** The model of sessions that name none; undefined if there is no model. */
+  readonly defaultModel: string | undefined
+  /** The base address of `/livez`, `/readyz` and `/metrics`, if `operations` is set. */
+  readonly operationsUrl: string | undefined
+  /** Emits once when `close` is called, also to later subscribers: from then on the service is not ready. */
+  readonly draining$: Observable<undefined>
+  /** Ends one token by its `jti`, and the sessions that use it. Settles when the revocation is stored. */
+  revoke(tokenId: string): Promise<void>
+  /**
+   * Drains and ends the service (PROTOCOL 5.11): refuses new sessions with `going-away`, finalizes each running session
+   * at its next pause, at the latest 2 s before `drainMs` are over, and then ends what still runs. A
+   * client that does not read its last messages is disconnected 3 s later. Idempotent.
+   */
+  close(options?: ServiceCloseOptions): Promise<void>
+}
+
+/** How a service ends. */
+export interface ServiceCloseOptions {
+  /** How long the sessions may take, in milliseconds. @default 10_000 */
+  readonly drainMs?: number | undefined
+}
+
+export const serviceCloseOptions = optionsOf<ServiceCloseOptions>()({}, { drainMs: durationMs(0) })
+
+/** What to close, in the order of opening. */
+export type Opened = (() => Promise<void> | void)[]
+
+/** Closes in reverse order, even if one fails; rejects with the first failure at the end. */
+export const closeAll = async (opened: Readonly<Opened>): Promise<void> => {
+  const failures: unknown[] = []
+  for (const close of [...opened].reverse()) {
+    await Promise.resolve()
+      .then(close)
+      .catch((error: unknown) => failures.push(error))
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
+/** Starts to repair the recordings of a killed process; returns a function that waits for it. */
+export const repairUnfinishedRecordings = (
+  { recordingsFolder: folder }: ServiceOptions,
+  onFault: (error: unknown) => void,
+): (() => Promise<void>) => {
+  const repairing = folder === undefined ? Promise.resolve(0) : repairRecordings(folder)
+  const repaired = repairing.then(() => undefined, onFault)
+  return () => repaired
+}
+
+/** What operators see of a service with these options. */
+export const operationsOptions = (
+  options: ServiceOptions,
+  scheduler: SchedulerLike,
+  limits: ServiceLimits,
+): OperationsOptions => {
+  const { operations: address, certificate, reflection, development = false, logger, monitor, onFault } = options
+  return {
+    address,
+    hasMetrics: address !== undefined || options.studio?.clientId !== undefined,
+    scheduler,
+    limits,
+    reflection: reflection ?? development,
+    // Beyond loopback only with TLS, using the certificate of the service.
+    certificate: address === undefined || isLoopback(address.host) ? undefined : certificate,
+    logger,
+    monitor,
+    onFault,
+  }
+}

@@ -1,0 +1,168 @@
+import { availableParallelism } from 'node:os'
+import { asyncScheduler, map, ReplaySubject, take } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import { checkOptions } from '../../protocol/validation.js'
+import { ConnectionGate } from '../listen/connection-gate.js'
+import { checkPlainText, hostPort } from '../listen/listen-address.js'
+import { TrustedProxies } from '../listen/trusted-proxies.js'
+import { findWorkerFile } from '../threads/package-files.js'
+import { RelayedRequests } from '../workers/relayed-requests.js'
+import { openServicePort } from '../workers/service-ports.js'
+import {
+  startWorkerHost,
+  type PassedConnection,
+  type WorkerServices,
+  type WorkerStart,
+} from '../workers/worker-host.js'
+import { openWorkerOperations } from '../workers/worker-operations.js'
+import { WorkerSet } from '../workers/worker-set.js'
+import { createAdmission, openIdentity, openRequests } from './identity-service.js'
+import { chooseDefaultModel, openModels, openProjects } from './models-and-projects.js'
+import {
+  closeAll,
+  operationsOptions,
+  repairUnfinishedRecordings,
+  serviceCloseOptions,
+  type Opened,
+  type Service,
+} from './running-service.js'
+import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { loopbackAnyPort } from './session-server.js'
+
+/**
+ * Starts a service whose sessions run in worker processes. This process has the ports, the identity service, and the counts
+ * of everything that is limited; it passes each connection to a worker, and answers its questions.
+ */
+export const openServiceOfWorkers = async (
+  options: ServiceOptions,
+  count: number,
+  opened: Opened,
+): Promise<Service> => {
+  checkSendable(options)
+  const file = findWorkerFile('start/worker-main.js', 'The worker process')
+  const { certificate, logger, onFault: onOptionsFault, trustedProxies = [], scheduler = asyncScheduler } = options
+  const limits = resolveServiceLimits(options)
+  const workers = new WorkerSet({ count, logger, scheduler })
+  const operation = await openWorkerOperations(operationsOptions(options, scheduler, limits), workers)
+  opened.push(operation.close, () => workers.close())
+  const { onFault } = operation
+  const models = openModels({ ...options, scheduler, onFault })
+  let repaired = repairUnfinishedRecordings(options, onFault)
+  opened.push(
+    () => models.close(),
+    () => repaired(),
+  )
+  const defaultModel = chooseDefaultModel(models, options.defaultModel)
+  const gate = new ConnectionGate(limits)
+  const accepting = {
+    ...{ gate, onFault },
+    proxies: trustedProxies.length === 0 ? undefined : new TrustedProxies(trustedProxies),
+    pass: (connection: PassedConnection) => workers.pass(connection),
+  }
+  if (options.plainHttp !== undefined) checkPlainText(options.plainHttp, undefined)
+  for (const address of [options.http, options.grpc]) checkPlainText(address ?? loopbackAnyPort, certificate)
+  const http = await openServicePort({ ...accepting, listener: 'http', address: options.http ?? loopbackAnyPort })
+  opened.push(http.close)
+  const url = `${certificate === undefined ? 'http' : 'https'}://${hostPort(http.address, http.address.port)}`
+  const plain =
+    options.plainHttp && (await openServicePort({ ...accepting, listener: 'plain', address: options.plainHttp }))
+  if (plain !== undefined) opened.push(plain.close)
+  const plainUrl = plain && `http://${hostPort(plain.address, plain.address.port)}`
+  const requests = new RelayedRequests()
+  const identity = await openIdentity(options, { url, addressOf: requests.addressOf }, operation)
+  opened.push(() => identity.close())
+  const projects = await openProjects(options, models, defaultModel)
+  requests.handle(
+    await openRequests(options, identity, [url, plainUrl], {
+      ...{ models, projects, onFault },
+      scrape: operation.scrape,
+      addressOf: requests.addressOf,
+    }),
+  )
+  const grpc = await openServicePort({ ...accepting, listener: 'grpc', address: options.grpc ?? loopbackAnyPort })
+  opened.push(grpc.close)
+
+  const services: WorkerServices = {
+    ...{ gate, logger, onFault },
+    admit: createAdmission(identity, limits, options),
+    answerHttp: (request) => requests.answer(request),
+    onWorkerFault: (error) => onOptionsFault?.(error),
+  }
+  const start: WorkerStart = {
+    options: {
+      ...sendableOptions(options),
+      ...{ http: http.address, plainHttp: plain?.address, grpc: grpc.address, defaultModel },
+    },
+    cores: Math.ceil(availableParallelism() / count),
+    warmsUp: options.operations !== undefined,
+    hasMetrics: operation.scrape !== undefined,
+  }
+  await workers.start((number, events) => startWorkerHost({ file, number, start }, services, events), {
+    ...operation,
+    restarted: () => {
+      operation.restarted()
+      // Those of the worker that ended; recordings that others still write are not harmed.
+      repaired = repairUnfinishedRecordings(options, onFault)
+    },
+  })
+
+  const drain$ = new ReplaySubject<undefined>(1)
+  const drain = (drainMs: number): Promise<void> => {
+    drain$.next(undefined)
+    return workers.drain(drainMs, drainMs + closeWithinMs)
+  }
+  let closing: Promise<void> | undefined
+  return {
+    authUrl: url,
+    wsUrl: url.replace(/^http/, 'ws'),
+    plainUrl,
+    grpcAddress: hostPort(grpc.address, grpc.address.port),
+    operationsUrl: operation.url,
+    ...{ models, projects, defaultModel },
+    draining$: drain$.pipe(
+      take(1),
+      map(() => undefined),
+    ),
+    revoke: (tokenId) => identity.revoke(tokenId),
+    close: async (closeOptions = {}) => {
+      const { drainMs = 10_000 } = checkOptions(serviceCloseOptions, closeOptions)
+      await (closing ??= drain(drainMs).then(() => closeAll(opened)))
+    },
+  }
+}
+
+/** How much longer than its drain a worker may take: for last messages (3 s) and for its engines (5 s). */
+const closeWithinMs = 9_000
+
+/** Everything else stays in this process, or is a function. */
+const sendableOptions = ({
+  certificate,
+  modelFolders,
+  projectFolders,
+  customNodes,
+  env,
+  recordingsFolder,
+  tenants,
+  grantedTenants,
+  development,
+  limits,
+  maxMessageBytes,
+  allowQueryToken,
+  trustedProxies,
+  proxyProtocol,
+  reflection,
+}: ServiceOptions) => ({
+  ...{ certificate, modelFolders, projectFolders, customNodes, env, recordingsFolder, tenants, grantedTenants },
+  ...{ development, limits, maxMessageBytes, allowQueryToken, trustedProxies, proxyProtocol, reflection },
+})
+
+/** Throws `invalid-options` for an option that only a service of one process can have. */
+const checkSendable = ({ engines, nodes, monitor, scheduler, identity }: ServiceOptions): void => {
+  const given = { engines, nodes, monitor, scheduler, 'identity.addressOf': identity?.addressOf }
+  const [name] = Object.entries(given).find(([, value]) => value !== undefined) ?? []
+  if (name === undefined) return
+  throw new SpeechError(
+    'invalid-options',
+    `${name} cannot be set with several workers, because it cannot be passed to another process; omit it or workers.`,
+  )
+}

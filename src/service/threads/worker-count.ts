@@ -1,0 +1,16 @@
+import { availableParallelism } from 'node:os'
+import { codec, wholeNumber, type Codec } from '../../protocol/validation.js'
+
+/** How many processes serve the sessions of a service; `auto` is one per core. */
+export type WorkerCount = number | 'auto'
+
+const maxWorkers = 256
+const processes = wholeNumber({ min: 1, max: maxWorkers })
+
+export const workerCount: Codec<WorkerCount> = codec(
+  `${processes.name}, or auto`,
+  (value): value is WorkerCount => value === 'auto' || processes.is(value),
+)
+
+export const resolveWorkerCount = (workers: WorkerCount): number =>
+  workers === 'auto' ? Math.min(availableParallelism(), maxWorkers) : workers

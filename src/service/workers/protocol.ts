@@ -1,0 +1,92 @@
+import { listOf, recordOf } from '../../protocol/collections.js'
+import {
+  durationMs,
+  eitherOf,
+  flag,
+  jsonObject,
+  number,
+  oneOf,
+  optionsCodec,
+  text,
+  wholeNumber,
+} from '../../protocol/validation.js'
+import { logLevels } from '../operations/logger.js'
+import { metricsCodec } from '../operations/merged-metrics.js'
+import { readinessTypes } from '../operations/readiness.js'
+import { sentError, type Protocol } from './channel.js'
+
+/** The ports of a service; `plain` is HTTP without TLS beside it. */
+export const listenerNames = ['http', 'plain', 'grpc'] as const
+export type ListenerName = (typeof listenerNames)[number]
+
+const id = wholeNumber({ min: 0 })
+const nothing = optionsCodec({}, {})
+
+/** What a worker receives from the process of the service. */
+export const workerProtocol = {
+  questions: {
+    /** The metrics of this process. */
+    metrics: { question: nothing, answer: metricsCodec },
+    /** Answered by a process whose event loop runs. */
+    alive: { question: nothing, answer: nothing },
+  },
+  notices: {
+    /** The first message. `options`: those of the service, with the addresses that it listens on. */
+    start: optionsCodec({ options: jsonObject, cores: wholeNumber({ min: 1 }), warmsUp: flag, hasMetrics: flag }, {}),
+    /** A connection, whose socket comes with it. One that is not counted is counted when its client is known. */
+    connection: optionsCodec({ id, listener: oneOf(...listenerNames), isCounted: flag }, { refusal: sentError }),
+    /** The session of an `admit` must end. */
+    ended: optionsCodec({ id, error: sentError }, {}),
+    /** Whether the whole service is ready, for gRPC health. */
+    serving: optionsCodec({ isServing: flag }, {}),
+    drain: optionsCodec({ drainMs: durationMs(0) }, {}),
+  },
+} satisfies Protocol
+
+const grant = optionsCodec({ tenants: listOf(text), projects: listOf(text), models: listOf(text) }, { clientId: text })
+
+/** What the process of the service receives from a worker. */
+export const serviceProtocol = {
+  questions: {
+    /** Verifies the token of a session and counts the session until `released`. */
+    admit: { question: optionsCodec({ id, token: text }, { tenant: text, origin: text }), answer: grant },
+    /** Counts a connection whose client a trusted proxy has named; without an address it counts only in total. */
+    countConnection: {
+      question: optionsCodec({ id }, { address: text }),
+      answer: optionsCodec({ isAccepted: flag }, { refusal: sentError }),
+    },
+    /** Counts a client of a shared connection, until `released`. */
+    countClient: {
+      question: optionsCodec({ id, address: text }, {}),
+      answer: optionsCodec({}, { refusal: sentError }),
+    },
+    /** Counts a stream without a session, until `released`. */
+    countStream: { question: optionsCodec({ id, address: text }, {}), answer: optionsCodec({ isAccepted: flag }, {}) },
+    /** An HTTP request for the identity service; bodies are in Base64. */
+    http: {
+      question: optionsCodec({ method: text, url: text, headers: recordOf(text), body: text }, { address: text }),
+      answer: optionsCodec(
+        { status: wholeNumber({ min: 100, max: 599 }), headers: listOf(listOf(text)), body: text },
+        {},
+      ),
+    },
+  },
+  notices: {
+    /** The worker serves sessions. */
+    opened: nothing,
+    /** The worker could not start, and ends. */
+    failed: optionsCodec({ error: sentError }, {}),
+    readiness: optionsCodec({ type: oneOf(...readinessTypes) }, {}),
+    /** A connection has arrived; the process of the service closes its own handle of the socket. */
+    taken: optionsCodec({ id }, {}),
+    /** A connection has ended. */
+    closed: optionsCodec({ id }, {}),
+    /** A session, client or stream no longer counts. */
+    released: optionsCodec({ id }, {}),
+    log: optionsCodec(
+      { level: oneOf(...logLevels), message: text },
+      { fields: recordOf(eitherOf(eitherOf(text, number()), flag)) },
+    ),
+    fault: optionsCodec({ error: sentError }, {}),
+  },
+} satisfies Protocol

@@ -1,0 +1,173 @@
+import { create, element } from './page.js'
+import type { StudioState, Turn } from './state.js'
+import { clock } from './timeline-geometry.js'
+import type { CaptionWord } from './words.js'
+
+/** A word on the page. */
+export interface WordAt {
+  readonly turn: number
+  readonly word: number
+}
+
+/** How many turns the page has at first, and how many "Show earlier" adds. */
+const shownTurns = 60
+/** Announced texts that a screen reader may still read. */
+const keptAnnouncements = 8
+
+/** The definitive text as paragraphs, and below it one line for each channel with the text that can still change. */
+export class CaptionsView {
+  readonly #turns = element('turns')
+  readonly #live = element('live')
+  readonly #announcer = element('announcer')
+  readonly #earlier = element('earlier')
+  readonly #empty = element('empty')
+  readonly #rendered = new Map<number, { readonly turn: Turn; readonly element: HTMLElement }>()
+  #state: StudioState | undefined
+  #limit = shownTurns
+  /** Whether the newest text stays in sight; a person who scrolls back is left alone. */
+  #isFollowing = true
+  #announced = 0
+
+  constructor(changed: () => void, play: (word: WordAt) => void) {
+    this.#earlier.addEventListener('click', () => {
+      this.#limit += shownTurns
+      changed()
+    })
+    this.#turns.addEventListener('scroll', () => {
+      this.#isFollowing = this.#turns.scrollHeight - this.#turns.scrollTop - this.#turns.clientHeight < 48
+    })
+    new ResizeObserver(() => this.#scrollToEnd()).observe(this.#turns)
+    this.#turns.addEventListener('click', ({ target }) => {
+      const word = wordAt(target)
+      if (word !== undefined) play(word)
+    })
+    this.#turns.addEventListener('pointerover', ({ target }) => {
+      const at = wordAt(target)
+      const turn = at === undefined ? undefined : this.#rendered.get(at.turn)?.turn
+      const word = turn?.words[at?.word ?? 0]
+      if (word !== undefined && target instanceof HTMLElement) target.title = titleOf(word)
+    })
+  }
+
+  render(state: StudioState, current: WordAt | undefined, playing: WordAt | undefined): void {
+    this.#empty.hidden = state.phase !== 'idle' && !(state.phase === 'ended' && state.turns.length === 0)
+    if (state.phase === 'connecting') this.#isFollowing = true
+    if (state.turns !== this.#state?.turns) this.#renderTurns(state)
+    if (state.partials !== this.#state?.partials || state.channels !== this.#state.channels) this.#renderLive(state)
+    this.#state = state
+    this.#mark('current', current)
+    this.#mark('playing', playing)
+  }
+
+  #renderTurns({ turns, channels }: StudioState): void {
+    const shown = turns.slice(-this.#limit)
+    const ids = new Set(shown.map(({ id }) => id))
+    for (const [id, { element: paragraph }] of this.#rendered) {
+      if (ids.has(id)) continue
+      paragraph.remove()
+      this.#rendered.delete(id)
+    }
+    for (const [index, turn] of shown.entries()) {
+      const rendered = this.#rendered.get(turn.id)
+      if (rendered?.turn === turn) continue
+      const paragraph = paragraphOf(turn, channels)
+      const next = rendered ?? this.#nextRendered(shown, index)
+      if (rendered !== undefined) rendered.element.replaceWith(paragraph)
+      else if (next === undefined) this.#turns.append(paragraph)
+      else next.element.before(paragraph)
+      this.#rendered.set(turn.id, { turn, element: paragraph })
+    }
+    this.#earlier.hidden = turns.length <= shown.length
+    this.#announce(turns)
+    this.#scrollToEnd()
+  }
+
+  #scrollToEnd(): void {
+    if (this.#isFollowing) this.#turns.scrollTop = this.#turns.scrollHeight
+  }
+
+  #nextRendered(shown: readonly Turn[], index: number) {
+    for (const { id } of shown.slice(index + 1)) {
+      const rendered = this.#rendered.get(id)
+      if (rendered !== undefined) return rendered
+    }
+    return undefined
+  }
+
+  #announce(turns: readonly Turn[]): void {
+    const words = turns.reduce((sum, turn) => sum + turn.words.length, 0)
+    const added = words - this.#announced
+    this.#announced = words
+    const last = turns.at(-1)
+    if (added <= 0 || last === undefined) return
+    const text = last.words.slice(-added).map((word) => word.text)
+    this.#announcer.append(create('p', { text: text.join(' ') }))
+    while (this.#announcer.children.length > keptAnnouncements) this.#announcer.firstElementChild?.remove()
+  }
+
+  #renderLive({ partials, channels, phase }: StudioState): void {
+    const rows = phase === 'idle' ? [] : channels
+    if (this.#live.children.length !== rows.length) {
+      this.#live.replaceChildren(
+        ...rows.map((name) =>
+          create(
+            'p',
+            {},
+            create('span', { className: 'name', text: name }),
+            create('span', { className: 'text' }, create('span')),
+          ),
+        ),
+      )
+    }
+    for (const [channel, row] of [...this.#live.children].entries()) {
+      const [name, text] = row.children
+      if (name !== undefined) name.textContent = rows[channel] ?? ''
+      if (text?.firstElementChild) text.firstElementChild.textContent = partials[channel] ?? ''
+    }
+  }
+
+  #mark(className: string, word: WordAt | undefined): void {
+    const marked = this.#turns.querySelector(`.word.${className}`)
+    const target =
+      word === undefined
+        ? null
+        : (this.#rendered.get(word.turn)?.element.querySelector(`[data-word="${word.word}"]`) ?? null)
+    if (marked === target) return
+    marked?.classList.remove(className)
+    target?.classList.add(className)
+    if (className === 'current') target?.scrollIntoView({ block: 'nearest' })
+  }
+}
+
+const paragraphOf = (turn: Turn, channels: readonly string[]): HTMLElement => {
+  const text = create('span')
+  for (const [index, word] of turn.words.entries()) {
+    const shown = create('span', { className: `word${sureness(word.confidence)}`, text: word.text })
+    shown.dataset['word'] = String(index)
+    text.append(shown, ' ')
+  }
+  const paragraph = create(
+    'p',
+    { className: 'turn' },
+    create('span', { className: 'name', text: channels[turn.channel] ?? '' }),
+    text,
+  )
+  paragraph.dataset['turn'] = String(turn.id)
+  return paragraph
+}
+
+const sureness = (confidence = 1): string => (confidence < 0.6 ? ' doubtful' : confidence < 0.85 ? ' unsure' : '')
+
+const titleOf = ({ startMs, endMs, confidence, times }: CaptionWord): string =>
+  [
+    `${clock(startMs)} to ${clock(endMs)}${times === 'estimate' ? ', estimated from the partial results' : ''}`,
+    ...(confidence === undefined ? [] : [`confidence ${Math.round(confidence * 100)} %`]),
+    'click to hear it',
+  ].join(' · ')
+
+const wordAt = (target: EventTarget | null): WordAt | undefined => {
+  if (!(target instanceof HTMLElement)) return undefined
+  const word = target.dataset['word']
+  const turn = target.closest<HTMLElement>('[data-turn]')?.dataset['turn']
+  return word === undefined || turn === undefined ? undefined : { turn: Number(turn), word: Number(word) }
+}

@@ -1,0 +1,58 @@
+import { defer, map, type Observable } from 'rxjs'
+import type { Token } from 'rxspeech'
+
+/** A model that the service offers. */
+export interface Model {
+  readonly name: string
+  readonly version: string
+  /** Absent if all tenants have it. */
+  readonly tenant?: string
+  readonly sampleRateHz?: number
+}
+
+/** What the service tells the page. */
+export interface StudioConfig {
+  /** The base address of the recognition socket. */
+  readonly ws: string
+  /** The address to which the page sends a POST for a token; null if a person has to enter one. */
+  readonly token: string | null
+  readonly models: readonly Model[]
+  readonly projects: readonly string[]
+  /** The address of the sample call, a WAV file; absent if there is none. */
+  readonly sampleCall?: string | null
+  /** The address of the metrics; absent if the page may not read them. */
+  readonly metrics?: string | null
+}
+
+export const loadConfig = async (token = ''): Promise<StudioConfig> => {
+  const headers = token === '' ? {} : { Authorization: `Bearer ${token}` }
+  const response = await fetch('/studio/config.json', { cache: 'no-store', headers })
+  if (!response.ok) throw new Error(`The service does not describe itself: it answered ${response.status}.`)
+  return (await response.json()) as StudioConfig
+}
+
+/** Requests a token whenever a session needs one; a valid one is used again. */
+export const pageTokens = (url: string, taken: (expiresAtMs: number) => void): Observable<Token> => {
+  let current: Token | undefined
+  return defer(() => {
+    if (current !== undefined && current.expiresAtMs - Date.now() > renewBeforeMs) return [current]
+    return defer(() => requestPageToken(url)).pipe(
+      map((token) => {
+        current = token
+        taken(token.expiresAtMs)
+        return token
+      }),
+    )
+  })
+}
+const renewBeforeMs = 30_000
+
+const requestPageToken = async (url: string): Promise<Token> => {
+  const response = await fetch(url, { method: 'POST' })
+  if (!response.ok) throw new Error(`The service gave no token: it answered ${response.status}.`)
+  const { access_token: accessToken, expires_in: expiresInSeconds } = (await response.json()) as {
+    readonly access_token: string
+    readonly expires_in: number
+  }
+  return { accessToken, tokenType: 'Bearer', expiresAtMs: Date.now() + expiresInSeconds * 1000 }
+}

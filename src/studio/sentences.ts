@@ -1,0 +1,64 @@
+import { errorTable, isSpeechError } from 'rxspeech'
+import type { Failure, Incident, StudioState } from './state.js'
+
+export const secondsText = (ms: number): string => `${(Math.max(0, ms) / 1000).toFixed(1)} s`
+
+/** What a loss of the connection meant. */
+export const incidentSentence = (incident: Incident, hasEnded = false): string => {
+  const { lostMs, isCut, open, channels, attempts, resumedAfterMs, bufferedMs, replayedMs, droppedMs } = incident
+  const which = channels.length > 1 ? ` on ${channels.length} channels` : ''
+  const lost = `Connection ${isCut ? 'cut' : 'lost'} at ${secondsText(lostMs)}${which}`
+  if (open.length > 0 || resumedAfterMs === undefined) {
+    return hasEnded
+      ? `${lost}, and not resumed before the session ended.`
+      : `${lost}. Attempt ${attempts} to reconnect; ${secondsText(bufferedMs)} of audio are kept and will be sent again.`
+  }
+  const loss = droppedMs > 0 ? `${secondsText(droppedMs)} of audio lost` : 'nothing lost'
+  return `${lost}, resumed after ${secondsText(resumedAfterMs)}, ${secondsText(replayedMs)} of audio sent again, ${loss}.`
+}
+
+/** What the session does now, in one sentence. */
+export const statusSentence = (state: StudioState): string => {
+  switch (state.phase) {
+    case 'idle':
+      return 'Nothing is running.'
+    case 'connecting':
+      return 'Connecting. Audio is kept meanwhile.'
+    case 'streaming':
+      return 'Streaming.'
+    case 'reconnecting':
+      return 'Reconnecting. Audio is kept meanwhile.'
+    case 'finalizing':
+      return 'Finalizing: waiting for the last results.'
+    case 'ended':
+      return state.failure !== undefined
+        ? isOfMicrophone(state.failure)
+          ? 'The microphone failed. What to do is said above.'
+          : failureSentence(state.failure)
+        : state.stopped
+          ? 'Stopped. Audio without a result was discarded.'
+          : 'Ended. All results have arrived.'
+  }
+}
+
+/** The failure of a session, and what to do. */
+export const failureSentence = ({ code, message }: Failure): string => {
+  const help = code === 'unknown' || isOfMicrophone({ code }) ? undefined : (remedies[code] ?? errorTable[code].help)
+  const sentence = /[.!?]$/.test(message) ? message : `${message}.`
+  return help === undefined || sentence.includes(help) ? sentence : `${sentence} ${help}`
+}
+
+const remedies: Readonly<Partial<Record<Failure['code'], string>>> = {
+  'connection-failed':
+    'Check that the service runs. If it has a certificate of its own, open its address in this browser once and accept it.',
+}
+
+/** The code and the message of an error; those of the microphone, if the session failed because of it. */
+export const failureOf = (error: unknown): Failure => {
+  if (!isSpeechError(error)) return { code: 'unknown', message: error instanceof Error ? error.message : String(error) }
+  const { code, message, cause } = error
+  return isSpeechError(cause) && isOfMicrophone(cause) ? failureOf(cause) : { code, message }
+}
+
+/** Whether the microphone failed, and not the service. */
+export const isOfMicrophone = ({ code }: Pick<Failure, 'code'>): boolean => code.startsWith('microphone-')

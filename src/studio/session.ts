@@ -1,0 +1,152 @@
+import {
+  asyncScheduler,
+  catchError,
+  concat,
+  connect,
+  defer,
+  EMPTY,
+  finalize,
+  map,
+  merge,
+  of,
+  Subject,
+  tap,
+  type Observable,
+  type SchedulerLike,
+  type Unsubscribable,
+} from 'rxjs'
+import { ledger, metrics, recognize, sampleClock, type SocketClass, type TokenSource } from 'rxspeech'
+import type { AudioTrack } from './audio-track.js'
+import { failureOf } from './sentences.js'
+import { started, type Source } from './sources.js'
+import type { SessionInput, StudioInput } from './state.js'
+
+export interface SessionSettings {
+  readonly url: string
+  readonly model: string
+  readonly tenant?: string | undefined
+  readonly modelVersion?: string | undefined
+  readonly token: TokenSource
+  readonly source: Source
+  /** One for each channel. */
+  readonly tracks: readonly AudioTrack[]
+  readonly socketClass: (channel: number | undefined) => SocketClass
+  readonly finalize$: Observable<unknown>
+  readonly stop$: Observable<unknown>
+  /** Another clock, for cassettes; attempts to reconnect then do not wait. */
+  readonly scheduler?: SchedulerLike
+}
+
+/** A session and what a person can ask of it. */
+export interface StudioSession {
+  /** Runs the session; ends with the input `ended`. */
+  readonly inputs$: Observable<StudioInput>
+  /** The captured audio in milliseconds. */
+  readonly audioMs: () => number
+  readonly isMuted: () => boolean
+  /** Replaces the audio from now on by silence. */
+  readonly mute: (durationMs: number) => StudioInput
+}
+
+/** One session of `recognize` for each channel, because a socket carries one, joined as one. */
+export const createSession = (settings: SessionSettings): StudioSession => {
+  const { source, tracks, scheduler = asyncScheduler } = settings
+  const format = { encoding: 'pcm', sampleRateHz: source.sampleRateHz, channels: 1 } as const
+  const clock = sampleClock({ format, scheduler })
+  const isStereo = source.channels.length > 1
+  const failed$ = new Subject<void>()
+  const startMs = scheduler.now()
+  let mutedUntilMs = 0
+  const audioMs = (): number => tracks[0]?.durationMs ?? 0
+  const isMuted = (): boolean => audioMs() < mutedUntilMs
+
+  const chunks$ = started(
+    source.chunks$.pipe(
+      map((chunks) => (isMuted() ? chunks.map(({ length }) => new Uint8Array(length)) : chunks)),
+      tap((chunks) => {
+        for (const [channel, bytes] of chunks.entries()) tracks[channel]?.add(bytes)
+      }),
+    ),
+  )
+
+  const sessionOf = (channel: number): Observable<SessionInput> => {
+    const audio$ = chunks$.pipe(map((chunks) => chunks[channel] ?? new Uint8Array()))
+    const session = recognize({
+      url: settings.url,
+      model: settings.model,
+      tenant: settings.tenant,
+      modelVersion: settings.modelVersion,
+      token: settings.token,
+      format,
+      finalize$: settings.finalize$,
+      stop$: merge(settings.stop$, failed$),
+      presentToken: 'subprotocol',
+      WebSocket: settings.socketClass(isStereo ? channel : undefined),
+      testing: settings.scheduler === undefined ? {} : { scheduler, random: () => 0 },
+    })
+    return session(channel === 0 ? audio$.pipe(clock.count()) : audio$).pipe(
+      map((event) => ({
+        type: 'event',
+        event: isStereo ? { ...event, channel } : event,
+        channel,
+        atMs: scheduler.now() - startMs,
+        audioMs: audioMs(),
+      })),
+    )
+  }
+
+  const inputs$ = defer(() => {
+    let failure: { readonly error: unknown } | undefined
+    let capture: Unsubscribable | undefined
+    const sessions = source.channels.map((_, channel) =>
+      sessionOf(channel).pipe(
+        catchError((error: unknown) => {
+          failure ??= { error }
+          // The other channel stops with it.
+          failed$.next()
+          return EMPTY
+        }),
+      ),
+    )
+    const capture$ = defer(() => {
+      capture = chunks$.connect()
+      return EMPTY
+    })
+    const end$ = defer(() =>
+      of<StudioInput>({
+        type: 'ended',
+        atMs: scheduler.now() - startMs,
+        audioMs: audioMs(),
+        failure: failure === undefined ? undefined : failureOf(failure.error),
+      }),
+    )
+    // The sessions subscribe to the audio before it starts.
+    const events$ = merge(...sessions, capture$).pipe(finalize(() => capture?.unsubscribe()))
+    return concat(events$.pipe(connect((input$) => merge(input$, figures(input$)))), end$)
+  })
+
+  const figures = (input$: Observable<SessionInput>): Observable<StudioInput> => {
+    const event$ = input$.pipe(map(({ event }) => event))
+    return merge(
+      event$.pipe(
+        ledger(),
+        map(({ total, estimated }): StudioInput => ({ type: 'ledger', account: total, isEstimated: estimated })),
+      ),
+      event$.pipe(
+        metrics({ clock, scheduler }),
+        map(({ session }): StudioInput => ({ type: 'metrics', metrics: session })),
+      ),
+    )
+  }
+
+  return {
+    inputs$,
+    audioMs,
+    isMuted,
+    mute: (durationMs) => {
+      const fromMs = audioMs()
+      mutedUntilMs = fromMs + durationMs
+      return { type: 'muted', fromMs, toMs: mutedUntilMs }
+    },
+  }
+}

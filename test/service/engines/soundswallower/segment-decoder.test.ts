@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import type { AlignedWord, Decoder } from '../../../../src/service/engines/soundswallower/package.js'
+import { TwoPassDecoder } from '../../../../src/service/engines/soundswallower/segment-decoder.js'
+
+/** The words of each pass, in order; the last one is repeated. */
+const scripted = (...passes: readonly (readonly AlignedWord[])[]) => {
+  const means: (string | number)[] = []
+  let pass = -1
+  const words = (): readonly AlignedWord[] => passes[Math.min(pass, passes.length - 1)] ?? []
+  const decoder: Decoder = {
+    cdecoder: 0,
+    initialize: () => Promise.resolve(),
+    reinitialize_audio: () => Promise.resolve(),
+    set_config: (_key, value) => means.push(value) > 0,
+    set_grammar: () => undefined,
+    add_words: () => undefined,
+    lookup_word: () => null,
+    start: () => {
+      pass += 1
+    },
+    process_audio: () => 0,
+    stop: () => undefined,
+    get_text: () =>
+      words()
+        .map(({ t }) => t)
+        .join(' '),
+    get_alignment: () => ({ w: words() }),
+    spectrogram: () => ({ data: Float32Array.of(1, 2), nfr: 1, nfeat: 2 }),
+    delete: () => undefined,
+  }
+  return { decoder: new TwoPassDecoder(decoder), passes: () => pass + 1, means }
+}
+
+const decode = async (decoder: TwoPassDecoder): Promise<string> => {
+  await decoder.begin()
+  decoder.process(new Int16Array(800))
+  const words = await decoder.end(0, 10_000, () => false)
+  return words.map(({ text }) => text).join(' ')
+}
+
+const word = (t: string, p: number, d = 0.5): AlignedWord => ({ t, b: 0, d, p })
+
+describe('a decoder of two passes', () => {
+  it('takes the words of the first pass if each of them fits well', async () => {
+    const { decoder, passes } = scripted([word('ten', 0.95), word('clubs', 0.9)], [word('two', 1)])
+    expect(await decode(decoder)).toBe('ten clubs')
+    expect(passes()).toBe(1)
+  })
+
+  it('decodes a segment again with its own mean if a word of the first pass fits less well', async () => {
+    const { decoder, passes, means } = scripted([word('ten', 0.95), word('clubs', 0.8)], [word('two', 0.5)])
+    expect(await decode(decoder)).toBe('two')
+    expect(passes()).toBe(2)
+    expect(means).toHaveLength(3)
+    expect(means[2]).not.toBe(means[0])
+  })
+
+  it('measures the fit by the length of the words: a short one must fit better', async () => {
+    const long = scripted([word('ten', 0.9, 0.4)], [word('two', 1)])
+    const short = scripted([word('ten', 0.9, 0.3)], [word('two', 1)])
+    expect([await decode(long.decoder), await decode(short.decoder)]).toEqual(['ten', 'two'])
+  })
+
+  it('ignores how well silence and noise fit', async () => {
+    const noisy = scripted([word('<sil>', 0.2), word('ten', 0.95), word('[NOISE]', 0.2)], [word('two', 1)])
+    const unsure = scripted([word('<sil>', 1, 5), word('ten', 0.8), word('(NULL)', 1)], [word('two', 1)])
+    expect([await decode(noisy.decoder), await decode(unsure.decoder)]).toEqual(['ten', 'two'])
+  })
+
+  it('decodes a segment again that has no words, or words that do not fit at all', async () => {
+    expect(await decode(scripted([], [word('two', 1)]).decoder)).toBe('two')
+    expect(await decode(scripted([word('<sil>', 1)], [word('two', 1)]).decoder)).toBe('two')
+    expect(await decode(scripted([word('ten', 0)], [word('two', 1)]).decoder)).toBe('two')
+  })
+
+  it('takes the words of the first pass if the second has none', async () => {
+    const { decoder, passes } = scripted([word('ten', 0.5)], [])
+    expect(await decode(decoder)).toBe('ten')
+    expect(passes()).toBe(2)
+  })
+
+  it('decides each segment by itself', async () => {
+    const { decoder, passes } = scripted([word('ten', 0.5)], [word('two', 0.5)], [word('six', 0.95)])
+    expect([await decode(decoder), await decode(decoder), passes()]).toEqual(['two', 'six', 3])
+  })
+})

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { outcomeOf } from '../../faults/proved-session.js'
+import {
+  bothTransports,
+  expectSame,
+  proxiedSession,
+  SpokenCall,
+  statesOf,
+  undisturbed,
+} from '../../faults/spoken-call.js'
+import { serviceOfWorkers, type ServiceOfWorkers } from './service-of-workers.js'
+
+const timeout = 120_000
+
+describe('workers that hang', { timeout }, () => {
+  let live: ServiceOfWorkers
+  beforeAll(async () => {
+    live = await serviceOfWorkers()
+  })
+  afterAll(() => live.close())
+
+  it.each(bothTransports)('are killed and started again, and a session over %s loses nothing', async (over) => {
+    const call = await SpokenCall.shortCall()
+    const reference = await undisturbed(live, call)
+    const { proxy, session } = await proxiedSession(live, over, call)
+    const before = live.logged('Worker ended').length
+    const source$ = call.played(8, 1_800, () => {
+      for (const worker of [1, 2]) live.kill(worker, 'SIGSTOP')
+    })
+    const outcome = await outcomeOf(session(source$))
+    await proxy.close()
+    expectSame({ over, ...outcome }, reference, call)
+    expect(statesOf(outcome.events)).toContain('reconnecting')
+    expect(live.logged('Worker ended').slice(before)).toMatchObject([{ how: 'SIGKILL' }, { how: 'SIGKILL' }])
+    expect(live.logged('Worker hangs').at(-1)).toMatchObject({ reason: 'it did not answer for 10 s' })
+    await expect.poll(() => live.logged('Worker started').length, { timeout }).toBe(before + 4)
+  })
+})

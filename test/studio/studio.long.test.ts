@@ -1,0 +1,346 @@
+import { createReadStream, readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import puppeteer, { type Browser, type Page } from 'puppeteer-core'
+import { lastValueFrom } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseCassette } from '../../src/cassette.js'
+import { accumulateMilestones, readWav, recognize } from '../../src/index.js'
+import { startStudioServer, type StudioServer } from './studio-server.js'
+
+// Long because the sample call is played at the pace of speech, and browsers start slowly.
+
+const axe = readFileSync(require.resolve('axe-core'), 'utf8')
+const desktop = { width: 1280, height: 800 }
+const phone = { width: 390, height: 844 }
+
+let studio: StudioServer
+let folder: string
+
+beforeAll(async () => {
+  studio = await startStudioServer()
+  folder = await mkdtemp(join(tmpdir(), 'rxspeech-studio-'))
+})
+
+afterAll(async () => {
+  await studio.close()
+  await rm(folder, { recursive: true })
+})
+
+/** A page, and what it must not do: errors on the console, and requests to other origins. */
+interface Opened {
+  readonly page: Page
+  readonly faults: string[]
+}
+
+const openPage = async (browser: Browser, path = ''): Promise<Opened> => {
+  const page = await browser.newPage()
+  const faults: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warn') faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(String(error)))
+  page.on('request', (request) => {
+    const { protocol, hostname } = new URL(request.url())
+    if (hostname !== '127.0.0.1' && protocol !== 'blob:' && protocol !== 'data:')
+      faults.push(`A request to ${request.url()}`)
+  })
+  await page.setViewport(desktop)
+  await page.goto(studio.url + path)
+  await page.waitForSelector('#start:enabled, #operations-figures div')
+  return { page, faults }
+}
+
+const textOf = (page: Page, selector: string): Promise<string> => page.$eval(selector, (found) => found.textContent)
+const until = async (page: Page, selector: string, text: string): Promise<void> => {
+  try {
+    await page.waitForFunction(
+      (query: string, expected: string) => document.querySelector(query)?.textContent.includes(expected),
+      { timeout: 90_000 },
+      selector,
+      text,
+    )
+  } catch {
+    const shown = await page.$eval('body', (body) => body.innerText)
+    throw new Error(`"${text}" does not appear in ${selector}. The page shows:\n${shown}`)
+  }
+}
+
+/** The definitive text of each speaker. */
+const textsOf = (page: Page): Promise<Record<string, string>> =>
+  page.$$eval('.turn', (turns) =>
+    turns.reduce<Record<string, string>>((texts, { children: [name, text] }) => {
+      const speaker = String(name?.textContent)
+      return { ...texts, [speaker]: `${texts[speaker] ?? ''} ${String(text?.textContent)}`.trim() }
+    }, {}),
+  )
+
+/** The text of the sample call by a session in Node, without a loss. */
+const undisturbed = async (): Promise<Record<string, string>> => {
+  const { format, audio } = await readWav(createReadStream('samples/call.wav'))
+  const { wsUrl: url, defaultModel: model = '' } = studio.service
+  const session = recognize({ url, model, format, token: await studio.token() })
+  const { channels } = await lastValueFrom(session(audio).pipe(accumulateMilestones()))
+  const [restaurant = '', guest = ''] = channels.map(({ committed }) => committed.trim())
+  return { Restaurant: restaurant, Guest: guest }
+}
+
+/** Chooses an export, and returns its name and content. */
+const exported = async (page: Page, format: string): Promise<readonly [name: string, content: string]> => {
+  await page.evaluate(() => {
+    const original = URL.createObjectURL.bind(URL)
+    URL.createObjectURL = (blob: Blob) => {
+      Object.assign(globalThis, { saved: blob.text() })
+      return original(blob)
+    }
+    HTMLAnchorElement.prototype.click = function () {
+      Object.assign(globalThis, { savedName: this.download })
+    }
+  })
+  await page.click('#export summary')
+  await page.click(`[data-format=${format}]`)
+  await page.waitForFunction(() => 'savedName' in globalThis)
+  const result = await page.evaluate(async () => {
+    const { saved, savedName } = globalThis as unknown as { saved: Promise<string>; savedName: string }
+    return [savedName, await saved] as const
+  })
+  await page.evaluate(() => Reflect.deleteProperty(globalThis, 'savedName'))
+  return result
+}
+
+const seriousFindings = async (page: Page): Promise<readonly string[]> => {
+  await page.evaluate(axe)
+  return page.evaluate(async () => {
+    const { violations } = await (
+      globalThis as unknown as {
+        axe: { run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> }
+      }
+    ).axe.run()
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+  })
+}
+
+const isWiderThanScreen = (page: Page): Promise<boolean> =>
+  page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+
+describe('the studio in Chromium', () => {
+  let browser: Browser
+
+  beforeAll(async () => {
+    browser = await puppeteer.launch({
+      executablePath: '/usr/bin/chromium',
+      args: ['--no-sandbox', '--autoplay-policy=no-user-gesture-required'],
+    })
+  })
+
+  afterAll(() => browser.close())
+
+  it('plays the sample call, and loses no word when the line is cut', async () => {
+    const { page, faults } = await openPage(browser)
+    await page.click('#play-sample')
+    await until(page, '#turns', 'good evening')
+    expect(await textOf(page, '#announcer')).toContain('good evening')
+    await until(page, '#live', 'hello')
+    await page.keyboard.press('x')
+    await until(page, '#incident', 'nothing lost')
+    expect(await textOf(page, '#incident')).toMatch(
+      /^Connection cut at \d+\.\d s on 2 channels, resumed after \d+\.\d s, \d+\.\d s of audio sent again, nothing lost\.$/,
+    )
+    await until(page, '#status-text', 'Ended. All results have arrived.')
+    expect(await textsOf(page)).toEqual(await undisturbed())
+    const ledger = await page.$$eval('#ledger-legend b', (parts) => parts.map(({ textContent }) => textContent))
+    expect(ledger).toEqual([expect.stringMatching(/^65\.\d s$/), '0.0 s', '0.0 s', '0.0 s'])
+
+    const saved: Record<string, string> = {}
+    for (const format of ['text', 'vtt', 'srt', 'ndjson', 'cassette']) {
+      const [, content] = await exported(page, format)
+      saved[format] = content
+    }
+    expect(saved['text']).toMatch(/^\[0:00\] Restaurant: good evening .+\n\[0:03\] Guest: hello /)
+    expect(saved['vtt']).toMatch(/^WEBVTT\n\n1\n00:00:00\.\d{3} --> 00:00:0\d\.\d{3}\n<v Restaurant>good evening/)
+    expect(saved['srt']).toMatch(/^1\n00:00:00,\d{3} --> 00:00:0\d,\d{3}\nRestaurant: good evening/)
+    const events = saved['ndjson']
+      ?.trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { type: string }).type)
+    // A busy service also sends other events.
+    expect(events).toEqual(
+      expect.arrayContaining(['connection', 'response', 'partial', 'milestone', 'resumed', 'ledger', 'final']),
+    )
+
+    const { header, lines } = parseCassette(saved['cassette'] ?? '')
+    expect(header).toMatchObject({
+      transport: 'websocket',
+      format: { encoding: 'pcm', sampleRateHz: 8000, channels: 2 },
+    })
+    const channels = lines.flatMap((line) => (line.event === 'dial' ? [line.channel] : []))
+    expect(channels.sort()).toEqual([0, 0, 1, 1])
+    expect(saved['cassette']).not.toContain(await studio.token())
+    expect(saved['cassette']).toContain('bearer.[redacted]')
+
+    const file = join(folder, 'session.jsonl')
+    await writeFile(file, saved['cassette'] ?? '')
+    const before = await textsOf(page)
+    const input = await page.$('#cassette')
+    await (input as unknown as { uploadFile: (path: string) => Promise<void> }).uploadFile(file)
+    await page.waitForSelector('#scrub-label:not([hidden])')
+    expect(Object.values(await textsOf(page))).toEqual(Object.values(before))
+    expect(await textOf(page, '#incident')).toContain('nothing lost')
+    await page.$eval('#scrub', (slider) => {
+      Object.assign(slider, { value: 5000 })
+      slider.dispatchEvent(new Event('input'))
+    })
+    await page.waitForFunction(() => document.querySelectorAll('.turn').length === 1)
+    expect(Object.values(await textsOf(page))).toEqual([expect.stringContaining('good evening')])
+    expect(faults).toEqual([])
+    await page.close()
+  })
+
+  it('plays the word at the cursor, moved by the keys', async () => {
+    const { page, faults } = await openPage(browser)
+    await page.keyboard.press('Space')
+    await until(page, '#turns', 'good evening')
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('ArrowRight')
+    await page.waitForFunction(() => document.querySelector('.word.current')?.textContent === 'evening')
+    await page.keyboard.press('Enter')
+    await page.waitForFunction(() => document.querySelector('.word.playing')?.textContent === 'evening')
+    await page.waitForFunction(() => document.querySelector('.word.playing') === null)
+    await page.keyboard.press('?')
+    expect(await page.$eval('#keys', (dialog) => dialog.hasAttribute('open'))).toBe(true)
+    await page.keyboard.press('Escape')
+    // Closed, and without the focus, which the browser moves later.
+    await page.waitForFunction(() => document.querySelector('#keys :focus, #keys[open]') === null)
+    await page.keyboard.press('Space')
+    await until(page, '#status-text', 'Stopped.')
+    expect(faults).toEqual([])
+    await page.close()
+  })
+
+  it('mutes its source, moves its timeline, and shows what came while it was in the background', async () => {
+    const { page, faults } = await openPage(browser)
+    const isLive = (): Promise<boolean> =>
+      page.$eval('#zoom-live', (button) => button.getAttribute('aria-pressed') === 'true')
+    await page.click('#play-sample')
+    await until(page, '#turns', 'good evening')
+
+    const box = await (await page.$('#canvas'))?.boundingBox()
+    if (!box) throw new Error('The timeline is not shown.')
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2]
+    expect(await isLive()).toBe(true)
+    await page.mouse.move(x, y)
+    await page.mouse.down()
+    await page.mouse.move(x + 40, y, { steps: 4 })
+    await page.mouse.up()
+    expect(await isLive()).toBe(false)
+    expect(await page.$('.word.current')).toBeNull()
+    await page.click('#zoom-live')
+    expect(await isLive()).toBe(true)
+    await page.mouse.move(x, y)
+    await page.mouse.wheel({ deltaX: 30 })
+    await page.waitForFunction(() => document.querySelector('#zoom-live')?.getAttribute('aria-pressed') === 'false')
+    await page.click('#zoom-fit')
+    // The first turn is 3 of the few seconds that are shown.
+    await page.mouse.click(box.x + 88 + (box.width - 88) / 6, y)
+    await page.waitForSelector('.word.current')
+
+    const other = await browser.newPage()
+    await other.bringToFront()
+    expect(await page.evaluate(() => document.hidden)).toBe(true)
+    const turnsBefore = (await page.$$('.turn')).length
+    await new Promise((resolve) => setTimeout(resolve, 4000))
+    expect((await page.$$('.turn')).length).toBe(turnsBefore)
+    await page.bringToFront()
+    await until(page, '#turns', 'which day would you like')
+    await other.close()
+
+    await page.click('#mute')
+    await until(page, '#mute', 'Muted')
+    expect(await page.$eval('#mute', (button) => button.hasAttribute('disabled'))).toBe(true)
+    await page.click('#stop')
+    await until(page, '#status-text', 'Stopped.')
+    expect(faults).toEqual([])
+    await page.close()
+  })
+
+  it('starts with a dropped file, whose channels it names', async () => {
+    const { page, faults } = await openPage(browser)
+    await page.evaluate(async () => {
+      const dataTransfer = new DataTransfer()
+      dataTransfer.items.add(new File([await (await fetch('/studio/call.wav')).blob()], 'evening.wav'))
+      document.body.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }))
+    })
+    await until(page, '#turns', 'good evening')
+    expect(await textOf(page, '#facts-list')).toContain('evening.wav')
+    expect(Object.keys(await textsOf(page))).toEqual(['Channel 1'])
+    await page.click('#stop')
+    await until(page, '#status-text', 'Stopped.')
+    expect(faults).toEqual([])
+    await page.close()
+  })
+
+  it('has no serious finding of axe, and fits a phone, in both schemes', async () => {
+    const { page, faults } = await openPage(browser)
+    const check = async (): Promise<void> => {
+      for (const value of ['light', 'dark']) {
+        // Without motion, because axe would measure colors that are still changing.
+        await page.emulateMediaFeatures([
+          { name: 'prefers-color-scheme', value },
+          { name: 'prefers-reduced-motion', value: 'reduce' },
+        ])
+        for (const viewport of [phone, desktop]) {
+          await page.setViewport(viewport)
+          expect(await seriousFindings(page)).toEqual([])
+          expect(await isWiderThanScreen(page)).toBe(false)
+        }
+      }
+    }
+    await check()
+    await page.click('#play-sample')
+    await until(page, '#live', 'hello')
+    await check()
+    await page.click('#stop')
+    await until(page, '#status-text', 'Stopped.')
+    await page.click('#nav-operations')
+    await until(page, '#operations-tables', 'completed')
+    await check()
+    expect(faults).toEqual([])
+    await page.close()
+  })
+
+  it('says what to do about a file that is not audio', async () => {
+    const { page } = await openPage(browser)
+    const file = join(folder, 'notes.wav')
+    await writeFile(file, 'not audio')
+    const input = await page.$('#file')
+    await (input as unknown as { uploadFile: (path: string) => Promise<void> }).uploadFile(file)
+    await until(page, '#source-error', 'notes.wav: The browser cannot decode this file. Choose a WAV, MP3')
+    await page.close()
+  })
+})
+
+describe('the studio in Firefox', () => {
+  it('shows words, and goes on after the line was cut', async () => {
+    const browser = await puppeteer.launch({
+      browser: 'firefox',
+      executablePath: '/usr/bin/firefox-esr',
+      extraPrefsFirefox: { 'media.cubeb.force_mock_context': true, 'media.autoplay.default': 0 },
+    })
+    try {
+      const { page, faults } = await openPage(browser)
+      await page.click('#play-sample')
+      await until(page, '#turns', 'good evening')
+      await page.click('#cut')
+      await until(page, '#incident', 'nothing lost')
+      await until(page, '#turns', 'hello i would like')
+      await page.click('#finalize')
+      await until(page, '#status-text', 'Ended.')
+      expect(faults).toEqual([])
+    } finally {
+      await browser.close()
+    }
+  })
+})
