@@ -2,9 +2,7 @@ import { filter, type OperatorFunction } from 'rxjs'
 import type { AudioFormat } from '../../../audio/format.js'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { useResource } from '../../../kernel/use-resource.js'
-import type { Node, NodeItem, PortFormats } from './node.js'
-
-type AudioItem = Extract<NodeItem, { type: 'audio' }>
+import type { AudioItem, Node, NodeItem, PortFormats } from './node.js'
 
 /** What a node does with one item after another: the state of one subscription. */
 export interface NodeSteps<Item extends NodeItem = NodeItem> {

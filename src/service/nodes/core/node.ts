@@ -15,24 +15,27 @@ export type PortKind = 'audio' | 'event'
 /** The kind of each port, by its name. */
 export type Ports = Readonly<Record<string, PortKind>>
 
-type PortName<P extends Ports, Kind extends PortKind> = {
+/** The names of the ports of one kind. */
+export type PortOfKind<P extends Ports, Kind extends PortKind> = {
   [Name in keyof P & string]: Kind extends P[Name] ? Name : never
 }[keyof P & string]
 
-type AudioItem<Port extends string> = [Port] extends [never]
+/** Audio at a port: whole frames in the format of the port. `never` for a node without a port for audio. */
+export type AudioItem<Port extends string = string> = [Port] extends [never]
   ? never
   : { readonly type: 'audio'; readonly bytes: Uint8Array; readonly port?: Port | undefined }
 
-type EventItem<Port extends string> = [Port] extends [never]
+/** An event at a port. `never` for a node without a port for events. */
+export type EventItem<Port extends string = string> = [Port] extends [never]
   ? never
   : { readonly type: 'event'; readonly event: EventEnvelope; readonly port?: Port | undefined }
 
 /**
- * An item of a wire between nodes: whole frames of audio in the format of the port, or an event. `port` names the port
- * of the item; without it, the item belongs to the node's first port of that kind. With the ports of a definition, only
- * items that they can have: no audio without an audio port, and no port of another name.
+ * An item of a wire between nodes. `port` names the port of the item; without it, the item belongs to the node's first
+ * port of that kind. With the ports of a definition, only items that they can have: no audio without an audio port, and
+ * no port of another name.
  */
-export type NodeItem<P extends Ports = Ports> = AudioItem<PortName<P, 'audio'>> | EventItem<PortName<P, 'event'>>
+export type NodeItem<P extends Ports = Ports> = AudioItem<PortOfKind<P, 'audio'>> | EventItem<PortOfKind<P, 'event'>>
 
 /** The format of each audio port, by its name. */
 export type PortFormats = Readonly<Record<string, AudioFormat>>
