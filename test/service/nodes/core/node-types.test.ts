@@ -13,7 +13,6 @@ import {
   type Word,
 } from '../../../../src/nodes.js'
 
-const noPorts = {} as const
 const named = { name: 'typed', summary: 'Has types.', options: noOptions } as const
 
 // The compiler checks these; each error that it must find is expected in its place.
@@ -25,7 +24,7 @@ describe('the types of a node', () => {
       readonly port?: 'events' | undefined
     }>()
     expectTypeOf<NodeItem<{ left: 'audio'; right: 'audio' }>['port']>().toEqualTypeOf<'left' | 'right' | undefined>()
-    expectTypeOf<NodeItem<typeof noPorts>>().toBeNever()
+    expectTypeOf<NodeItem<Record<string, never>>>().toBeNever()
     expectTypeOf<NodeItem<{ events: 'event' }>>().toExtend<NodeItem>()
     expectTypeOf<NodeItem['port']>().toEqualTypeOf<string | undefined>()
     expectTypeOf<Extract<NodeItem, { type: 'audio' }>['bytes']>().toEqualTypeOf<Uint8Array>()
