@@ -35,9 +35,10 @@ export const innerLayers = {
   },
   service: {
     monitor: [],
-    identity: ['monitor', 'threads'],
+    identity: ['monitor', 'threads', 'nats'],
     threads: [],
-    engines: ['threads'],
+    nats: ['threads'],
+    engines: ['threads', 'nats'],
     recognition: ['engines'],
     nodes: ['recognition', 'engines'],
     'custom-nodes': ['nodes', 'engines', 'threads'],

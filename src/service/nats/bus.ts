@@ -1,0 +1,103 @@
+import { BehaviorSubject, distinctUntilChanged, Observable } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { NatsConnection } from './connection.js'
+
+/** A message as it arrived. */
+export interface BusMessage {
+  readonly subject: string
+  /** Valid only until the receiver returns: the client may reuse its memory. */
+  readonly payload: Uint8Array
+  /** Where an answer goes; empty if none is expected. */
+  readonly replyTo: string
+  /** The server's answer to a message with `replyTo` that no process receives: its subject is that `replyTo`. */
+  readonly hasNoReceiver: boolean
+}
+
+/** Messages between processes, at most once, in order from one sender to one receiver. */
+export interface MessageBus {
+  /** Whether the connection stands. */
+  readonly isUp: boolean
+  /** The same, at first and with each change. */
+  readonly isUp$: Observable<boolean>
+  /**
+   * Sends a message, whose memory must not be changed later. Returns false while the connection is down: the message is not
+   * sent later, because the client would keep any number of them.
+   */
+  publish(subject: string, payload: Uint8Array | string, replyTo?: string): boolean
+  /**
+   * The messages of a subject, which can contain wildcards, as long as it is subscribed, also after a reconnection. Never
+   * completes. Fails with `refused` if the server does not allow the subject.
+   */
+  messages(subject: string): Observable<BusMessage>
+  /** Sends what is published and closes the connection. Idempotent. */
+  close(): Promise<void>
+}
+
+const noReceiverStatus = 503
+
+/** A bus over a connection, which it owns from then on. */
+export const createBus = (connection: NatsConnection): MessageBus => new NatsBus(connection)
+
+class NatsBus implements MessageBus {
+  readonly #connection: NatsConnection
+  readonly #state$ = new BehaviorSubject(true)
+  readonly isUp$ = this.#state$.pipe(distinctUntilChanged())
+  #closing: Promise<void> | undefined
+
+  constructor(connection: NatsConnection) {
+    this.#connection = connection
+    void this.#watch()
+  }
+
+  get isUp(): boolean {
+    return this.#state$.value
+  }
+
+  publish(subject: string, payload: Uint8Array | string, replyTo?: string): boolean {
+    if (!this.isUp || this.#connection.isClosed()) return false
+    this.#connection.publish(subject, payload, replyTo === undefined ? undefined : { reply: replyTo })
+    return true
+  }
+
+  messages(subject: string): Observable<BusMessage> {
+    return new Observable((subscriber) => {
+      const subscription = this.#connection.subscribe(subject, {
+        callback: (error, message) => {
+          if (error !== null) subscriber.error(notAllowed(subject, error))
+          else {
+            subscriber.next({
+              subject: message.subject,
+              payload: message.data,
+              replyTo: message.reply ?? '',
+              hasNoReceiver: message.data.length === 0 && message.headers?.code === noReceiverStatus,
+            })
+          }
+        },
+      })
+      subscriber.add(() => {
+        if (!subscription.isClosed() && !this.#connection.isClosed()) subscription.unsubscribe()
+      })
+    })
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    if (this.isUp) await this.#connection.flush().catch(() => undefined)
+    await this.#connection.close()
+  }
+
+  async #watch(): Promise<void> {
+    for await (const { type } of this.#connection.status()) {
+      if (type === 'disconnect' || type === 'close') this.#state$.next(false)
+      else if (type === 'reconnect') this.#state$.next(true)
+    }
+    this.#state$.next(false)
+    this.#state$.complete()
+  }
+}
+
+const notAllowed = (subject: string, cause: unknown): SpeechError =>
+  new SpeechError('refused', `The NATS server does not allow this user to receive ${subject}.`, { cause })

@@ -1,0 +1,133 @@
+import { filter, firstValueFrom, ReplaySubject, type Subscription } from 'rxjs'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createBus, type BusMessage, type MessageBus } from '../../../src/service/nats/bus.js'
+import { connectNats } from '../../../src/service/nats/connection.js'
+import type { NatsOptions } from '../../../src/service/nats/nats-options.js'
+import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer, type NatsServerOptions } from './nats-server.js'
+
+const cleanups: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+const startServer = async (options?: NatsServerOptions): Promise<NatsServer> => {
+  const server = await startNatsServer(options)
+  cleanups.push(server.close)
+  return server
+}
+
+const openBus = async (server: NatsServer, options: Partial<NatsOptions> = {}): Promise<MessageBus> => {
+  const bus = createBus(await connectNats({ servers: [server.url], ...options }, { name: 'test' }))
+  cleanups.push(() => bus.close())
+  return bus
+}
+
+/** What a subject receives; its payloads are copied. */
+const received = (bus: MessageBus, subject: string): ReplaySubject<BusMessage> => {
+  const message$ = new ReplaySubject<BusMessage>(10)
+  const subscription: Subscription = bus.messages(subject).subscribe({
+    next: (message) => message$.next({ ...message, payload: message.payload.slice() }),
+    error: (error: unknown) => message$.error(error),
+  })
+  cleanups.push(() => {
+    subscription.unsubscribe()
+    return Promise.resolve()
+  })
+  return message$
+}
+
+const becomes = (bus: MessageBus, isUp: boolean): Promise<boolean> =>
+  firstValueFrom(bus.isUp$.pipe(filter((value) => value === isUp)))
+
+const textOf = ({ payload }: BusMessage): string => new TextDecoder().decode(payload)
+
+/** Resolves when the server has processed all that this bus asked of it. */
+const settled = async (bus: MessageBus): Promise<void> => {
+  const echo$ = received(bus, 'settled')
+  bus.publish('settled', '')
+  await firstValueFrom(echo$)
+}
+
+describe.skipIf(natsIsSkipped)(natsTitle('a bus over NATS'), () => {
+  it('carries messages to the subscribers of a subject', async () => {
+    const server = await startServer()
+    const [here, there] = [await openBus(server), await openBus(server)]
+    const message$ = received(there, 'a.*.c')
+    await settled(there)
+    expect(here.publish('a.b.c', 'hello', 'back')).toBe(true)
+    const message = await firstValueFrom(message$)
+    expect(message).toMatchObject({ subject: 'a.b.c', replyTo: 'back', hasNoReceiver: false })
+    expect(textOf(message)).toBe('hello')
+  })
+
+  it('returns a message that no process receives', async () => {
+    const bus = await openBus(await startServer())
+    const answer$ = received(bus, 'answers.1')
+    bus.publish('nobody', 'hello', 'answers.1')
+    expect(await firstValueFrom(answer$)).toMatchObject({ subject: 'answers.1', hasNoReceiver: true })
+  })
+
+  it('publishes nothing while the server is away, and goes on when it is back', async () => {
+    const server = await startServer()
+    const [here, there] = [await openBus(server), await openBus(server)]
+    const message$ = received(there, 'audio')
+    await settled(there)
+    await server.kill()
+    await Promise.all([becomes(here, false), becomes(there, false)])
+    expect(here.publish('audio', 'lost')).toBe(false)
+    await server.restart()
+    await Promise.all([becomes(here, true), becomes(there, true)])
+    await settled(there)
+    expect(here.publish('audio', 'later')).toBe(true)
+    expect(textOf(await firstValueFrom(message$))).toBe('later')
+  })
+
+  it('notices a server that hangs', async () => {
+    const server = await startServer()
+    const bus = await openBus(server)
+    server.suspend()
+    const startMs = Date.now()
+    await becomes(bus, false)
+    expect(Date.now() - startMs).toBeLessThan(6_000)
+    server.resume()
+    await becomes(bus, true)
+  })
+
+  it('fails a subscription that the server does not allow', async () => {
+    const config = 'authorization { users: [{ user: u, password: p, permissions: { subscribe: ["mine.>"] } }] }'
+    const bus = await openBus(await startServer({ config }), { user: 'u', password: 'p' })
+    await expect(firstValueFrom(received(bus, 'other'))).rejects.toMatchObject({
+      code: 'refused',
+      message: expect.stringContaining('other') as string,
+    })
+  })
+
+  it('does not connect with a wrong password, and does not repeat it', async () => {
+    const server = await startServer({ config: 'authorization { user: u, password: p }' })
+    const wrong = openBus(server, { user: 'u', password: 'hunter2' })
+    await expect(wrong).rejects.toMatchObject({ code: 'unauthenticated' })
+    await expect(wrong).rejects.not.toThrow('hunter2')
+  })
+
+  it('waits for a server that starts later, and not for ever', async () => {
+    const server = await startServer()
+    await server.kill()
+    const options = { servers: [server.url] }
+    const early = connectNats(options, { name: 'early' })
+    await expect(connectNats(options, { name: 'hasty', connectWithinMs: 300 })).rejects.toMatchObject({
+      code: 'connection-failed',
+      message: expect.stringContaining(server.url) as string,
+    })
+    await server.restart()
+    const connection = await early
+    await connection.close()
+  })
+
+  it('publishes nothing after it was closed', async () => {
+    const bus = await openBus(await startServer())
+    await bus.close()
+    await bus.close()
+    expect(bus.isUp).toBe(false)
+    expect(bus.publish('a', 'b')).toBe(false)
+  })
+})
