@@ -42,7 +42,10 @@ import { scriptedEngine } from './scripted-engine.js'
 export interface InMemoryServiceOptions {
   /** An engine for every model name; such as `scriptedEngine`. @default an engine that recognizes "hello world" */
   readonly engine?: Engine | undefined
-  /** Or folders of real models, with the layout `<tenant>/<name>/<version>/model.json`. @default none */
+  /**
+   * Or folders of real models, with the layout `<tenant>/<name>/<version>/model.json`. The first session loads the engine,
+   * which shares the processors with the session: so `timeouts.startMs` is 60 s and `timeouts.finalizeMs` 120 s. @default none
+   */
   readonly modelFolders?: readonly string[] | undefined
   /** The model of a dataflow session that names none. @default the first one found */
   readonly defaultModel?: string | undefined
@@ -127,11 +130,11 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
     session.add(() => sessions.delete(session))
   }
   const linkOptions: MemoryLinkOptions = { scheduler, ...link }
-  const testing = { scheduler }
+  const common = { token, testing: { scheduler }, ...(options.modelFolders && { timeouts: timeoutsOfEngines }) }
   const peer = memoryPeer(
     {
-      recognizer: { url: 'ws://localhost', token, model: defaultModel, testing },
-      dataflow: { url: 'localhost:0', token, tenant: sharedTenant, project: transcribeName, testing },
+      recognizer: { url: 'ws://localhost', model: defaultModel, ...common },
+      dataflow: { url: 'localhost:0', tenant: sharedTenant, project: transcribeName, ...common },
     },
     {
       recognizer: (address) =>
@@ -157,6 +160,9 @@ export const inMemoryService = (options: InMemoryServiceOptions = {}): InMemoryS
     },
   }
 }
+
+/** No network can be slow here, only a busy machine. */
+const timeoutsOfEngines = { startMs: 60_000, finalizeMs: 120_000 }
 
 const projectsOf = (
   { projects = {}, nodes, env = {}, recordingsFolder }: InMemoryServiceOptions,

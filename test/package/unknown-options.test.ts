@@ -100,8 +100,8 @@ const withoutOptions: readonly string[] = [
   ...['accumulateMilestones', 'ledger', 'sherpaOnnx', 'newClientId', 'newClientSecret'],
   ...['toFile', 'toStream', 'faultScripts', 'isSpeechError', 'isNodeFault', 'untilAborted', 'whenAborted'],
   ...['describeLedger', 'hashSecret', 'cancelClient', 'memoryClients'],
-  // A node, or codecs of its options
-  ...['defineNode', 'nodeOptions', 'listOf', 'numberFrom', 'oneOfWords', 'tableOf', 'wholeNumberFrom'],
+  // An event, a node, or codecs of its options
+  ...['resultOf', 'defineNode', 'nodeOptions', 'listOf', 'numberFrom', 'oneOfWords', 'tableOf', 'wholeNumberFrom'],
 ]
 
 /** Every public function with options, given one that it does not have. */

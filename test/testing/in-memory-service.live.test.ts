@@ -54,6 +54,16 @@ const states = (events: readonly SessionEvent[]): readonly string[] => events.fl
 const wholeLife = ['authorizing', 'connecting', 'starting', 'streaming', 'finalizing', 'done']
 
 describe('a service in memory', () => {
+  it('gives a session with real models more time for its start and its end', () => {
+    const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+    const [real, scripted] = [open({ modelFolders: [callModels] }), open()]
+    for (const over of ['recognizer', 'dataflow'] as const) {
+      expect(real[over]({ format }).timeouts).toEqual({ startMs: 60_000, finalizeMs: 120_000 })
+      expect(real[over]({ format, timeouts: { startMs: 1 } }).timeouts).toEqual({ startMs: 1 })
+      expect(scripted[over]({ format }).timeouts).toBeUndefined()
+    }
+  })
+
   it('sends the same results over both interfaces, pushed and pulled', async () => {
     const { format, bytes } = await readRecording('samples/call.wav')
     const texts = ['one two three', 'four five', 'six']
