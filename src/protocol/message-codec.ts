@@ -39,11 +39,14 @@ export const integerText: Codec<number> = codec('a whole number as a string', wh
 /** A number from 0 to 1, written as a number. */
 export const unitNumber: Codec<number> = number({ min: 0, max: 1 })
 
+const unitText = (write: (value: number) => string): Codec<number> =>
+  codec('a number from 0.0 to 1.0 as a string', unitNumber.is, { read: readDecimal, write })
+
 /** A confidence from 0 to 1, written as a string with two decimals (PROTOCOL 4.2). */
-export const confidenceText: Codec<number> = codec('a number from 0.0 to 1.0 as a string', unitNumber.is, {
-  read: readDecimal,
-  write: (value) => value.toFixed(2),
-})
+export const confidenceText: Codec<number> = unitText((value) => value.toFixed(2))
+
+/** The posterior of a word from 0 to 1, written as a string with all of its decimals (PROTOCOL 4.2). */
+export const posteriorText: Codec<number> = unitText(String)
 
 /** One of a few numbers, which may arrive as strings. */
 export const oneOfNumbers = <A extends number>(...values: readonly A[]): Codec<A> => {

@@ -3,6 +3,7 @@ import { maxSampleRateHz, minSampleRateHz } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { JsonObject } from './json-object.js'
 import { ownValue, parseJsonObject } from './parse-json.js'
+import { listOf } from './collections.js'
 import {
   confidenceText,
   decodeWith,
@@ -11,11 +12,13 @@ import {
   lenient,
   messageCodec,
   optional,
+  posteriorText,
   required,
   shownName,
   type Fields,
   type MessageCodec,
 } from './message-codec.js'
+import type { Word } from './session-event.js'
 import { anything, nonEmptyText, oneOf, text } from './validation.js'
 
 /** How the service divides the audio into pieces of speech (PROTOCOL 4.2). */
@@ -123,6 +126,12 @@ export interface RecognizerResult {
   readonly endMs?: number
 }
 
+/** PROTOCOL 4.2, milestone-result. */
+export interface RecognizerMilestone extends RecognizerResult {
+  readonly confidence?: number
+  readonly words?: readonly Word[]
+}
+
 /** PROTOCOL 4.2, final-result. */
 export interface RecognizerFinal extends RecognizerResult {
   readonly operationResult: string
@@ -146,7 +155,7 @@ export type RecognizerMessage =
   | ({ readonly message: 'stop-recognition-response' } & RecognizerResponse)
   | ({ readonly message: 'finalize-recognition-response' } & RecognizerResponse)
   | ({ readonly message: 'partial-result' } & RecognizerResult)
-  | ({ readonly message: 'milestone-result' } & RecognizerResult)
+  | ({ readonly message: 'milestone-result' } & RecognizerMilestone)
   | ({ readonly message: 'final-result' } & RecognizerFinal)
   | ({ readonly message: 'event' } & RecognizerEvent)
 
@@ -166,10 +175,25 @@ const resultFields: Fields<RecognizerResult> = { recognitionId, text: required(t
 
 const result: MessageCodec<RecognizerResult> = messageCodec<RecognizerResult>(resultFields)
 
+const confidence = lenient(confidenceText, 'confidence')
+
+const word: MessageCodec<Word> = messageCodec<Word>({
+  text: required(text, 'text'),
+  startMs: required(integerText, 'start-msec'),
+  endMs: required(integerText, 'end-msec'),
+  confidence: required(posteriorText, 'confidence'),
+})
+
+const milestone: MessageCodec<RecognizerMilestone> = messageCodec<RecognizerMilestone>({
+  ...resultFields,
+  confidence,
+  words: lenient(listOf(word), 'words'),
+})
+
 const final: MessageCodec<RecognizerFinal> = messageCodec<RecognizerFinal>({
   ...resultFields,
   operationResult: required(text, 'operation-result'),
-  confidence: lenient(confidenceText, 'confidence'),
+  confidence,
   heardMs: lenient(integerText, 'heard-msec'),
 })
 
@@ -185,7 +209,7 @@ const codecs = {
   'stop-recognition-response': response,
   'finalize-recognition-response': response,
   'partial-result': result,
-  'milestone-result': result,
+  'milestone-result': milestone,
   'final-result': final,
   event,
 } as const

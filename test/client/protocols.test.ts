@@ -106,6 +106,16 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
     expect(read(JSON.stringify({ 'message-name': 'milestone-result', text: 'hi' }))).toEqual({
       event: { type: 'milestone', text: 'hi' },
     })
+    const words = [{ text: 'hi', 'start-msec': '12', 'end-msec': '18', confidence: '0.875' }]
+    const milestone = { 'message-name': 'milestone-result', ...result, confidence: '0.88', words }
+    expect(read(JSON.stringify(milestone))).toEqual({
+      event: {
+        type: 'milestone',
+        ...full,
+        confidence: 0.88,
+        words: [{ text: 'hi', startMs: 12, endMs: 18, confidence: 0.875 }],
+      },
+    })
     const final = { 'message-name': 'final-result', ...result, 'operation-result': 'success', confidence: '0.25' }
     expect(read(JSON.stringify(final))).toEqual({
       event: { type: 'final', ...full, confidence: 0.25 },

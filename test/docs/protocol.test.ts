@@ -35,6 +35,7 @@ import {
   readRecognizerMessage,
   writeRecognizerMessage,
   type RecognizerFinal,
+  type RecognizerMilestone,
   type RecognizerResponse,
   type RecognizerResult,
 } from '../../src/protocol/recognizer-messages.js'
@@ -105,6 +106,11 @@ const recognize: Required<RecognizeRequest> = {
 }
 const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r' }
 const result: Required<RecognizerResult> = { recognitionId: 'r', text: 't', channel: 0, startMs: 0, endMs: 1 }
+const milestone: Required<RecognizerMilestone> = {
+  ...result,
+  confidence: 1,
+  words: [{ text: 't', startMs: 0, endMs: 1, confidence: 1 }],
+}
 const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 1, heardMs: 1 }
 
 /** Every message with fields: its heading on the page, and a complete example as the codec writes it. */
@@ -121,7 +127,7 @@ const messages: Readonly<Record<string, string>> = {
   Word: JSON.stringify((recognitionData.encode(data)['Words'] as readonly object[])[0]),
   recognize: writeRecognizerRequest({ request: 'recognize', ...recognize }),
   Responses: writeRecognizerMessage({ message: 'recognize-response', ...response }),
-  Results: writeRecognizerMessage({ message: 'partial-result', ...result }),
+  Results: writeRecognizerMessage({ message: 'milestone-result', ...milestone }),
   'final-result': writeRecognizerMessage({ message: 'final-result', ...final }),
 }
 

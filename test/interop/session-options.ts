@@ -43,11 +43,11 @@ export const sessionOptions = (
   },
 })
 
-/** Milestones and finals, channel by channel, with the fields that both interfaces send. */
+/** Milestones and finals, channel by channel, without the id of the recognition, which only WebSockets have. */
 export const resultsByChannel = (events: readonly SessionEvent[]): readonly (readonly unknown[])[] =>
   [0, 1].map((channel) =>
     events
       .filter((event) => event.type === 'milestone' || event.type === 'final')
       .filter((event) => event.channel === channel)
-      .map(({ type, text, startMs, endMs }) => ({ type, text, startMs, endMs })),
+      .map((event) => ({ ...event, recognitionId: undefined })),
   )

@@ -96,8 +96,8 @@ const withoutOptions: readonly string[] = [
     'samplesOf',
   ],
   ...['positionAudio', 'readWav'],
-  // Nothing, a name, an error, a signal, a stream, a report or secrets
-  ...['accumulateMilestones', 'ledger', 'sherpaOnnx', 'newClientId', 'newClientSecret'],
+  // Nothing, a name, an event, an error, a signal, a stream, a report or secrets
+  ...['accumulateMilestones', 'ledger', 'sherpaOnnx', 'newClientId', 'newClientSecret', 'resultOf'],
   ...['toFile', 'toStream', 'faultScripts', 'isSpeechError', 'isNodeFault', 'untilAborted', 'whenAborted'],
   ...['describeLedger', 'hashSecret', 'cancelClient', 'memoryClients'],
   // An event, a node, or codecs of its options

@@ -14,6 +14,7 @@ import type {
   RecognizerFinal,
   RecognizerEvent,
   RecognizerMessage,
+  RecognizerMilestone,
   RecognizerResponse,
   RecognizerResult,
 } from '../../src/protocol/recognizer-messages.js'
@@ -123,14 +124,19 @@ const recognizerResponse: fc.Arbitrary<RecognizerResponse> = fc.record(
   { operationResult: anyText, recognitionId: anyText },
   { requiredKeys: ['operationResult'] },
 )
+/** The wire has two decimals (PROTOCOL 4.2). */
+const hundredths = fc.integer({ min: 0, max: 100 }).map((count) => count / 100)
 const resultFields = { recognitionId: anyText, text: anyText, channel: whole, startMs: whole, endMs: whole }
 const recognizerResult: fc.Arbitrary<RecognizerResult> = fc.record(resultFields, { requiredKeys: ['text'] })
+const recognizerMilestone: fc.Arbitrary<RecognizerMilestone> = fc.record(
+  { ...resultFields, confidence: hundredths, words: fc.array(word) },
+  { requiredKeys: ['text'] },
+)
 const recognizerFinal: fc.Arbitrary<RecognizerFinal> = fc.record(
   {
     ...resultFields,
     operationResult: anyText,
-    /** The wire has two decimals (PROTOCOL 3.3). */
-    confidence: fc.integer({ min: 0, max: 100 }).map((hundredths) => hundredths / 100),
+    confidence: hundredths,
   },
   { requiredKeys: ['text', 'operationResult'] },
 )
@@ -151,9 +157,8 @@ export const recognizerMessage: fc.Arbitrary<RecognizerMessage> = fc.oneof(
       recognizerResponse,
     )
     .map(([message, fields]) => ({ message, ...fields })),
-  fc
-    .tuple(fc.constantFrom('partial-result' as const, 'milestone-result' as const), recognizerResult)
-    .map(([message, fields]) => ({ message, ...fields })),
+  recognizerResult.map((fields) => ({ message: 'partial-result' as const, ...fields })),
+  recognizerMilestone.map((fields) => ({ message: 'milestone-result' as const, ...fields })),
   recognizerFinal.map((fields) => ({ message: 'final-result' as const, ...fields })),
   recognizerEvent.map((fields) => ({ message: 'event' as const, ...fields })),
 )

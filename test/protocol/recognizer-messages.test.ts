@@ -5,6 +5,7 @@ import {
   readRecognizerRequest,
   type RecognizeRequest,
   type RecognizerFinal,
+  type RecognizerMilestone,
   type RecognizerResponse,
   type RecognizerResult,
   writeRecognizerMessage,
@@ -107,6 +108,11 @@ const result: Required<RecognizerResult> = {
   startMs: 100,
   endMs: 900,
 }
+const milestone: Required<RecognizerMilestone> = {
+  ...result,
+  confidence: 0.9,
+  words: [{ text: 'hello', startMs: 100, endMs: 900, confidence: 0.875 }],
+}
 const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 0.9, heardMs: 1_000 }
 const responseNames = ['recognize-response', 'stop-recognition-response', 'finalize-recognition-response'] as const
 const resultNames = ['partial-result', 'milestone-result'] as const
@@ -122,9 +128,13 @@ describe('a recognizer message', () => {
       )
     }
     const fields = '"recognition-id":"r-1","text":" hello","channel":"0","start-msec":"100","end-msec":"900"'
-    for (const message of resultNames) {
-      expect(writeRecognizerMessage({ message, ...result })).toBe(`{"message-name":"${message}",${fields}}`)
-    }
+    expect(writeRecognizerMessage({ message: 'partial-result', ...result })).toBe(
+      `{"message-name":"partial-result",${fields}}`,
+    )
+    const words = '[{"text":"hello","start-msec":"100","end-msec":"900","confidence":"0.875"}]'
+    expect(writeRecognizerMessage({ message: 'milestone-result', ...milestone })).toBe(
+      `{"message-name":"milestone-result",${fields},"confidence":"0.90","words":${words}}`,
+    )
     expect(writeRecognizerMessage({ message: 'final-result', ...final })).toBe(
       `{"message-name":"final-result",${fields},"operation-result":"Success","confidence":"0.90","heard-msec":"1000"}`,
     )
@@ -153,6 +163,14 @@ describe('a recognizer message', () => {
     expect(rightOf(readMessage({ 'message-name': 'partial-result', text: '' }))).toEqual({
       message: 'partial-result',
       text: '',
+    })
+  })
+
+  it('reads a milestone without its words if they cannot be read', () => {
+    const words = [{ text: 'hello', 'start-msec': 'soon', 'end-msec': '900', confidence: '0.5' }]
+    expect(rightOf(readMessage({ 'message-name': 'milestone-result', text: ' hello', words }))).toEqual({
+      message: 'milestone-result',
+      text: ' hello',
     })
   })
 

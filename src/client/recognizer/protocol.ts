@@ -10,7 +10,7 @@ import {
   readRecognizerMessage,
   type RecognizerFinal,
   type RecognizerMessage,
-  type RecognizerResult,
+  type RecognizerMilestone,
 } from '../../protocol/recognizer-messages.js'
 import type { FinalEvent } from '../../protocol/session-event.js'
 import type { SocketMessage } from '../../transport/link.js'
@@ -103,31 +103,32 @@ const decodeMessage = (message: RecognizerMessage): DecodedMessage => {
 }
 
 const decodeFinal = (message: RecognizerFinal): DecodedMessage => {
-  const { operationResult, confidence, heardMs } = message
+  const { operationResult } = message
   const success = isSuccess(operationResult)
-  const event: FinalEvent = {
-    ...resultOf('final', message),
-    ...(confidence === undefined ? {} : { confidence }),
-    ...(heardMs === undefined ? {} : { heardMs }),
-    ...(success ? {} : { error: operationResult }),
-  }
+  const event: FinalEvent = resultOf('final', message)
   return {
-    event,
+    event: success ? event : { ...event, error: operationResult },
     signal: success ? { type: 'session-ended' } : { type: 'session-ended', error: refusalError(operationResult) },
   }
 }
 
+/** What a message of each kind may have; a codec reads only the fields of its kind. */
+type ResultFields = Omit<RecognizerMilestone & RecognizerFinal, 'operationResult'>
+
 /** Without spreads, because every result comes here. */
 const resultOf = <Type extends 'partial' | 'milestone' | 'final'>(
   type: Type,
-  { channel, recognitionId, startMs, endMs, text }: RecognizerResult,
-): RecognizerResult & { readonly type: Type } => {
-  const event = { type } as Mutable<RecognizerResult & { readonly type: Type }>
+  { channel, recognitionId, startMs, endMs, text, confidence, words, heardMs }: ResultFields,
+): ResultFields & { readonly type: Type } => {
+  const event = { type } as Mutable<ResultFields & { readonly type: Type }>
   if (channel !== undefined) event.channel = channel
   if (recognitionId !== undefined) event.recognitionId = recognitionId
   if (startMs !== undefined) event.startMs = startMs
   if (endMs !== undefined) event.endMs = endMs
   event.text = text
+  if (confidence !== undefined) event.confidence = confidence
+  if (words !== undefined) event.words = words
+  if (heardMs !== undefined) event.heardMs = heardMs
   return event
 }
 

@@ -48,11 +48,13 @@ export const responseMessage = (
 /** The result message of an event, if it has one. */
 export const resultMessage = (event: ChannelEvent, recognitionId: string): RecognizerMessage | undefined => {
   switch (event.type) {
-    case 'partial':
-    case 'milestone': {
+    case 'partial': {
       const { startMs, endMs, text } = event
-      const message = event.type === 'partial' ? 'partial-result' : 'milestone-result'
-      return { message, recognitionId, channel: 0, startMs, endMs, text }
+      return { message: 'partial-result', recognitionId, channel: 0, startMs, endMs, text }
+    }
+    case 'milestone': {
+      const { startMs, endMs, text, confidence, words } = event
+      return { message: 'milestone-result', recognitionId, channel: 0, startMs, endMs, text, confidence, words }
     }
     case 'final': {
       const { startMs, endMs, text, heardMs, confidence = 0 } = event

@@ -7,15 +7,20 @@ import { brokenAfterTls, connectFailure } from '../../errors/connection-errors.j
 import { openBrowserSocket } from './browser-client.js'
 import { type HandshakeAnswer, handshakeError } from './errors.js'
 import { NodeSocketLink } from './node-link.js'
-import { dialBy, type OpenSocket, peerName, type SocketClass } from './dial.js'
+import { recordOf } from '../../protocol/collections.js'
+import { checkOptions, optionsOf, text } from '../../protocol/validation.js'
+import { dialBy, type OpenSocket, peerName, type SocketClass, type WebSocketDialOptions } from './dial.js'
 import type { NodeSocket, NodeSocketEvents, SocketEvents } from './socket.js'
 
 export type { SocketClass, WebSocketDialOptions } from './dial.js'
+
+const headersOption = optionsOf<Pick<WebSocketDialOptions, 'headers'>>()({}, { headers: recordOf(text) })
 
 /** By the package `ws`, or by the class of the options, which may be a standard one. */
 const openNodeSocket: OpenSocket = (url, options, limits, fail) => {
   const SocketClass: SocketClass = options.WebSocket ?? IsomorphicWebSocket
   if (!('terminate' in SocketClass.prototype)) return openBrowserSocket(url, options, limits, fail)
+  checkOptions(headersOption, { headers: options.headers })
   const peer = peerName(url)
   let isSecured = false
   const proxy = proxyFor(url, options.proxy)

@@ -123,9 +123,9 @@ const createEngine = (options: RemoteOptions, { token$, openRecognition }: Remot
   const { sampleRateHz, kind = 'dictation', segmentsAtOnce = 32 } = options
   const permits = new Semaphore({ permits: segmentsAtOnce, maxWaiting: Infinity })
   return createSegmentEngine({
-    capabilities: { sampleRateHz, partials: true, words: false, kind, segmentsAtOnce },
-    openChannel: () => (_startMs, listener) => {
-      const segment = new RemoteSegment(listener, sampleRateHz / framesPerSecond)
+    capabilities: { sampleRateHz, partials: true, words: true, kind, segmentsAtOnce },
+    openChannel: () => (startMs, listener) => {
+      const segment = new RemoteSegment(startMs, listener, sampleRateHz / framesPerSecond)
       void permits.run(() => segment.run(openRecognition))
       return segment
     },

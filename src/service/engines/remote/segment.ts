@@ -2,7 +2,7 @@ import type { Observable, ObservableInput, Subscription } from 'rxjs'
 import { bytesOf } from '../../../audio/pcm.js'
 import { refusalError } from '../../../errors/refusal.js'
 import { isSpeechError, SpeechError, type SpeechErrorOptions } from '../../../errors/speech-error.js'
-import type { SessionEvent } from '../../../protocol/session-event.js'
+import type { MilestoneEvent, SessionEvent, Word } from '../../../protocol/session-event.js'
 import type { EngineSegment, SegmentListener } from '../engine.js'
 import { FrameCutter } from '../frame-cutter.js'
 
@@ -30,6 +30,7 @@ const connectionLost = (): SpeechError =>
 
 /** One segment as one recognition of the other service. Samples count as processed when the connection has taken them. */
 export class RemoteSegment implements EngineSegment {
+  readonly #startMs: number
   readonly #listener: SegmentListener
   readonly #cutter: FrameCutter
   /** Frames that the connection has not taken, oldest first. The engine's caller bounds them by `progress`. */
@@ -40,9 +41,13 @@ export class RemoteSegment implements EngineSegment {
   #onOver: () => void = () => undefined
   #subscription: Subscription | undefined
   #milestones = ''
+  /** Undefined after a milestone without words. */
+  #words: readonly Word[] | undefined = []
   #partial = ''
 
-  constructor(listener: SegmentListener, frameSamples: number) {
+  /** @param startMs of the segment, in milliseconds since the session's first sample */
+  constructor(startMs: number, listener: SegmentListener, frameSamples: number) {
+    this.#startMs = startMs
     this.#listener = listener
     this.#cutter = new FrameCutter(frameSamples, (frame) => this.#pushFrame(frame.slice()))
   }
@@ -99,10 +104,16 @@ export class RemoteSegment implements EngineSegment {
 
   #receive(event: SessionEvent): void {
     if (event.type === 'partial') this.#showPartial(`${this.#milestones} ${event.text}`)
-    else if (event.type === 'milestone') this.#milestones += event.text
+    else if (event.type === 'milestone') this.#keep(event)
     else if (event.type === 'final') this.#decide(event.error, event.confidence)
     // If the session failed, its error follows the gap that it causes.
     else if (event.type === 'gap' && event.cause !== 'failed') this.#fail(connectionLost())
+  }
+
+  #keep({ text, words = [] }: MilestoneEvent): void {
+    this.#milestones += text
+    const isWhole = words.length > 0 || text.trim() === ''
+    this.#words = isWhole ? this.#words?.concat(words) : undefined
   }
 
   #showPartial(text: string): void {
@@ -116,7 +127,12 @@ export class RemoteSegment implements EngineSegment {
     if (error !== undefined) this.#fail(refusalError(error))
     else if (this.#end()) {
       const text = this.#milestones.trim()
-      this.#listener.decided([], { text, ...(confidence !== undefined && text !== '' && { confidence }) })
+      const words = this.#words?.map((word) => ({
+        ...word,
+        startMs: this.#startMs + word.startMs,
+        endMs: this.#startMs + word.endMs,
+      }))
+      this.#listener.decided(words ?? [], { text, ...(confidence !== undefined && text !== '' && { confidence }) })
     }
   }
 
