@@ -76,6 +76,35 @@ describe('rxspeech keys rotate', () => {
   })
 })
 
+describe('rxspeech keys rotate --file', () => {
+  it('creates the file, and adds a key to it later', async () => {
+    const file = join(folder, 'keys.json')
+    const made = await runInProcess(['keys', 'rotate', '--file', file])
+    expect([made.code, made.stderr]).toEqual([0, ''])
+    const [first = ''] = kidsIn(await readFile(file, 'utf8'))
+    expect(made.stdout).toBe(`${file} is new; its key ${first} is used at once.\n`)
+    const added = await runInProcess(['keys', 'rotate', '--file', file])
+    const [second = '', ...others] = kidsIn(await readFile(file, 'utf8'))
+    expect(added.stdout).toBe(`The key ${second} is used in 10 minutes; earlier tokens stay valid.\n`)
+    expect(others).toEqual([first])
+    const alone = await runInProcess(['keys', 'rotate', '--alone', '--file', file])
+    expect(kidsIn(await readFile(file, 'utf8'))).toHaveLength(1)
+    expect(alone.stdout).toMatch(/is the only one; earlier tokens are no longer valid\.\n$/)
+  })
+
+  it('is refused together with --state', async () => {
+    const { code, stderr } = await runInProcess([
+      'keys',
+      'rotate',
+      '--file',
+      join(folder, 'keys.json'),
+      '--state',
+      state,
+    ])
+    expect([code, stderr]).toEqual([2, 'rxspeech: Set either --file or --state.\n'])
+  })
+})
+
 /** A separate mount namespace, in which this user may mount a small disk. */
 const inNamespace = ['-rm', 'sh', '-c'] as const
 const mayMount = spawnSync('unshare', [...inNamespace, 'mount -t tmpfs tmpfs /mnt']).status === 0

@@ -203,7 +203,12 @@ const checkConfigured = async (
   if (loaded === undefined) throw usageError('--check needs a file; set it with --config.')
   const { checkService } = await import('../../service/start/models-and-projects.js')
   const { serviceOptions } = await loadConfigured()
-  const problems = await checkService(await serviceOptions(loaded, host.env))
+  const options = await serviceOptions(loaded, host.env)
+  if (options.identity?.keysFile !== undefined) {
+    const { readKeysFile } = await import('../../service/identity/keys/keys-file.js')
+    await readKeysFile(options.identity.keysFile)
+  }
+  const problems = await checkService(options)
   if (problems.length === 0) {
     output.write(`${loaded.file} has no faults.\n`)
     return

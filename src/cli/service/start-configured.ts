@@ -81,7 +81,7 @@ export const serviceOptions = async (
 ): Promise<ServiceOptions & { readonly stateFolder: string }> => {
   const { values, path } = loaded
   const { models, projects, nodes, tls } = values
-  const { issuer, failuresPerMinute, ...identity } = values.identity ?? {}
+  const { issuer, failuresPerMinute, keysFile, ...identity } = values.identity ?? {}
   const { maxMessageBytes, drainMs: _drain, ...limits } = values.limits ?? {}
   const clients = await clientsOf(loaded, env)
   return {
@@ -89,7 +89,11 @@ export const serviceOptions = async (
     modelFolders: models?.folders?.map(path) ?? [sampleModels()],
     limits,
     env,
-    identity: { ...identity, bruteForce: failuresPerMinute === undefined ? undefined : { failuresPerMinute } },
+    identity: {
+      ...identity,
+      keysFile: keysFile === undefined ? undefined : path(keysFile),
+      bruteForce: failuresPerMinute === undefined ? undefined : { failuresPerMinute },
+    },
     projectFolders: projects?.folders?.map(path),
     customNodes: nodes?.map((node) => customNodeOf(node, loaded)),
     recordingsFolder: projects?.recordingsFolder === undefined ? undefined : path(projects.recordingsFolder),

@@ -156,6 +156,16 @@ const findConflicts = ({ tls, nodes, ...values }: ServiceConfiguration): readonl
     const given = tls?.certificateFile === undefined ? 'keyFile' : 'certificateFile'
     faults.push({ path: ['tls', given], sentence: 'certificateFile and keyFile belong together; set both' })
   }
+  const { issuer, keysFile, rotateKeysAfterMs } = values.identity ?? {}
+  if (keysFile !== undefined && issuer === undefined) {
+    const sentence =
+      'needs identity.issuer, the address of the balancer; otherwise machines refuse the tokens of each other'
+    faults.push({ path: ['identity', 'keysFile'], sentence })
+  }
+  if (keysFile !== undefined && rotateKeysAfterMs !== undefined) {
+    const sentence = 'has no effect with keysFile, whose keys rxspeech keys rotate --file creates; omit one of both'
+    faults.push({ path: ['identity', 'rotateKeysAfterMs'], sentence })
+  }
   for (const key of ['http', 'grpc', 'operations'] as const) {
     const host = values[key]?.host
     if (host !== undefined && tls?.certificateFile === undefined && !isLoopback(host)) {

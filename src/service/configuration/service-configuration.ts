@@ -101,6 +101,11 @@ export const configuration = section({
       'urn:rxspeech:service',
       'Token audience (`aud`). Changing it invalidates all issued tokens.',
     ),
+    keysFile: setting(
+      text,
+      'those of the state folder',
+      'Signing keys of several machines: a file that is only read; see Several machines.',
+    ),
     rotateKeysAfterMs: setting(
       wholeFrom(dayMs, Number.MAX_SAFE_INTEGER),
       String(90 * dayMs),

@@ -18,6 +18,7 @@ import { createClientAuthentication } from './clients/client-authentication.js'
 import { sendError, sendJson } from './http/responses.js'
 import { peerAddress } from './http/peer-address.js'
 import { openIdentityState } from './identity-state.js'
+import { openKeysFile } from './keys/keys-file.js'
 import { openSigningKeys } from './keys/signing-keys.js'
 import type { ClientStore } from './clients/client.js'
 import type { HttpEndpoint } from './http/form-endpoint.js'
@@ -50,6 +51,12 @@ export interface IdentityOptions {
    * @default none
    */
   readonly stateFolder?: string | undefined
+  /**
+   * A file with the signing keys of several machines, such as a mounted secret; it is read again when it changes, and never
+   * written. `rxspeech keys rotate --file` creates it and adds keys.
+   * @default the keys of the state folder
+   */
+  readonly keysFile?: string | undefined
   /** The clients that can request tokens, in addition to those of the store in the state folder. @default none */
   readonly clients?: ClientStore | undefined
   /** The clock and the deadlines. @default asyncScheduler */
@@ -68,7 +75,7 @@ export interface IdentityOptions {
   readonly onRefusal?: ((error: string, address: string) => void) | undefined
 }
 
-type IdentityGroup = Pick<IdentityOptions, 'audience' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'>
+type IdentityGroup = Pick<IdentityOptions, 'audience' | 'keysFile' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'>
 
 const groupCodecs = {
   audience: codec(
@@ -76,6 +83,7 @@ const groupCodecs = {
     (value): value is string => isText(value) && URL.canParse(value) && !value.includes('#'),
   ),
   bruteForce: optionsOf<NonNullable<IdentityOptions['bruteForce']>>()({ failuresPerMinute: number({ min: 1 }) }, {}),
+  keysFile: text,
   rotateKeysAfterMs: number({ min: dayMs }),
   addressOf: functionValue,
 }
@@ -132,7 +140,10 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
   const now = (): number => scheduler.now()
 
   const state = await openIdentityState({ stateFolder, now, clients: options.clients, origin: { issuer, audience } })
-  const keys = await openSigningKeys({ stateFolder, now, rotateAfterMs }).catch(async (error: unknown) => {
+  const { keysFile: path } = options
+  const opening =
+    path === undefined ? openSigningKeys({ stateFolder, now, rotateAfterMs }) : openKeysFile({ path, now })
+  const keys = await opening.catch(async (error: unknown) => {
     await state.close()
     throw error
   })

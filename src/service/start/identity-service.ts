@@ -20,6 +20,11 @@ export const openIdentity = (
   { monitor, onFault }: Pick<Operations, 'monitor' | 'onFault'>,
 ): Promise<Identity> => {
   const { clients, development = false, scheduler = asyncScheduler, stateFolder, issuer = url } = options
+  if (options.identity?.keysFile !== undefined && options.issuer === undefined) {
+    return Promise.reject(
+      new SpeechError('invalid-options', 'identity.keysFile needs an issuer, the address of the balancer.'),
+    )
+  }
   return createIdentity({
     ...options.identity,
     addressOf: options.identity?.addressOf ?? addressOf,

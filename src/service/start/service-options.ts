@@ -82,8 +82,9 @@ export interface ServiceOptions {
   readonly stateFolder?: string | undefined
   /** The issuer of tokens. @default the address of the HTTP listener */
   readonly issuer?: string | undefined
-  /** Token audience, key rotation, limits of wrong secrets, and the address of a client. @default {} */
-  readonly identity?: Pick<IdentityOptions, 'audience' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'> | undefined
+  /** Token audience, keys and their rotation, limits of wrong secrets, and the address of a client. @default {} */
+  readonly identity?:
+    Pick<IdentityOptions, 'audience' | 'keysFile' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'> | undefined
   /** More generous limits, for a service with a single developer. @default false */
   readonly development?: boolean | undefined
   /** Limits of sessions and connections. @default those of PROTOCOL 8 */

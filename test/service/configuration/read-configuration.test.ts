@@ -88,6 +88,11 @@ describe('readConfiguration', () => {
       '1:16 http',
     ])
     expect(await faultsOf('http: 0.0.0.0:1\ntls: { certificateFile: c, keyFile: k }')).toEqual([])
+    expect(await faultsOf(`identity: { keysFile: k, rotateKeysAfterMs: ${90 * 86_400_000} }`)).toEqual([
+      '1:13 identity.keysFile: needs identity.issuer, the address of the balancer; otherwise machines refuse the tokens of each other',
+      '1:26 identity.rotateKeysAfterMs: has no effect with keysFile, whose keys rxspeech keys rotate --file creates; omit one of both',
+    ])
+    expect(await faultsOf('identity: { keysFile: k, issuer: "https://speech.example.com" }')).toEqual([])
   })
 
   it('never repeats a value in the place of a secret', async () => {

@@ -1,48 +1,21 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { join } from 'node:path'
 import { either } from 'fp-ts'
-import * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { loadJose } from './load-jose.js'
 import { fileStamp, readPrivateJson, stateFileError, writePrivateFile } from '../state/state-files.js'
-
-/** A private EC key of RFC 7518 section 6.2, on P-256 for ES256. */
-export interface SigningJwk {
-  readonly kty: 'EC'
-  readonly crv: 'P-256'
-  readonly x: string
-  readonly y: string
-  readonly d: string
-  /** The thumbprint of RFC 7638. */
-  readonly kid: string
-}
-
-/** How long an access token is valid: 365 days (PROTOCOL 2). */
-export const tokenLifetimeMs = 31_536_000_000
+import {
+  createKey,
+  decodeKeys,
+  encodeKeys,
+  hasSameKeys,
+  signingFirst,
+  withoutExpired,
+  type SigningJwk,
+  type SigningKey,
+  type SigningKeyList,
+} from './key-list.js'
 
 /** The file in the state folder. */
 export const signingKeysFile = 'signing-keys.json'
-
-interface SigningKey {
-  readonly createdAtMs: number
-  readonly jwk: SigningJwk
-}
-
-const fileCodec: t.Type<{ readonly keys: readonly SigningKey[] }, unknown> = t.type({
-  keys: t.readonlyArray(
-    t.type({
-      createdAtMs: t.number,
-      jwk: t.type({
-        kty: t.literal('EC'),
-        crv: t.literal('P-256'),
-        x: t.string,
-        y: t.string,
-        d: t.string,
-        kid: t.string,
-      }),
-    }),
-  ),
-})
 
 export interface SigningKeysOptions {
   /** Where the keys are stored. Without it they last as long as the process. */
@@ -60,57 +33,28 @@ export interface SigningKeys {
    * changed.
    */
   readonly rotateIfDue: () => Promise<boolean>
-  /**
-   * Creates a new key now and returns its id. With `discardOthers` the other keys end, and the new one signs at once.
-   */
-  readonly rotate: (options?: { readonly discardOthers?: boolean | undefined }) => Promise<string>
   /** Reads the file again if it has changed. Returns whether the list changed. */
   readonly refresh: () => Promise<boolean>
 }
 
-type SigningKeyList = readonly [SigningJwk, ...SigningJwk[]]
-
-/**
- * How long a new key is published before it signs: twice the cache time of `/jwks`. By then, processes that created a
- * key at the same time also use the one that remained in the file.
- */
-export const publishAheadMs = 600_000
-
-const createKey = async (createdAtMs: number): Promise<SigningKey> => {
-  const { calculateJwkThumbprint } = await loadJose()
-  const {
-    x = '',
-    y = '',
-    d = '',
-  } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
-  const key = { kty: 'EC', crv: 'P-256', x, y, d } as const
-  return { createdAtMs, jwk: { ...key, kid: await calculateJwkThumbprint(key) } }
+/** The keys of a state folder. */
+export interface StoredSigningKeys extends SigningKeys {
+  /**
+   * Creates a new key now and returns its id. With `discardOthers` the other keys end, and the new one signs at once.
+   */
+  readonly rotate: (options?: { readonly discardOthers?: boolean | undefined }) => Promise<string>
 }
 
 const load = async (path: string): Promise<readonly SigningKey[]> => {
-  const file = either.chain((json: unknown) => fileCodec.decode(json))(await readPrivateJson(path, { keys: [] }))
+  const keys = decodeKeys(await readPrivateJson(path, { keys: [] }))
   // New keys would invalidate every token in use, so a person has to decide.
-  if (either.isLeft(file)) {
+  if (either.isLeft(keys)) {
     throw new SpeechError(
       'invalid-options',
       'signing-keys.json in the state folder is damaged; restore it, or delete it and issue new tokens.',
     )
   }
-  return file.right.keys
-}
-
-/** Removes keys without valid tokens: a key's tokens are valid for a year after the next key has begun to sign. */
-const withoutExpired = (newestFirst: readonly SigningKey[], nowMs: number): readonly SigningKey[] =>
-  newestFirst.filter((_, index) => {
-    const next = newestFirst[index - 1]
-    return next === undefined || next.createdAtMs + publishAheadMs + tokenLifetimeMs > nowMs
-  })
-
-/** Returns the newest key that was published long enough first, or the oldest; then the others, the newest first. */
-const signingFirst = (newestFirst: readonly SigningKey[], nowMs: number): readonly SigningJwk[] => {
-  const ready = newestFirst.findIndex(({ createdAtMs }) => createdAtMs + publishAheadMs <= nowMs)
-  const signing = newestFirst.at(ready)
-  return newestFirst.toSorted((a, b) => Number(b === signing) - Number(a === signing)).map(({ jwk }) => jwk)
+  return keys.right
 }
 
 /**
@@ -118,7 +62,7 @@ const signingFirst = (newestFirst: readonly SigningKey[], nowMs: number): readon
  * file.
  */
 const save = (path: string, keys: readonly SigningKey[], onlyIfAbsent: boolean): Promise<void> =>
-  writePrivateFile(path, `${JSON.stringify({ keys }, undefined, 2)}\n`, { onlyIfAbsent }).catch((error: unknown) => {
+  writePrivateFile(path, encodeKeys(keys), { onlyIfAbsent }).catch((error: unknown) => {
     throw stateFileError(error, signingKeysFile)
   })
 
@@ -133,9 +77,6 @@ const requireKeys = (list: readonly SigningJwk[]): SigningKeyList => {
   return list as SigningKeyList
 }
 
-const hasSameKeys = (a: readonly SigningJwk[], b: readonly SigningJwk[]): boolean =>
-  a.length === b.length && a.every(({ kid }, index) => kid === b[index]?.kid)
-
 /**
  * The ES256 keys that sign access tokens, with rotation and overlap. Several processes can share a state folder: each reads
  * a changed file before it signs or verifies. Rejects with `invalid-options` when the file is damaged or cannot be written,
@@ -145,7 +86,7 @@ export const openSigningKeys = async ({
   stateFolder,
   now,
   rotateAfterMs,
-}: SigningKeysOptions): Promise<SigningKeys> => {
+}: SigningKeysOptions): Promise<StoredSigningKeys> => {
   const path = stateFolder === undefined ? undefined : join(stateFolder, signingKeysFile)
   let keys: readonly SigningKey[] = []
   let list: readonly SigningJwk[] = []

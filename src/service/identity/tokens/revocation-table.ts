@@ -2,7 +2,7 @@ import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from 'better-sqlite3'
 import { codeOf } from '../../../errors/speech-error.js'
-import { tokenLifetimeMs } from '../keys/signing-keys.js'
+import { tokenLifetimeMs } from '../keys/key-list.js'
 import {
   maxRevocations,
   readRevokedTokens,

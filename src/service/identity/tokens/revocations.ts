@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { tokenLifetimeMs } from '../keys/signing-keys.js'
+import { tokenLifetimeMs } from '../keys/key-list.js'
 import { readPrivateJson, writePrivateFile } from '../state/state-files.js'
 
 /** Single tokens that are no longer valid. To end all tokens of a client, cancel its registration. */

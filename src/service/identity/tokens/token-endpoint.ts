@@ -9,7 +9,8 @@ import { isClientId, isInForce, tokenLifetimeOf, type ClientStore } from '../cli
 import { formEndpoint, replayForm, type FormEndpointOptions, type HttpEndpoint } from '../http/form-endpoint.js'
 import { exactRetryAfter } from '../../../protocol/retry-after.js'
 import { noStoreHeaders, tooManyAttemptsText } from '../http/responses.js'
-import type { SigningJwk, SigningKeys } from '../keys/signing-keys.js'
+import type { SigningJwk } from '../keys/key-list.js'
+import type { SigningKeys } from '../keys/signing-keys.js'
 import { tokenScope } from './token-claims.js'
 
 export const tokenRoute = '/connect/token'

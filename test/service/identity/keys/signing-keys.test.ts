@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openRevocations } from '../../../../src/service/identity/tokens/revocations.js'
-import { openSigningKeys, publishAheadMs } from '../../../../src/service/identity/keys/signing-keys.js'
+import { publishAheadMs } from '../../../../src/service/identity/keys/key-list.js'
+import { openSigningKeys } from '../../../../src/service/identity/keys/signing-keys.js'
 
 const dayMs = 86_400_000
 
