@@ -115,8 +115,8 @@ const resultTypes: ReadonlyMap<string, 'partial' | 'milestone' | 'final'> = new 
  * Undefined for any other event, and for one whose `Data` cannot be read.
  *
  * @example
- * const result = resultOf(item.event)
- * if (result?.type === 'milestone') console.log(result.text.trim())
+ * const result = resultOf({ name: 'SR Milestone', startMs: 520, endMs: 1700, data: { Text: 'good evening' } })
+ * if (result?.type === 'milestone') console.log(result.startMs, result.text)
  */
 export const resultOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | FinalEvent | undefined => {
   const type = resultTypes.get(event.name)
