@@ -19,6 +19,11 @@ import { UndecidedSegments } from './undecided-segments.js'
 export interface RetryOptions {
   /** How much audio of one channel is kept for retries, in bytes. @default 1048576, which is 65 s at 8 kHz */
   readonly maxKeptBytes?: number | undefined
+  /**
+   * The delay before each retry after the engine was lost, in milliseconds.
+   * @default [0, 1000, 2500, 4500, 6500], for an engine that has to come back
+   */
+  readonly delaysAfterLossMs?: readonly number[] | undefined
   /** Called with failures that are retried, and when an engine is overloaded. Any other failure ends the session with its error. */
   readonly onFault?: ((error: SpeechError) => void) | undefined
   /** @default asyncScheduler */
@@ -29,8 +34,7 @@ const defaultKeptBytes = 1_048_576
 
 /** How often a segment is retried after a decoder failed to decode it. */
 const maxRetriesAfterFailure = 2
-/** The delay before each retry after the engine was lost, in milliseconds. */
-const delaysAfterLossMs = [0, 1_000, 2_500, 4_500, 6_500]
+const defaultDelaysAfterLossMs = [0, 1_000, 2_500, 4_500, 6_500]
 /** A segment is retried within this time after the first loss, in milliseconds. */
 const lossWindowMs = 15_000
 
@@ -43,16 +47,22 @@ const lossCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'going-away',
 ])
 
-const isLoss = ({ cause }: SpeechError): boolean => isSpeechError(cause) && lossCodes.has(cause.code)
+/** Whether the engine itself is gone for now; it did not fail to decode this segment. */
+export const isLoss = ({ cause }: SpeechError): boolean => isSpeechError(cause) && lossCodes.has(cause.code)
 
 /** An engine that is closed and a model that is refused are not retryable. */
 const isRetryable = (error: SpeechError): boolean => error.code === 'engine-failed' && error.retryable
 
 /** Counts the retries of one segment and decides about the next. */
 class RetryBudget {
+  readonly #delaysAfterLossMs: readonly number[]
   #failures = 0
   #losses = 0
   #firstLossMs: number | undefined
+
+  constructor(delaysAfterLossMs: readonly number[]) {
+    this.#delaysAfterLossMs = delaysAfterLossMs
+  }
 
   /** The delay before the next retry in milliseconds; undefined if there is none. */
   nextDelayMs(error: SpeechError, nowMs: number): number | undefined {
@@ -61,7 +71,7 @@ class RetryBudget {
       return this.#failures <= maxRetriesAfterFailure ? 0 : undefined
     }
     this.#firstLossMs ??= nowMs
-    const delayMs = delaysAfterLossMs[this.#losses]
+    const delayMs = this.#delaysAfterLossMs[this.#losses]
     this.#losses += 1
     return delayMs !== undefined && nowMs + delayMs - this.#firstLossMs <= lossWindowMs ? delayMs : undefined
   }
@@ -94,7 +104,8 @@ class RetriedChannel {
   /** Undefined while a retry is delayed. */
   #attempt: Attempt | undefined
   #delay: Unsubscribable | undefined
-  #budget = new RetryBudget()
+  readonly #delaysAfterLossMs: readonly number[]
+  #budget: RetryBudget
   #isCompleted = false
   #endMs = 0
   /** Samples that were reported as progress since the oldest undecided segment opened. */
@@ -102,9 +113,12 @@ class RetriedChannel {
 
   constructor(
     recognize: () => OperatorFunction<SegmentPart, Hypothesis>,
-    { maxKeptBytes = defaultKeptBytes, onFault, scheduler = asyncScheduler }: RetryOptions,
+    options: RetryOptions,
     out: Subscriber<Hypothesis>,
   ) {
+    const { maxKeptBytes = defaultKeptBytes, onFault, scheduler = asyncScheduler } = options
+    this.#delaysAfterLossMs = options.delaysAfterLossMs ?? defaultDelaysAfterLossMs
+    this.#budget = new RetryBudget(this.#delaysAfterLossMs)
     this.#recognize = recognize
     this.#onFault = onFault
     this.#scheduler = scheduler
@@ -177,7 +191,7 @@ class RetriedChannel {
     const sampleCount = this.#segments.removeOldest()
     this.#reportedSamples = Math.max(this.#reportedSamples - sampleCount, 0)
     attempt.processedSamples = Math.max(attempt.processedSamples - sampleCount, 0)
-    this.#budget = new RetryBudget()
+    this.#budget = new RetryBudget(this.#delaysAfterLossMs)
     this.#endMs = segment.endMs
     this.#out.next(segment)
   }

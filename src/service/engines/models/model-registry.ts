@@ -1,4 +1,4 @@
-import { asyncScheduler, type SchedulerLike } from 'rxjs'
+import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { schedule } from '../../../kernel/timers.js'
 import { listOf } from '../../../protocol/collections.js'
@@ -6,6 +6,7 @@ import {
   anything,
   checkOptions,
   durationMs,
+  flag,
   functionValue,
   optionsOf,
   schedulerValue,
@@ -24,6 +25,8 @@ export interface ModelRegistryOptions {
   readonly kinds: readonly EngineKind[]
   /** Called with failures of engines that are retried, and when an engine is overloaded. @default not reported */
   readonly onFault?: ((error: SpeechError) => void) | undefined
+  /** Whether segments are retried here when an engine fails. @default true */
+  readonly retry?: boolean | undefined
   /** How long `close` waits for engines that are still loading or do not close, in milliseconds. @default 5000 */
   readonly closeWithinMs?: number | undefined
   /** The clock of the time-outs and of the retries. @default asyncScheduler */
@@ -32,7 +35,7 @@ export interface ModelRegistryOptions {
 
 const modelRegistryOptions = optionsOf<ModelRegistryOptions>()(
   { folders: listOf(text), kinds: listOf(anything) },
-  { onFault: functionValue, closeWithinMs: durationMs(0), scheduler: schedulerValue },
+  { onFault: functionValue, retry: flag, closeWithinMs: durationMs(0), scheduler: schedulerValue },
 )
 
 /** What a client names (PROTOCOL 4.2: model-name, model-tenant, model-version). */
@@ -61,13 +64,21 @@ export interface ModelRegistry {
    * retried when the engine fails. Rejects with `invalid-model`, or with `going-away` after `close`.
    */
   engine(model: ModelDescription): Promise<Engine>
+  /** Throws `overloaded` if the engines of a model have no room for another session. @default always room */
+  admit?(model: ModelDescription): void
+  /** Whether engine processes serve a model; undefined for a model of this process. @default undefined for all */
+  isServed?(model: ModelDescription): boolean | undefined
+  /** Emits when the answers of `list` or `isServed` have changed. @default they do not change */
+  readonly changed$?: Observable<void>
   /** Closes every engine, within `closeWithinMs`. Idempotent. */
   close(): Promise<void>
 }
 
 /** 10 is newer than 9, and 1.10 than 1.9. */
 const versionOrder = new Intl.Collator('en', { numeric: true })
-const byVersion = (a: FoundModel, b: FoundModel): number => versionOrder.compare(a.model.version, b.model.version)
+export const compareVersions = (a: string, b: string): number => versionOrder.compare(a, b)
+
+const byVersion = (a: FoundModel, b: FoundModel): number => compareVersions(a.model.version, b.model.version)
 
 const keyOf = (tenant: string, name: string): string => JSON.stringify([tenant, name])
 
@@ -121,7 +132,7 @@ const settledWithin = (work: Promise<unknown>, durationMs: number, scheduler: Sc
  */
 export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistry => {
   checkOptions(modelRegistryOptions, options)
-  const { folders, onFault, closeWithinMs = 5_000, scheduler = asyncScheduler } = options
+  const { folders, onFault, retry = true, closeWithinMs = 5_000, scheduler = asyncScheduler } = options
   const kinds = kindsByName(options.kinds)
   const models = collect(folders, kinds)
   const all = [...models.values()].flat()
@@ -138,7 +149,8 @@ export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistr
     const kind = found && kinds.get(found.model.options.engine)
     if (found?.problem !== undefined) throw found.problem
     if (found === undefined || kind === undefined) throw invalidModel(description, 'it is not in the model folders.')
-    return withSegmentRetry(await kind.open(found.model), { scheduler, onFault })
+    const engine = await kind.open(found.model)
+    return retry ? withSegmentRetry(engine, { scheduler, onFault }) : engine
   }
 
   const load = (model: ModelDescription): Promise<Engine> => {

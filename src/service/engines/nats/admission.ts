@@ -1,0 +1,63 @@
+import { SpeechError } from '../../../errors/speech-error.js'
+import type { RosterEngine } from './roster.js'
+
+/** Sessions start below this share of used places. */
+const maxUse = 0.9
+/** The use is a mean of this time, because places are held only during speech. */
+const windowMs = 5_000
+const minRetryMs = 2_000
+const maxRetryMs = 10_000
+
+interface Sample {
+  readonly atMs: number
+  readonly used: number
+  readonly capacity: number
+}
+
+/**
+ * Decides whether the engines of one model can take another session. A session that has just started shows its use only
+ * later, so it counts as one place for as long as the mean looks back.
+ */
+export class Admission {
+  readonly #now: () => number
+  readonly #random: () => number
+  #samples: readonly Sample[] = []
+  #startedAtMs: readonly number[] = []
+
+  constructor(now: () => number, random: () => number = Math.random) {
+    this.#now = now
+    this.#random = random
+  }
+
+  /** Takes in the use of the serving engines; call it whenever it may have changed, at least each tick. */
+  sample(engines: readonly Pick<RosterEngine, 'used' | 'capacity'>[]): void {
+    const sum = (key: 'used' | 'capacity'): number => engines.reduce((total, engine) => total + engine[key], 0)
+    const atMs = this.#now()
+    const sample = { atMs, used: sum('used'), capacity: sum('capacity') }
+    this.#samples = [...this.#samples.filter((one) => one.atMs > atMs - windowMs), sample]
+  }
+
+  /** Counts a session. Throws `overloaded` with `retryAfterMs` if the engines have no room for it, or if there are none. */
+  admit(): void {
+    const atMs = this.#now()
+    const capacity = this.#samples.at(-1)?.capacity ?? 0
+    this.#startedAtMs = this.#startedAtMs.filter((startedMs) => startedMs > atMs - windowMs)
+    if (capacity === 0) throw this.#refusal('No engine for this model is running; try again later.')
+    const used = this.#samples.reduce((sum, sample) => sum + sample.used, 0) / this.#samples.length
+    if (used + this.#startedAtMs.length + 1 > maxUse * capacity && !this.#isIdle(used)) {
+      throw this.#refusal('The engines for this model are too busy for another session; try again later.')
+    }
+    this.#startedAtMs = [...this.#startedAtMs, atMs]
+  }
+
+  /** A session is always possible when there is no other one, however small the engines are. */
+  #isIdle(used: number): boolean {
+    return used === 0 && this.#startedAtMs.length === 0
+  }
+
+  /** With jitter, so that refused clients do not return together. */
+  #refusal(message: string): SpeechError {
+    const retryAfterMs = Math.round(minRetryMs + this.#random() * (maxRetryMs - minRetryMs))
+    return new SpeechError('overloaded', message, { retryAfterMs })
+  }
+}

@@ -1,0 +1,225 @@
+import {
+  asyncScheduler,
+  interval,
+  Subject,
+  Subscription,
+  take,
+  timer,
+  type SchedulerLike,
+  type Unsubscribable,
+} from 'rxjs'
+import { schedule } from '../../../kernel/timers.js'
+import type { BusMessage, MessageBus } from '../../nats/bus.js'
+import type { Engine } from '../engine.js'
+import { modelLabel } from '../models/model-json.js'
+import { HostedSegment } from './hosted-segment.js'
+import {
+  aliveSubject,
+  createAddress,
+  decodeRequest,
+  encodeJson,
+  engineSubject,
+  goneSubject,
+  isAttemptSubject,
+  modelsSubject,
+  numberOf,
+  protocolVersion,
+  whoSubject,
+  type AdvertisedModel,
+  type EngineAdvert,
+  type EngineAnswer,
+  type EngineRequest,
+  type ProcessAddress,
+} from './protocol.js'
+
+const tickMs = 100
+const advertMs = 250
+/** Changes of the used places are told after this, together. */
+const gatherMs = 20
+
+/** A model that this process serves, with its engine. */
+export interface ServedModel {
+  readonly advert: AdvertisedModel
+  readonly engine: Engine
+}
+
+export interface EngineHostOptions {
+  readonly bus: MessageBus
+  readonly models: readonly ServedModel[]
+  /** How many segments it recognizes at the same time. */
+  readonly capacity: number
+  /** The name of this process in the subjects of its messages. @default that of the host */
+  readonly name?: string | undefined
+  /** @default none */
+  readonly region?: string | undefined
+  /** Called with what the server does not allow. */
+  readonly onFault: (error: unknown) => void
+  /** @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+}
+
+/** A place of a segment, by the attempt that has it. */
+interface Place {
+  readonly number: number
+  readonly segment: HostedSegment
+}
+
+/** Serves the engines of this process to the edges of a bus. It alone decides about its places. */
+export class EngineHost {
+  readonly address: ProcessAddress
+  readonly #options: EngineHostOptions
+  readonly #models: ReadonlyMap<string, ServedModel>
+  readonly #scheduler: SchedulerLike
+  readonly #subscription = new Subscription()
+  /** By the subject of the answers, which is that of an attempt. */
+  readonly #places = new Map<string, Place>()
+  readonly #replyOfPlace = new Map<number, string>()
+  readonly #empty$ = new Subject<void>()
+  readonly #startedAtMs: number
+  #lastPlace = 0
+  #state: EngineAdvert['state'] = 'serving'
+  #advertDue: Unsubscribable | undefined
+  #refused = 0
+
+  constructor(options: EngineHostOptions) {
+    const { bus, name, models, scheduler = asyncScheduler } = options
+    this.address = createAddress(name)
+    this.#options = options
+    this.#scheduler = scheduler
+    this.#startedAtMs = scheduler.now()
+    this.#models = new Map(models.map((model) => [modelLabel(model.advert), model]))
+    this.#listen(bus, options.onFault)
+  }
+
+  get used(): number {
+    return this.#places.size
+  }
+
+  get capacity(): number {
+    return this.#options.capacity
+  }
+
+  /** Segments for which there was no place. */
+  get refused(): number {
+    return this.#refused
+  }
+
+  /** Takes no more segments. Resolves when those that are open have ended; the rest is given back after `drainMs`. */
+  async drain(drainMs: number): Promise<void> {
+    this.#state = 'draining'
+    this.#advertise()
+    if (this.#places.size === 0) return
+    await new Promise<void>((resolve) => {
+      const done = new Subscription(resolve)
+      done.add(this.#empty$.pipe(take(1)).subscribe(() => done.unsubscribe()))
+      done.add(timer(drainMs, this.#scheduler).subscribe(() => done.unsubscribe()))
+    })
+  }
+
+  /** Gives back the segments that are open, and tells the edges that this engine is gone. */
+  close(): void {
+    if (this.#subscription.closed) return
+    this.#abortAll({ t: 'lost', why: 'ended' })
+    this.#state = 'gone'
+    this.#advertise()
+    this.#subscription.unsubscribe()
+    this.#advertDue?.unsubscribe()
+  }
+
+  #listen(bus: MessageBus, onFault: (error: unknown) => void): void {
+    const on = (subject: string, receive: (message: BusMessage) => void): void => {
+      this.#subscription.add(bus.messages(subject).subscribe({ next: receive, error: onFault }))
+    }
+    on(engineSubject(this.address), ({ payload, replyTo }) => {
+      if (isAttemptSubject(replyTo)) this.#receive(replyTo, decodeRequest(payload))
+    })
+    on(goneSubject(this.address, '*'), ({ subject, hasNoReceiver }) => {
+      const reply = this.#replyOfPlace.get(numberOf(subject))
+      if (hasNoReceiver && reply !== undefined) this.#places.get(reply)?.segment.abort()
+    })
+    on(whoSubject, () => {
+      this.#advertiseModels()
+      this.#advertise()
+    })
+    this.#subscription.add(
+      bus.isUp$.subscribe((isUp) => {
+        if (isUp) {
+          this.#advertiseModels()
+          this.#advertise()
+        } else this.#abortAll()
+      }),
+    )
+    this.#subscription.add(interval(advertMs, this.#scheduler).subscribe(() => this.#advertise()))
+    this.#subscription.add(
+      interval(tickMs, this.#scheduler).subscribe(() => {
+        for (const { segment } of [...this.#places.values()]) segment.tick()
+      }),
+    )
+  }
+
+  #receive(replyTo: string, request: EngineRequest | undefined): void {
+    const place = this.#places.get(replyTo)
+    if (place !== undefined) place.segment.receive(request)
+    else if (request?.type === 'open') this.#open(replyTo, request)
+    // The edge counts on an attempt that has ended here, or that never began.
+    else if (request?.type !== 'abort') this.#answer(replyTo, { t: 'lost', why: 'unknown' })
+  }
+
+  #open(replyTo: string, { v, model, startMs }: EngineRequest & { readonly type: 'open' }): void {
+    const served = v === protocolVersion ? this.#models.get(model) : undefined
+    if (served === undefined || this.#state !== 'serving' || this.#places.size >= this.capacity) {
+      this.#refused += 1
+      this.#answer(replyTo, { t: 'full' })
+      return
+    }
+    this.#lastPlace += 1
+    const number = this.#lastPlace
+    let isOver = false
+    const segment = new HostedSegment(served.engine, startMs, {
+      answer: (answer) => this.#answer(replyTo, answer, goneSubject(this.address, number)),
+      ended: () => {
+        isOver = true
+        this.#free(replyTo, number)
+      },
+    })
+    if (isOver) return
+    this.#places.set(replyTo, { number, segment })
+    this.#replyOfPlace.set(number, replyTo)
+    this.#advertiseSoon()
+  }
+
+  #free(replyTo: string, number: number): void {
+    this.#replyOfPlace.delete(number)
+    if (!this.#places.delete(replyTo)) return
+    this.#advertiseSoon()
+    if (this.#places.size === 0) this.#empty$.next()
+  }
+
+  #abortAll(answer?: EngineAnswer): void {
+    for (const { segment } of [...this.#places.values()]) segment.abort(answer)
+  }
+
+  #answer(replyTo: string, answer: EngineAnswer, ownReply?: string): void {
+    this.#options.bus.publish(replyTo, encodeJson(answer), ownReply)
+  }
+
+  #advertiseSoon(): void {
+    this.#advertDue ??= schedule(this.#scheduler, gatherMs, () => {
+      this.#advertDue = undefined
+      this.#advertise()
+    })
+  }
+
+  #advertise(): void {
+    const { used, capacity, address: engine } = this
+    const advert = { v: protocolVersion, engine, capacity, used, state: this.#state }
+    this.#options.bus.publish(aliveSubject, encodeJson(advert))
+  }
+
+  #advertiseModels(): void {
+    const { bus, region } = this.#options
+    const models = [...this.#models.values()].map(({ advert }) => advert)
+    const advert = { v: protocolVersion, engine: this.address, startedAtMs: this.#startedAtMs, models }
+    bus.publish(modelsSubject, encodeJson(region === undefined ? advert : { ...advert, region }))
+  }
+}

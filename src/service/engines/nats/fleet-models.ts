@@ -1,0 +1,199 @@
+import { asyncScheduler, Subject, type SchedulerLike } from 'rxjs'
+import { SpeechError } from '../../../errors/speech-error.js'
+import type { Engine, ModelDescription } from '../engine.js'
+import { invalidModel, modelLabel } from '../models/model-json.js'
+import { compareVersions, type ModelName, type ModelRegistry } from '../models/model-registry.js'
+import { createSegmentEngine } from '../segment-engine.js'
+import { withSegmentRetry } from '../segment-retry.js'
+import { Admission } from './admission.js'
+import type { Fleet } from './fleet.js'
+import type { AdvertisedModel } from './protocol.js'
+
+/** `engine` of the description of a model that engine processes serve. */
+const natsEngine = 'nats'
+
+/** A model without an engine counts as served for this long, so that a short outage does not make the service unready. */
+const servedForMs = 5_000
+/** Short, because the fleet itself waits for an engine; a segment that kills engines must not kill all of them at once. */
+const delaysAfterLossMs = [0, 0, 250, 1_000, 2_000]
+
+export interface FleetModelsOptions {
+  readonly fleet: Fleet
+  /** The models of this process; one of them is used instead of one of the same name and version elsewhere. */
+  readonly local: ModelRegistry
+  /** Called with failures of engines that are retried. */
+  readonly onFault: (error: SpeechError) => void
+  /**
+   * A model that no engine has served for this long is forgotten; until then its sessions are refused as overloaded.
+   * @default 300000
+   */
+  readonly forgetMs?: number | undefined
+  /** @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+}
+
+/** The models of this process and those of a fleet, which come and go with its engines. Closes both. */
+export const createFleetModels = (options: FleetModelsOptions): ModelRegistry => {
+  const { fleet, local } = options
+  const models = new FleetModels(options)
+  let closing: Promise<void> | undefined
+  return {
+    find: (name) => newest([models.find(name), local.find(name)]),
+    list: () => {
+      const own = local.list()
+      const labels = new Set(own.map(modelLabel))
+      return [...own, ...models.list().filter((model) => !labels.has(modelLabel(model)))].toSorted(inOrder)
+    },
+    problems: () => local.problems(),
+    engine: (model) => (isOfFleet(model) ? models.engine(model) : local.engine(model)),
+    admit: (model) => {
+      if (isOfFleet(model)) models.admit(model)
+    },
+    isServed: (model) => (isOfFleet(model) ? models.isServed(model) : undefined),
+    changed$: models.changed$,
+    close: () =>
+      (closing ??= Promise.all([models.close(), local.close()]).then(() => {
+        fleet.close()
+      })),
+  }
+}
+
+const isOfFleet = ({ options }: ModelDescription): boolean => options.engine === natsEngine
+
+/** The last of those with the newest version. */
+const newest = (models: readonly (ModelDescription | undefined)[]): ModelDescription | undefined =>
+  models
+    .filter((model) => model !== undefined)
+    .toSorted((a, b) => compareVersions(a.version, b.version))
+    .at(-1)
+
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
+
+const inOrder = (a: ModelDescription, b: ModelDescription): number =>
+  compare(a.tenant, b.tenant) || compare(a.name, b.name) || compareVersions(a.version, b.version)
+
+interface FleetModel {
+  readonly description: ModelDescription
+  readonly advert: AdvertisedModel
+  readonly engine: Engine
+  readonly admission: Admission
+  lastServedMs: number
+}
+
+class FleetModels {
+  readonly #change$ = new Subject<void>()
+  readonly changed$ = this.#change$.asObservable()
+  readonly #options: FleetModelsOptions
+  readonly #scheduler: SchedulerLike
+  readonly #models = new Map<string, FleetModel>()
+  #served = ''
+  #isClosed = false
+
+  constructor(options: FleetModelsOptions) {
+    this.#options = options
+    this.#scheduler = options.scheduler ?? asyncScheduler
+    options.fleet.onChange = () => this.#update()
+    this.#update()
+  }
+
+  find({ tenant, name, version = '' }: ModelName): ModelDescription | undefined {
+    const isFound = (model: ModelDescription): boolean =>
+      model.tenant === tenant && model.name === name && (version === '' || model.version === version)
+    return newest(this.list().filter(isFound))
+  }
+
+  list(): readonly ModelDescription[] {
+    return [...this.#models.values()].map(({ description }) => description)
+  }
+
+  engine(model: ModelDescription): Promise<Engine> {
+    if (this.#isClosed) {
+      return Promise.reject(new SpeechError('going-away', 'The service is closing; start a new session.'))
+    }
+    const known = this.#models.get(modelLabel(model))
+    return known === undefined
+      ? Promise.reject(invalidModel(model, 'no engine process serves it any more.'))
+      : Promise.resolve(known.engine)
+  }
+
+  admit(model: ModelDescription): void {
+    this.#models.get(modelLabel(model))?.admission.admit()
+  }
+
+  isServed(model: ModelDescription): boolean {
+    const known = this.#models.get(modelLabel(model))
+    return known !== undefined && this.#scheduler.now() - known.lastServedMs <= servedForMs
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#models.values()].map(({ engine }) => engine.close()))
+    this.#change$.complete()
+  }
+
+  #update(): void {
+    if (this.#isClosed) return
+    const { fleet, forgetMs = 300_000 } = this.#options
+    const nowMs = this.#scheduler.now()
+    for (const { models } of fleet.roster.engines) {
+      for (const [label, advert] of models) this.#meet(label, advert)
+    }
+    for (const [label, model] of this.#models) {
+      const serving = fleet.isUp ? fleet.roster.serving({ label }) : []
+      model.admission.sample(serving)
+      if (serving.length > 0) model.lastServedMs = nowMs
+      else if (fleet.isUp && nowMs - model.lastServedMs > forgetMs) {
+        this.#models.delete(label)
+        void model.engine.close()
+      }
+    }
+    this.#emitChange()
+  }
+
+  #meet(label: string, advert: AdvertisedModel): void {
+    const known = this.#models.get(label)
+    // Sessions that run stay with the engines that are like theirs; new ones change over when there is none left.
+    const { roster } = this.#options.fleet
+    if (known !== undefined && (isAlike(known.advert, advert) || roster.serving(wanted(known.advert)).length > 0))
+      return
+    const { tenant, name, version, batch } = advert
+    this.#models.set(label, {
+      description: { tenant, name, version, folder: '', options: { engine: natsEngine, ...(batch && { batch }) } },
+      advert,
+      engine: this.#openEngine(advert),
+      admission: new Admission(() => this.#scheduler.now()),
+      lastServedMs: this.#scheduler.now(),
+    })
+  }
+
+  #openEngine(advert: AdvertisedModel): Engine {
+    const { fleet, onFault } = this.#options
+    const { sampleRateHz, kind, partials, words } = advert
+    const model = wanted(advert)
+    const engine = createSegmentEngine({
+      capabilities: { sampleRateHz, kind, partials, words, segmentsAtOnce: Number.MAX_SAFE_INTEGER },
+      openChannel: () => fleet.openChannel(model),
+      ready: () =>
+        fleet.roster.serving(model).length > 0
+          ? Promise.resolve()
+          : Promise.reject(new SpeechError('engine-failed', `No engine process serves the model ${model.label}.`)),
+    })
+    return withSegmentRetry(engine, { scheduler: this.#scheduler, onFault, delaysAfterLossMs })
+  }
+
+  #emitChange(): void {
+    const served = JSON.stringify(this.list().map((model) => [modelLabel(model), this.isServed(model)]))
+    if (served === this.#served) return
+    this.#served = served
+    this.#change$.next()
+  }
+}
+
+const wanted = (advert: AdvertisedModel) => ({ label: modelLabel(advert), sampleRateHz: advert.sampleRateHz })
+
+const isAlike = (one: AdvertisedModel, other: AdvertisedModel): boolean =>
+  one.sampleRateHz === other.sampleRateHz &&
+  one.kind === other.kind &&
+  one.partials === other.partials &&
+  one.words === other.words &&
+  one.batch === other.batch

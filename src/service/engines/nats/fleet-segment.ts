@@ -1,0 +1,269 @@
+import { SpeechError } from '../../../errors/speech-error.js'
+import type { EngineSegment, SegmentListener } from '../engine.js'
+import { FrameCutter } from '../frame-cutter.js'
+import type { EngineAnswer, EngineRequest, ProcessAddress } from './protocol.js'
+import type { WantedModel } from './roster.js'
+
+/** Audio that is sent and not yet read by the engine: so much, and the rest waits here. */
+const windowMs = 2_000
+const hopMs = 100
+/** An engine that has not answered the opening for this many ticks of 100 ms is left for another one. */
+const openTicks = 5
+/** A segment waits this long for an engine to appear; it waits without a limit while there are engines, but no free one. */
+const maxTicksWithoutEngine = 150
+
+/** Why an engine was left before it had decided a segment. */
+export type LossCause = 'gone' | 'silent' | 'bus' | 'gap' | 'unanswered' | 'violation'
+
+/** What a segment needs of its fleet. */
+export interface SegmentFleet {
+  /** Sends to an engine, with the attempt as the reply. Returns false while the bus is down. */
+  readonly send: (engine: ProcessAddress, attempt: number, request: EngineRequest) => boolean
+  /** Puts the segment in the line for a free place. */
+  readonly queue: (segment: FleetSegment) => void
+  /** The attempt is over, whatever its result. */
+  readonly release: (attempt: number) => void
+  /** The segment neither has nor needs a place. */
+  readonly leave: (segment: FleetSegment) => void
+  readonly onLost: (cause: LossCause) => void
+  /** The engine has no place for it. */
+  readonly onFull: (engine: ProcessAddress) => void
+}
+
+/** An attempt at one engine. */
+interface Attempt {
+  readonly number: number
+  readonly engine: ProcessAddress
+  isOpen: boolean
+  sentSamples: number
+  takenSamples: number
+  isClosed: boolean
+  ticksSinceSent: number
+  ticksSinceOpened: number
+}
+
+type State =
+  | { readonly type: 'waiting'; ticksWithoutEngine: number }
+  | { readonly type: 'attempting'; readonly attempt: Attempt }
+  | { readonly type: 'over' }
+
+/**
+ * One segment at engines of a fleet: it waits for a free place, opens there, and sends its audio in hops. Until an engine has
+ * accepted it nothing is sent, so it can go to another one. Once it is accepted, the loss of the engine fails the segment; the
+ * retry around all engines has its audio.
+ */
+export class FleetSegment implements EngineSegment {
+  readonly model: WantedModel
+  /** Engines that had no place for it since it last waited in line. */
+  readonly tried = new Set<string>()
+  readonly #startMs: number
+  readonly #traceparent: string | undefined
+  readonly #listener: SegmentListener
+  readonly #fleet: SegmentFleet
+  readonly #cutter: FrameCutter
+  readonly #windowSamples: number
+  /** Hops that were not sent, oldest first. The caller bounds them by `progress`. */
+  readonly #hops: Int16Array[] = []
+  #endMs: number | undefined
+  #state: State = { type: 'waiting', ticksWithoutEngine: 0 }
+
+  constructor(
+    model: WantedModel,
+    { startMs, traceparent }: { readonly startMs: number; readonly traceparent?: string | undefined },
+    listener: SegmentListener,
+    fleet: SegmentFleet,
+  ) {
+    this.model = model
+    this.#startMs = startMs
+    this.#traceparent = traceparent
+    this.#listener = listener
+    this.#fleet = fleet
+    this.#windowSamples = (model.sampleRateHz * windowMs) / 1000
+    this.#cutter = new FrameCutter((model.sampleRateHz * hopMs) / 1000, (frame) => this.#hops.push(frame.slice()))
+  }
+
+  write(samples: Int16Array): void {
+    if (this.#state.type === 'over') return
+    this.#cutter.write(samples)
+    this.#pump()
+  }
+
+  close(endMs: number): void {
+    if (this.#state.type === 'over') return
+    this.#cutter.flush()
+    this.#endMs = endMs
+    this.#pump()
+  }
+
+  abort(): void {
+    this.#end('abort')
+  }
+
+  /** An engine may have a place: opens there, under a number that was never used. */
+  open(engine: ProcessAddress, number: number): void {
+    if (this.#state.type !== 'waiting') return
+    const attempt = {
+      ...{ number, engine, isOpen: false, sentSamples: 0, takenSamples: 0, isClosed: false },
+      ...{ ticksSinceSent: 0, ticksSinceOpened: 0 },
+    }
+    this.#state = { type: 'attempting', attempt }
+    const traceparent = this.#traceparent
+    const open = { type: 'open', v: 1, model: this.model.label, startMs: this.#startMs } as const
+    this.#send(attempt, traceparent === undefined ? open : { ...open, traceparent })
+  }
+
+  /** An answer to its attempt; `gone` if no process receives what is sent to the engine, undefined if it cannot be read. */
+  receive(answer: EngineAnswer | 'gone' | undefined): void {
+    if (this.#state.type !== 'attempting') return
+    const { attempt } = this.#state
+    if (answer === 'gone') this.#loseAttempt(attempt, 'gone')
+    else if (answer === undefined) this.#lose('violation')
+    else this.#handle(attempt, answer)
+  }
+
+  /** The engine is lost, or the bus is down. */
+  lost(engine: ProcessAddress | undefined, cause: LossCause): void {
+    if (this.#state.type !== 'attempting') return
+    const { attempt } = this.#state
+    if (engine === undefined || attempt.engine.instance === engine.instance) this.#loseAttempt(attempt, cause)
+  }
+
+  /** @param hasEngine whether there is an engine for it at all */
+  tick(hasEngine: boolean): void {
+    const state = this.#state
+    if (state.type === 'waiting') {
+      state.ticksWithoutEngine = hasEngine ? 0 : state.ticksWithoutEngine + 1
+      if (state.ticksWithoutEngine > maxTicksWithoutEngine) this.#lose('gone')
+    } else if (state.type === 'attempting') this.#tickAttempt(state.attempt)
+  }
+
+  #tickAttempt(attempt: Attempt): void {
+    attempt.ticksSinceOpened += 1
+    attempt.ticksSinceSent += 1
+    if (!attempt.isOpen && attempt.ticksSinceOpened >= openTicks) {
+      this.#fleet.send(attempt.engine, attempt.number, { type: 'abort' })
+      this.#fleet.onLost('unanswered')
+      this.#tryAnother(attempt)
+    } else if (attempt.ticksSinceSent > 1) this.#send(attempt, { type: 'ping' })
+  }
+
+  #handle(attempt: Attempt, answer: EngineAnswer): void {
+    switch (answer.t) {
+      case 'yes':
+        attempt.isOpen = true
+        this.#pump()
+        return
+      case 'full':
+        if (attempt.isOpen) this.#lose('violation')
+        else {
+          this.#fleet.onFull(attempt.engine)
+          this.#tryAnother(attempt)
+        }
+        return
+      case 'taken':
+        this.#take(attempt, answer.at, answer.partial)
+        return
+      case 'decided':
+        if (!attempt.isClosed) this.#lose('violation')
+        else if (this.#end('decided')) {
+          const { text, confidence, words } = answer
+          this.#listener.decided(words, { text, ...(confidence !== undefined && { confidence }) })
+        }
+        return
+      case 'failed':
+        this.#fail(engineFailed({ retryable: answer.final !== true }))
+        return
+      case 'lost':
+        this.#loseAttempt(attempt, answer.why === 'gap' ? 'gap' : 'gone')
+    }
+  }
+
+  /** Answers are cumulative, so one that was lost or doubled does no harm. */
+  #take(attempt: Attempt, at: number, partial: string | undefined): void {
+    if (at > attempt.sentSamples) {
+      this.#lose('violation')
+      return
+    }
+    const sampleCount = Math.max(at - attempt.takenSamples, 0)
+    attempt.takenSamples += sampleCount
+    this.#listener.progress(sampleCount, partial)
+    this.#pump()
+  }
+
+  /** Sends as much as the window permits, and the end after the last hop. */
+  #pump(): void {
+    while (this.#state.type === 'attempting' && this.#state.attempt.isOpen) {
+      const { attempt } = this.#state
+      const hop = this.#hops[0]
+      if (hop === undefined) {
+        this.#sendEnd(attempt)
+        return
+      }
+      if (attempt.sentSamples - attempt.takenSamples + hop.length > this.#windowSamples) return
+      this.#hops.shift()
+      const from = attempt.sentSamples
+      attempt.sentSamples += hop.length
+      this.#send(attempt, { type: 'audio', from, samples: hop })
+    }
+  }
+
+  #sendEnd(attempt: Attempt): void {
+    if (this.#endMs === undefined || attempt.isClosed) return
+    attempt.isClosed = true
+    this.#send(attempt, { type: 'close', total: attempt.sentSamples, endMs: this.#endMs })
+  }
+
+  #send(attempt: Attempt, request: EngineRequest): void {
+    attempt.ticksSinceSent = 0
+    if (!this.#fleet.send(attempt.engine, attempt.number, request)) this.#loseAttempt(attempt, 'bus')
+  }
+
+  /** An engine that was lost before it accepted the segment costs nothing. */
+  #loseAttempt(attempt: Attempt, cause: LossCause): void {
+    if (attempt.isOpen) this.#lose(cause)
+    else this.#tryAnother(attempt)
+  }
+
+  #tryAnother({ number, engine }: Attempt): void {
+    this.tried.add(engine.instance)
+    this.#fleet.release(number)
+    this.#state = { type: 'waiting', ticksWithoutEngine: 0 }
+    this.#fleet.queue(this)
+  }
+
+  #lose(cause: LossCause): void {
+    this.#fleet.onLost(cause)
+    this.#fail(engineFailed({ cause: new SpeechError('connection-lost', lossSentences[cause]) }))
+  }
+
+  #fail(error: SpeechError): void {
+    if (this.#end('abort')) this.#listener.failed(error)
+  }
+
+  /** Frees the place, unless the engine has done so itself. Returns whether this was the end. */
+  #end(how: 'decided' | 'abort'): boolean {
+    const state = this.#state
+    if (state.type === 'over') return false
+    this.#state = { type: 'over' }
+    this.#hops.length = 0
+    if (state.type === 'attempting') {
+      const { engine, number } = state.attempt
+      if (how === 'abort') this.#fleet.send(engine, number, { type: 'abort' })
+      this.#fleet.release(number)
+    }
+    this.#fleet.leave(this)
+    return true
+  }
+}
+
+const lossSentences: Readonly<Record<LossCause, string>> = {
+  gone: 'The engine process ended, or there is none for this model.',
+  silent: 'The engine process has been silent for a second.',
+  bus: 'The connection to NATS was lost.',
+  gap: 'The engine process missed a part of the audio.',
+  unanswered: 'The engine process did not answer.',
+  violation: 'The engine process broke the protocol.',
+}
+
+const engineFailed = (options: { readonly cause?: SpeechError; readonly retryable?: boolean }): SpeechError =>
+  new SpeechError('engine-failed', 'The recognition engine failed; try again.', options)

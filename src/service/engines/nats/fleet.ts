@@ -1,0 +1,209 @@
+import { asyncScheduler, interval, Subscription, type SchedulerLike } from 'rxjs'
+import type { BusMessage, MessageBus } from '../../nats/bus.js'
+import type { EngineSegment, OpenSegment } from '../engine.js'
+import { FleetSegment, type LossCause, type SegmentFleet } from './fleet-segment.js'
+import {
+  aliveSubject,
+  attemptSubject,
+  createAddress,
+  decodeAnswer,
+  decodeEngineAdvert,
+  decodeModelsAdvert,
+  encodeRequest,
+  engineSubject,
+  modelsSubject,
+  numberOf,
+  whoSubject,
+  type ProcessAddress,
+} from './protocol.js'
+import { Roster, tickMs, type RosterOptions, type WantedModel } from './roster.js'
+
+export interface FleetOptions extends RosterOptions {
+  readonly bus: MessageBus
+  /** The name of this process in the subjects of its messages. @default that of the host */
+  readonly name?: string | undefined
+  /** Called with what the server does not allow. */
+  readonly onFault: (error: unknown) => void
+  /** @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+}
+
+/** What happened to segments since the fleet was opened. */
+export interface FleetCounts {
+  /** Attempts that ended without a result, by cause. */
+  readonly lost: Readonly<Partial<Record<LossCause, number>>>
+  /** How often an engine had no place for a segment, although its adverts had one. */
+  readonly full: number
+  /** How long segments waited for a place, in total, in milliseconds. */
+  readonly waitedMs: number
+}
+
+/**
+ * The engine processes that an edge sees, and the segments that it has there. A segment gets a place at once, or waits in
+ * one line of this process, first come, first served.
+ */
+export class Fleet {
+  readonly roster: Roster
+  readonly #bus: MessageBus
+  readonly #edge: ProcessAddress
+  readonly #scheduler: SchedulerLike
+  readonly #subscription = new Subscription()
+  readonly #attempts = new Map<number, FleetSegment>()
+  /** Segments without a place, oldest first, and since when they wait. */
+  readonly #line = new Map<FleetSegment, number>()
+  readonly #segmentFleet: SegmentFleet
+  #lastAttempt = 0
+  #isAsking = false
+  #isServing = false
+  #lost: Partial<Record<LossCause, number>> = {}
+  #full = 0
+  #waitedMs = 0
+  /** Called each tick, and when engines appeared or disappeared or the bus went up or down. */
+  onChange: () => void = () => undefined
+
+  constructor({ bus, name, onFault, scheduler = asyncScheduler, ...roster }: FleetOptions) {
+    this.#bus = bus
+    this.#scheduler = scheduler
+    this.#edge = createAddress(name)
+    this.roster = new Roster(roster)
+    this.roster.onLost = (engine) => {
+      this.#loseAll(engine, 'silent')
+      this.onChange()
+    }
+    this.roster.onFree = () => this.#serveLine()
+    this.#segmentFleet = {
+      send: (engine, attempt, request) =>
+        bus.publish(engineSubject(engine), encodeRequest(request), attemptSubject(this.#edge, attempt)),
+      queue: (segment) => this.#queue(segment),
+      release: (attempt) => this.#attempts.delete(attempt),
+      leave: (segment) => this.#line.delete(segment),
+      onLost: (cause) => {
+        this.#lost = { ...this.#lost, [cause]: (this.#lost[cause] ?? 0) + 1 }
+      },
+      onFull: (engine) => {
+        this.#full += 1
+        this.roster.took(engine, true)
+      },
+    }
+    this.#listen(onFault)
+  }
+
+  get isUp(): boolean {
+    return this.#bus.isUp
+  }
+
+  get counts(): FleetCounts {
+    return { lost: this.#lost, full: this.#full, waitedMs: this.#waitedMs }
+  }
+
+  /** Segments without a place. */
+  get waiting(): number {
+    return this.#line.size
+  }
+
+  /** Opens segments of a model; see `OpenSegment`. */
+  openChannel(model: WantedModel): OpenSegment {
+    return (startMs, listener): EngineSegment => {
+      const segment = new FleetSegment(model, { startMs }, listener, this.#segmentFleet)
+      this.#queue(segment)
+      return segment
+    }
+  }
+
+  close(): void {
+    this.#subscription.unsubscribe()
+  }
+
+  #listen(onFault: (error: unknown) => void): void {
+    const on = (subject: string, receive: (message: BusMessage) => void): void => {
+      this.#subscription.add(this.#bus.messages(subject).subscribe({ next: receive, error: onFault }))
+    }
+    on(attemptSubject(this.#edge, '*'), ({ subject, payload, hasNoReceiver }) => {
+      // An attempt that is over has no entry any more.
+      this.#attempts.get(numberOf(subject))?.receive(hasNoReceiver ? 'gone' : decodeAnswer(payload))
+    })
+    on(aliveSubject, ({ payload }) => {
+      const advert = decodeEngineAdvert(payload)
+      if (advert !== undefined && this.roster.alive(advert)) this.#ask()
+    })
+    on(modelsSubject, ({ payload }) => {
+      const advert = decodeModelsAdvert(payload)
+      if (advert === undefined) return
+      this.roster.models(advert)
+      this.onChange()
+    })
+    this.#subscription.add(
+      this.#bus.isUp$.subscribe((isUp) => {
+        if (isUp) this.#ask()
+        else this.#loseAll(undefined, 'bus')
+        this.onChange()
+      }),
+    )
+    this.#subscription.add(interval(tickMs, this.#scheduler).subscribe(() => this.#tick()))
+  }
+
+  /** Asks all engines for their models, once in a tick. */
+  #ask(): void {
+    if (this.#isAsking) return
+    this.#isAsking = this.#bus.publish(whoSubject, '')
+  }
+
+  #tick(): void {
+    this.#isAsking = false
+    // Without the bus no advert can arrive, which says nothing about the engines.
+    if (this.#bus.isUp) this.roster.tick()
+    for (const segment of new Set(this.#attempts.values())) segment.tick(true)
+    for (const segment of [...this.#line.keys()]) {
+      segment.tried.clear()
+      segment.tick(this.#bus.isUp && this.roster.serving(segment.model).length > 0)
+    }
+    this.#serveLine()
+    this.onChange()
+  }
+
+  #loseAll(engine: ProcessAddress | undefined, cause: LossCause): void {
+    for (const segment of [...this.#attempts.values()]) segment.lost(engine, cause)
+  }
+
+  #queue(segment: FleetSegment): void {
+    this.#line.set(segment, this.#scheduler.now())
+    this.#serveLine()
+  }
+
+  /** Gives free places to segments that wait; those behind a segment of the same model wait with it. */
+  #serveLine(): void {
+    // Opening a segment can fail others, which join the line again.
+    if (this.#isServing || this.#line.size === 0 || !this.#bus.isUp) return
+    this.#isServing = true
+    try {
+      this.#giveFreePlaces()
+    } finally {
+      this.#isServing = false
+    }
+  }
+
+  #giveFreePlaces(): void {
+    const full = new Set<string>()
+    for (const [segment, sinceMs] of this.#line) {
+      const { label, sampleRateHz } = segment.model
+      const key = `${label} ${sampleRateHz}`
+      if (full.has(key)) continue
+      const engine = this.roster.choose(segment.model, segment.tried)
+      if (engine === undefined) {
+        // Others have not tried the same engines.
+        if (segment.tried.size === 0) full.add(key)
+        continue
+      }
+      this.#line.delete(segment)
+      this.#waitedMs += this.#scheduler.now() - sinceMs
+      this.#open(segment, engine.address)
+    }
+  }
+
+  #open(segment: FleetSegment, engine: ProcessAddress): void {
+    this.#lastAttempt += 1
+    this.#attempts.set(this.#lastAttempt, segment)
+    this.roster.took(engine)
+    segment.open(engine, this.#lastAttempt)
+  }
+}

@@ -1,0 +1,127 @@
+import { Subject, Subscription } from 'rxjs'
+import { isSpeechError } from '../../../errors/speech-error.js'
+import type { Engine, Hypothesis, SegmentPart } from '../engine.js'
+import { isLoss } from '../segment-retry.js'
+import type { EngineAnswer, EngineRequest } from './protocol.js'
+
+/** An edge is gone when it has not sent anything for this many ticks of 100 ms; it sends something in each tick. */
+const silentTicks = 20
+/** Edges have at most 2 s of audio on the way; one that sends more does not keep to the protocol. */
+const maxUnreadMs = 4_000
+
+/** What a segment needs of its host. */
+export interface SegmentHost {
+  readonly answer: (answer: EngineAnswer) => void
+  /** The segment has ended and its place is free. Called once. */
+  readonly ended: () => void
+}
+
+/** One segment of an edge, in the engine of this process. */
+export class HostedSegment {
+  readonly #host: SegmentHost
+  readonly #part$ = new Subject<SegmentPart>()
+  readonly #subscription = new Subscription()
+  readonly #maxUnreadSamples: number
+  #receivedSamples = 0
+  #readSamples = 0
+  #partial: string | undefined
+  #isAnswerDue = false
+  #silentTicks = 0
+  #isClosed = false
+  #isOver = false
+
+  constructor(engine: Engine, startMs: number, host: SegmentHost) {
+    this.#host = host
+    this.#maxUnreadSamples = (engine.capabilities.sampleRateHz * maxUnreadMs) / 1000
+    this.#subscription.add(
+      this.#part$.pipe(engine.recognize()).subscribe({
+        next: (hypothesis) => this.#handle(hypothesis),
+        error: (error: unknown) => this.#end(answerTo(error)),
+      }),
+    )
+    if (this.#isOver) this.#subscription.unsubscribe()
+    else {
+      this.#host.answer({ t: 'yes' })
+      this.#part$.next({ type: 'open', startMs })
+    }
+  }
+
+  receive(request: EngineRequest | undefined): void {
+    if (this.#isOver) return
+    this.#silentTicks = 0
+    if (request === undefined || request.type === 'open') this.#end({ t: 'lost', why: 'violation' })
+    else if (request.type === 'abort') this.#end()
+    else if (request.type === 'audio') this.#write(request.from, request.samples)
+    else if (request.type === 'close') this.#close(request.total, request.endMs)
+  }
+
+  tick(): void {
+    this.#silentTicks += 1
+    if (this.#silentTicks >= silentTicks) this.#end()
+  }
+
+  /** Ends it without a result; the edge recognizes it elsewhere if it is told so. */
+  abort(answer?: EngineAnswer): void {
+    this.#end(answer)
+  }
+
+  #write(from: number, samples: Int16Array): void {
+    // A message of the bus was lost: never recognize audio with a hole.
+    if (from !== this.#receivedSamples || this.#isClosed) {
+      this.#end({ t: 'lost', why: 'gap' })
+      return
+    }
+    this.#receivedSamples += samples.length
+    if (this.#receivedSamples - this.#readSamples > this.#maxUnreadSamples) this.#end({ t: 'lost', why: 'violation' })
+    else this.#part$.next({ type: 'audio', samples })
+  }
+
+  #close(total: number, endMs: number): void {
+    if (total !== this.#receivedSamples || this.#isClosed) this.#end({ t: 'lost', why: 'gap' })
+    else {
+      this.#isClosed = true
+      this.#part$.next({ type: 'close', endMs })
+    }
+  }
+
+  #handle(hypothesis: Hypothesis): void {
+    if (this.#isOver) return
+    if (hypothesis.type === 'progress') this.#readSamples += hypothesis.sampleCount
+    else if (hypothesis.type === 'partial') this.#partial = hypothesis.text
+    else if (hypothesis.type === 'segment') {
+      const { text, words, confidence } = hypothesis
+      this.#end({ t: 'decided', text, words, ...(confidence !== undefined && { confidence }) })
+      return
+    }
+    this.#answerSoon()
+  }
+
+  /** One answer for all that the engine says in one turn. */
+  #answerSoon(): void {
+    if (this.#isAnswerDue) return
+    this.#isAnswerDue = true
+    queueMicrotask(() => {
+      this.#isAnswerDue = false
+      if (this.#isOver) return
+      const partial = this.#partial
+      this.#partial = undefined
+      const at = Math.min(this.#readSamples, this.#receivedSamples)
+      this.#host.answer({ t: 'taken', at, ...(partial !== undefined && { partial }) })
+    })
+  }
+
+  #end(answer?: EngineAnswer): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#subscription.unsubscribe()
+    if (answer !== undefined) this.#host.answer(answer)
+    this.#host.ended()
+  }
+}
+
+/** An engine that is overloaded itself, or lost what it depends on, does not fail the segment. */
+const answerTo = (error: unknown): EngineAnswer => {
+  if (!isSpeechError(error)) return { t: 'failed' }
+  if (error.code === 'overloaded' || isLoss(error)) return { t: 'lost', why: 'engine' }
+  return error.retryable ? { t: 'failed' } : { t: 'failed', final: true }
+}

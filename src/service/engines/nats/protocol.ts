@@ -1,0 +1,207 @@
+// The messages between edges, which serve sessions, and engine processes, which recognize their segments. Each attempt to
+// recognize a segment has a number of its own, which is never used again: an answer to an earlier attempt meets no listener.
+//
+//   rxspeech.alive                                  engine → edges    it is there, and how many places it has
+//   rxspeech.models                                 engine → edges    its models; at the start and on request
+//   rxspeech.who                                    edge → engines    asks for that
+//   rxspeech.engine.<name>.<instance>.in            edge → engine     open, audio, close, abort, ping; with the reply
+//   rxspeech.edge.<name>.<instance>.<attempt>       engine → edge     answers; with the reply
+//   rxspeech.engine.<name>.<instance>.gone.<place>  server → engine   the edge is gone
+//
+// `name` is the one of permissions, and `instance` a random number, so that a process that restarts is another one.
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { either } from 'fp-ts'
+import * as t from 'io-ts'
+import type { Word } from '../../../protocol/session-event.js'
+import { parseJsonObject } from '../../../protocol/parse-json.js'
+
+/** The version of the messages. An engine refuses to open a segment of another one, so that another engine takes it. */
+export const protocolVersion = 1
+
+/** The address of one run of a process. */
+export interface ProcessAddress {
+  /** The part that permissions of the broker can name: letters, digits, `_` and `-`. */
+  readonly name: string
+  /** Of this run alone. */
+  readonly instance: string
+}
+
+export const createAddress = (name: string = hostname()): ProcessAddress => ({
+  name: name.replaceAll(/[^\w-]/g, '-').slice(0, maxNameLength),
+  instance: randomBytes(8).toString('hex'),
+})
+
+const maxNameLength = 64
+
+export const aliveSubject = 'rxspeech.alive'
+export const modelsSubject = 'rxspeech.models'
+export const whoSubject = 'rxspeech.who'
+
+const engineOf = ({ name, instance }: ProcessAddress): string => `rxspeech.engine.${name}.${instance}`
+const edgeOf = ({ name, instance }: ProcessAddress): string => `rxspeech.edge.${name}.${instance}`
+
+export const engineSubject = (engine: ProcessAddress): string => `${engineOf(engine)}.in`
+export const goneSubject = (engine: ProcessAddress, place: number | '*'): string => `${engineOf(engine)}.gone.${place}`
+export const attemptSubject = (edge: ProcessAddress, attempt: number | '*'): string => `${edgeOf(edge)}.${attempt}`
+
+/** The number at the end of a subject; NaN if there is none. */
+export const numberOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf('.') + 1))
+
+/** Whether a reply leads to an edge, and nowhere else. */
+export const isAttemptSubject = (subject: string): boolean => /^rxspeech\.edge\.[\w-]+\.[\da-f]{16}\.\d+$/.test(subject)
+
+// Adverts. Keys that a later version adds are ignored.
+
+const count = t.refinement(t.number, (value) => Number.isSafeInteger(value) && value >= 0, 'count')
+const processName = t.refinement(t.string, (value) => /^[\w-]{1,64}$/.test(value), 'name')
+const instanceId = t.refinement(t.string, (value) => /^[\da-f]{16}$/.test(value), 'instance')
+const address = t.readonly(t.type({ name: processName, instance: instanceId }))
+
+const engineAdvert = t.readonly(
+  t.type({
+    v: count,
+    engine: address,
+    /** How many segments it recognizes at the same time, and how many it recognizes now. */
+    capacity: count,
+    used: count,
+    state: t.keyof({ serving: null, draining: null, gone: null }),
+  }),
+)
+
+/** What an engine tells four times a second. */
+export type EngineAdvert = t.TypeOf<typeof engineAdvert>
+
+const advertisedModel = t.readonly(
+  t.intersection([
+    t.type({
+      tenant: t.string,
+      name: t.string,
+      version: t.string,
+      /** Of the content of its folder. */
+      digest: t.string,
+      sampleRateHz: count,
+      kind: t.keyof({ grammar: null, dictation: null }),
+      partials: t.boolean,
+      words: t.boolean,
+    }),
+    t.partial({ batch: t.boolean }),
+  ]),
+)
+
+export type AdvertisedModel = t.TypeOf<typeof advertisedModel>
+
+const modelsAdvert = t.readonly(
+  t.intersection([
+    t.type({ v: count, engine: address, startedAtMs: t.number, models: t.readonlyArray(advertisedModel) }),
+    t.partial({ region: t.string }),
+  ]),
+)
+
+/** What an engine serves. */
+export type ModelsAdvert = t.TypeOf<typeof modelsAdvert>
+
+// Requests of an edge: a byte for the kind, then the body
+
+const kinds = { open: 1, audio: 2, close: 3, abort: 4, ping: 5 } as const
+
+const openBody = t.readonly(
+  t.intersection([t.type({ v: count, model: t.string, startMs: t.number }), t.partial({ traceparent: t.string })]),
+)
+const closeBody = t.readonly(t.type({ total: count, endMs: t.number }))
+
+export type EngineRequest =
+  | ({ readonly type: 'open' } & t.TypeOf<typeof openBody>)
+  /** `from` samples of the segment precede these. */
+  | { readonly type: 'audio'; readonly from: number; readonly samples: Int16Array }
+  /** The segment has `total` samples. */
+  | ({ readonly type: 'close' } & t.TypeOf<typeof closeBody>)
+  | { readonly type: 'abort' }
+  /** The edge still waits. */
+  | { readonly type: 'ping' }
+
+const audioHeaderBytes = 6
+
+export const encodeRequest = (request: EngineRequest): Uint8Array => {
+  if (request.type === 'audio') return encodeAudio(request.from, request.samples)
+  const { type, ...body } = request
+  const json = type === 'open' || type === 'close' ? JSON.stringify(body) : ''
+  return Buffer.from(`${String.fromCharCode(kinds[type])}${json}`)
+}
+
+/** Kind, a byte of padding, the offset in 32 bits, then the samples; all little-endian. */
+const encodeAudio = (from: number, samples: Int16Array): Uint8Array => {
+  const bytes = Buffer.allocUnsafe(audioHeaderBytes + samples.byteLength)
+  bytes[0] = kinds.audio
+  bytes[1] = 0
+  bytes.writeUInt32LE(from, 2)
+  bytes.set(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength), audioHeaderBytes)
+  return bytes
+}
+
+/** Undefined for what no edge of this version sends. The samples are a copy. */
+export const decodeRequest = (payload: Uint8Array): EngineRequest | undefined => {
+  switch (payload[0]) {
+    case kinds.open:
+      return withType('open', decodeJson(openBody, payload.subarray(1)))
+    case kinds.audio:
+      return decodeAudio(payload)
+    case kinds.close:
+      return withType('close', decodeJson(closeBody, payload.subarray(1)))
+    case kinds.abort:
+      return { type: 'abort' }
+    case kinds.ping:
+      return { type: 'ping' }
+    default:
+      return undefined
+  }
+}
+
+const withType = <Type extends string, Body>(type: Type, body: Body | undefined) =>
+  body === undefined ? undefined : { type, ...body }
+
+const decodeAudio = (payload: Uint8Array): EngineRequest | undefined => {
+  const sampleBytes = payload.byteLength - audioHeaderBytes
+  if (sampleBytes < 0 || sampleBytes % 2 !== 0) return undefined
+  const from = new DataView(payload.buffer, payload.byteOffset).getUint32(2, true)
+  // `Uint8Array` and not `Buffer`, whose slice is no copy.
+  const copy = Uint8Array.prototype.slice.call(payload, audioHeaderBytes)
+  return { type: 'audio', from, samples: new Int16Array(copy.buffer, copy.byteOffset, sampleBytes / 2) }
+}
+
+// Answers of an engine, in JSON
+
+const word: t.Type<Word> = t.type({ text: t.string, startMs: t.number, endMs: t.number, confidence: t.number })
+
+const engineAnswer = t.union([
+  /** The segment has a place; audio can follow. */
+  t.type({ t: t.literal('yes') }),
+  /** There is no place, or the engine does not serve this model or version. */
+  t.type({ t: t.literal('full') }),
+  /** It has read the first `at` samples. */
+  t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string })]),
+  t.intersection([
+    t.type({ t: t.literal('decided'), text: t.string, words: t.readonlyArray(word) }),
+    t.partial({ confidence: t.number }),
+  ]),
+  /** The decoder failed. */
+  t.intersection([t.type({ t: t.literal('failed') }), t.partial({ final: t.boolean })]),
+  /** The engine does not know this attempt, misses audio of it, or ends. */
+  t.type({ t: t.literal('lost'), why: t.string }),
+])
+
+export type EngineAnswer = t.TypeOf<typeof engineAnswer>
+
+export const encodeJson = (message: EngineAnswer | EngineAdvert | ModelsAdvert): string => JSON.stringify(message)
+
+export const decodeAnswer = (payload: Uint8Array): EngineAnswer | undefined => decodeJson(engineAnswer, payload)
+export const decodeEngineAdvert = (payload: Uint8Array): EngineAdvert | undefined => decodeJson(engineAdvert, payload)
+export const decodeModelsAdvert = (payload: Uint8Array): ModelsAdvert | undefined => decodeJson(modelsAdvert, payload)
+
+/** Undefined for a message that is no JSON or not of this kind. */
+const decodeJson = <A>(codec: t.Decoder<unknown, A>, payload: Uint8Array): A | undefined => {
+  const read = parseJsonObject(Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString())
+  if (either.isLeft(read)) return undefined
+  const decoded = codec.decode(read.right)
+  return either.isRight(decoded) ? decoded.right : undefined
+}

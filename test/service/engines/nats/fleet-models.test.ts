@@ -1,0 +1,145 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { Admission } from '../../../../src/service/engines/nats/admission.js'
+import { VirtualClock } from '../../virtual-clock.js'
+import { callsModel, VirtualFleet } from './virtual-fleet.js'
+
+let current: VirtualFleet | undefined
+afterEach(async () => {
+  await current?.close()
+  current = undefined
+})
+
+const newFleet = (): VirtualFleet => (current = new VirtualFleet())
+const calls = { tenant: 'Default', name: 'calls' }
+
+const codeOf = (act: () => unknown): string => {
+  try {
+    act()
+  } catch (error) {
+    return (error as { code: string }).code
+  }
+  return 'none'
+}
+
+describe('the models of a fleet', () => {
+  it('are those that engines tell, the newest version first', async () => {
+    const fleet = newFleet()
+    expect(fleet.models.find(calls)).toBeUndefined()
+    for (const version of ['1', '10', '9']) fleet.startEngine({ model: { ...callsModel, version, batch: true } })
+    await fleet.pass(100)
+    expect(fleet.models.list().map(({ version }) => version)).toEqual(['1', '9', '10'])
+    expect(fleet.models.find(calls)).toMatchObject({ version: '10', options: { engine: 'nats', batch: true } })
+    expect(fleet.models.find({ ...calls, version: '9' })).toMatchObject({ version: '9' })
+    expect(fleet.models.find({ ...calls, tenant: 'acme' })).toBeUndefined()
+    expect((await fleet.engineOf()).capabilities).toMatchObject({ sampleRateHz: 8000, kind: 'dictation', words: true })
+  })
+
+  it('are known of engines that ran before', async () => {
+    const fleet = newFleet()
+    fleet.startEngine()
+    await fleet.pass(1000)
+    const late = new VirtualFleet({ bus: fleet.broker.connect(), scheduler: fleet.clock })
+    await fleet.pass(300)
+    expect(late.models.find(calls)).toBeDefined()
+    await late.close()
+  })
+
+  it('count as served for 5 s after the last engine, and are forgotten later', async () => {
+    const fleet = newFleet()
+    const { kill } = fleet.startEngine()
+    await fleet.pass(300)
+    const model = fleet.models.find(calls)
+    if (model === undefined) throw new Error('no model')
+    expect(fleet.models.isServed?.(model)).toBe(true)
+    let changes = 0
+    fleet.models.changed$?.subscribe(() => (changes += 1))
+    kill()
+    await fleet.pass(5_000)
+    expect(fleet.models.isServed?.(model)).toBe(true)
+    await fleet.pass(1_500)
+    expect(fleet.models.isServed?.(model)).toBe(false)
+    expect(changes).toBe(1)
+    expect(codeOf(() => fleet.models.admit?.(model))).toBe('overloaded')
+    await fleet.pass(15_000)
+    expect(fleet.models.find(calls)).toBeUndefined()
+    await expect(fleet.models.engine(model)).rejects.toMatchObject({ code: 'invalid-model' })
+  })
+
+  it('admit no session while NATS is away, and none beyond the places', async () => {
+    const fleet = newFleet()
+    fleet.startEngine({ capacity: 20 })
+    await fleet.pass(300)
+    const model = fleet.models.find(calls)
+    if (model === undefined) throw new Error('no model')
+    const admitted = Array.from({ length: 30 }, () => codeOf(() => fleet.models.admit?.(model)))
+    expect(admitted.filter((code) => code === 'none')).toHaveLength(18)
+    expect(admitted.filter((code) => code === 'overloaded')).toHaveLength(12)
+    await fleet.pass(5_100)
+    expect(codeOf(() => fleet.models.admit?.(model))).toBe('none')
+    fleet.broker.setUp(false)
+    expect(codeOf(() => fleet.models.admit?.(model))).toBe('overloaded')
+  })
+
+  it('never refuse a segment of a session that runs', async () => {
+    const fleet = newFleet()
+    fleet.startEngine({ capacity: 1 })
+    await fleet.pass(300)
+    const lanes = [await fleet.openLane(), await fleet.openLane()]
+    for (const lane of lanes) lane.open()
+    await lanes[0]?.speak(8_000)
+    const [first, second] = lanes.map((lane) => lane.end())
+    await fleet.pass(300)
+    expect(lanes.map(({ texts }) => texts)).toEqual([[first], [second]])
+  })
+
+  it('open no engine after they were closed', async () => {
+    const fleet = newFleet()
+    fleet.startEngine()
+    await fleet.pass(300)
+    const model = fleet.models.find(calls)
+    if (model === undefined) throw new Error('no model')
+    const lane = await fleet.openLane()
+    lane.open()
+    await fleet.models.close()
+    expect(lane.error).toMatchObject({ code: 'engine-failed', retryable: false })
+    await expect(fleet.models.engine(model)).rejects.toMatchObject({ code: 'going-away' })
+  })
+})
+
+describe('admission', () => {
+  it('follows the mean of 5 s, not the moment', () => {
+    const clock = new VirtualClock()
+    const admission = new Admission(() => clock.now())
+    const useFor = (ms: number, used: number): void => {
+      for (let at = 0; at < ms; at += 100) {
+        clock.advanceTo(clock.now() + 100)
+        admission.sample([{ used, capacity: 10 }])
+      }
+    }
+    useFor(5_000, 4)
+    useFor(300, 10)
+    expect(codeOf(() => admission.admit())).toBe('none')
+    useFor(4_700, 10)
+    expect(codeOf(() => admission.admit())).toBe('overloaded')
+    useFor(2_500, 4)
+    expect(codeOf(() => admission.admit())).toBe('none')
+  })
+
+  it('admits one session to the smallest engine, and asks refused ones to wait 2 to 10 s', () => {
+    const clock = new VirtualClock()
+    for (const [random, retryAfterMs] of [
+      [0, 2_000],
+      [1, 10_000],
+    ] as const) {
+      const admission = new Admission(
+        () => clock.now(),
+        () => random,
+      )
+      admission.sample([{ used: 0, capacity: 1 }])
+      admission.admit()
+      expect(() => {
+        admission.admit()
+      }).toThrow(expect.objectContaining({ code: 'overloaded', retryAfterMs }) as Error)
+    }
+  })
+})

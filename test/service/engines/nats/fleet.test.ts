@@ -1,0 +1,440 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { decodeRequest, engineSubject, type EngineRequest } from '../../../../src/service/engines/nats/protocol.js'
+import { countingEngine } from './counting-engine.js'
+import { callsModel, VirtualFleet } from './virtual-fleet.js'
+
+let current: VirtualFleet | undefined
+afterEach(async () => {
+  await current?.close()
+  current = undefined
+})
+
+const fleetOf = async (
+  engineCount: number,
+  ...options: ConstructorParameters<typeof VirtualFleet>
+): Promise<VirtualFleet> => {
+  current = new VirtualFleet(...options)
+  for (let at = 0; at < engineCount; at += 1) current.startEngine()
+  await current.pass(300)
+  return current
+}
+
+const causeOf = (error: Error | undefined): unknown => (error?.cause as { code?: unknown } | undefined)?.code
+
+/** The requests to engines so far, with the number of their attempt. */
+const requests = ({ broker }: VirtualFleet): readonly (EngineRequest & { readonly attempt: number })[] =>
+  broker.posted.flatMap(({ subject, payload, replyTo }) => {
+    const request = subject.endsWith('.in') ? decodeRequest(payload) : undefined
+    return request === undefined ? [] : [{ ...request, attempt: Number(replyTo.split('.').at(-1)) }]
+  })
+
+describe('segments over NATS', () => {
+  it('recognizes each segment once, in order, with its partials and all of its progress', async () => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    const texts: string[] = []
+    for (let at = 0; at < 3; at += 1) {
+      lane.open()
+      await lane.speak(500)
+      texts.push(lane.end())
+    }
+    await fleet.pass(100)
+    expect(lane.texts).toEqual(texts)
+    expect(lane.progress).toBe(3 * 4000)
+    expect(lane.results).toContainEqual({ type: 'partial', startMs: 300, text: '4000' })
+    expect(lane.results.find(({ type }) => type === 'segment')).toMatchObject({ startMs: 300, endMs: 800 })
+    expect(lane.faults).toEqual([])
+  })
+
+  it('reads a segment again elsewhere when its engine is killed', async () => {
+    const fleet = await fleetOf(3)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(1000)
+    fleet.busy.kill()
+    await lane.speak(1000)
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.texts).toEqual([text])
+    expect(lane.progress).toBe(16_000)
+    expect(lane.faults.map(causeOf)).toEqual(['connection-lost'])
+    expect(fleet.fleet.counts.lost).toEqual({ gone: 1 })
+  })
+
+  it('notices within 100 ms of silence in a segment that its engine was killed', async () => {
+    const fleet = await fleetOf(2, {})
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    fleet.busy.kill()
+    await fleet.pass(240)
+    expect(lane.faults).toHaveLength(1)
+  })
+
+  it('reads a segment again elsewhere when its engine hangs, within a second and a tick', async () => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    const hung = fleet.busy
+    hung.bus.suspend()
+    await fleet.pass(800)
+    expect(lane.faults).toHaveLength(0)
+    await fleet.pass(500)
+    expect(lane.faults).toHaveLength(1)
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.texts).toEqual([text])
+    // What the engine says when it goes on concerns nobody, and its place becomes free.
+    hung.bus.resume()
+    await fleet.pass(300)
+    expect(lane.texts).toEqual([text])
+    expect(hung.host.used).toBe(0)
+  })
+
+  it('never uses the number of an attempt twice, so an engine that wakes up cannot answer for another one', async () => {
+    const fleet = await fleetOf(0)
+    const sleeping = fleet.startEngine()
+    await fleet.pass(300)
+    sleeping.bus.suspend()
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(200)
+    // The opening is not answered; the segment goes to an engine that starts.
+    const awake = fleet.startEngine()
+    await lane.speak(600)
+    expect(awake.engine.open()).toBe(1)
+    sleeping.bus.resume()
+    await lane.speak(200)
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.texts).toEqual([text])
+    expect(sleeping.engine.open()).toBe(0)
+    const opened = requests(fleet).filter(({ type }) => type === 'open')
+    expect(new Set(opened.map(({ attempt }) => attempt)).size).toBe(opened.length)
+    expect(opened.length).toBeGreaterThan(1)
+    const audio = requests(fleet).filter(({ type }) => type === 'audio')
+    expect(new Set(audio.map(({ attempt }) => attempt)).size).toBe(1)
+  })
+
+  it('sends at most 2 s of audio that the engine has not read', async () => {
+    const fleet = await fleetOf(0)
+    fleet.startEngine({ engine: countingEngine(fleet.clock, { reads: false }) })
+    await fleet.pass(300)
+    const lane = await fleet.openLane()
+    lane.open()
+    for (let at = 0; at < 100; at += 1) lane.write()
+    await fleet.pass(300)
+    expect(requests(fleet).filter(({ type }) => type === 'audio')).toHaveLength(20)
+  })
+
+  it('fails an attempt whose audio has a hole, and never recognizes it', async () => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    let lost = 0
+    fleet.broker.loses = ({ payload }) => decodeRequest(payload)?.type === 'audio' && (lost += 1) === 1
+    await lane.speak(500)
+    expect(lane.faults).toHaveLength(1)
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.texts).toEqual([text])
+    expect(fleet.fleet.counts.lost).toEqual({ gap: 1 })
+  })
+
+  it('does not decide a segment whose last audio was lost', async () => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    let lost = 0
+    fleet.broker.loses = ({ payload }) => decodeRequest(payload)?.type === 'audio' && (lost += 1) === 1
+    lane.write()
+    const text = lane.end()
+    await fleet.pass(200)
+    expect(lane.texts).toEqual([text])
+    expect(fleet.fleet.counts.lost).toEqual({ gap: 1 })
+  })
+
+  it('publishes nothing while NATS is away, and loses no word', async () => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    fleet.broker.setUp(false)
+    expect(lane.faults.map(causeOf)).toEqual(['connection-lost'])
+    const before = fleet.broker.posted.length
+    await lane.speak(300)
+    expect(fleet.broker.posted).toHaveLength(before)
+    expect(fleet.busyCount).toBe(0)
+    fleet.broker.setUp(true)
+    await lane.speak(300)
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.texts).toEqual([text])
+    expect(lane.faults.map(causeOf)).toEqual(['connection-lost'])
+  })
+
+  it('waits for an engine while all are gone', async () => {
+    const fleet = await fleetOf(1)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    fleet.busy.kill()
+    await lane.speak(3000)
+    fleet.startEngine()
+    await fleet.pass(300)
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.texts).toEqual([text])
+    expect(lane.faults).toHaveLength(1)
+  })
+
+  it('ends a session whose model has had no engine for 15 s', async () => {
+    const fleet = await fleetOf(1)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    fleet.busy.kill()
+    await fleet.pass(14_900)
+    expect(lane.error).toBeUndefined()
+    await fleet.pass(2_000)
+    expect(lane.error).toMatchObject({ code: 'engine-failed', retryable: true })
+    expect(lane.faults.map(causeOf)).toEqual(['connection-lost', 'connection-lost'])
+  })
+
+  it('retries a failed decoder twice', async () => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    lane.open()
+    for (let at = 0; at < 3; at += 1) {
+      await lane.speak(200)
+      expect(lane.error).toBeUndefined()
+      fleet.busy.engine.fail()
+      await fleet.pass(20)
+    }
+    expect(lane.error).toMatchObject({ code: 'engine-failed' })
+    expect(lane.faults.map(causeOf)).toEqual([undefined, undefined, undefined])
+    expect(lane.faults).toHaveLength(3)
+  })
+
+  it('retries a segment five times when engines are lost, and then fails', async () => {
+    const fleet = await fleetOf(7)
+    const lane = await fleet.openLane()
+    lane.open()
+    for (let at = 0; at < 6; at += 1) {
+      expect(lane.error).toBeUndefined()
+      while (fleet.busyCount === 0) await lane.speak(100)
+      fleet.busy.kill()
+      await fleet.pass(200)
+    }
+    expect(lane.error).toMatchObject({ code: 'engine-failed' })
+    expect(lane.faults).toHaveLength(6)
+  })
+
+  it('moves on when an engine has no place after all, without a fault', async () => {
+    const fleet = await fleetOf(1)
+    const small = fleet.startEngine({ capacity: 0 })
+    // An advert of places that it does not have.
+    const advert = { v: 1, engine: small.host.address, capacity: 100, used: 0, state: 'serving' }
+    await fleet.pass(300)
+    small.bus.publish('rxspeech.alive', JSON.stringify(advert))
+    await fleet.pass(10)
+    const lanes = [await fleet.openLane(), await fleet.openLane(), await fleet.openLane()]
+    for (const lane of lanes) lane.open()
+    await fleet.pass(100)
+    expect(fleet.fleet.counts.full).toBeGreaterThan(0)
+    expect(fleet.busy.engine.open()).toBe(3)
+    expect(lanes.flatMap(({ faults }) => faults)).toEqual([])
+  })
+
+  it('gives places in the order of arrival, and never more than an engine has', async () => {
+    const fleet = await fleetOf(0)
+    const { engine, host } = fleet.startEngine({ capacity: 2 })
+    await fleet.pass(300)
+    const lanes = await Promise.all([1, 2, 3, 4].map(() => fleet.openLane()))
+    for (const lane of lanes) {
+      lane.open()
+      await lane.speak(100)
+    }
+    expect(host.used).toBe(2)
+    expect(engine.opened()).toBe(2)
+    expect(fleet.fleet.waiting).toBe(2)
+    const [first, second, third, fourth] = lanes
+    second?.end()
+    await fleet.pass(200)
+    expect(third?.progress).toBeGreaterThan(0)
+    expect(fourth?.progress).toBe(0)
+    first?.end()
+    await fleet.pass(200)
+    expect(fourth?.progress).toBeGreaterThan(0)
+    expect(fleet.fleet.counts.full).toBe(0)
+    expect(lanes.flatMap(({ faults }) => faults)).toEqual([])
+  })
+
+  it('frees a place when a session ends, and a place in the line', async () => {
+    const fleet = await fleetOf(0)
+    const { host } = fleet.startEngine({ capacity: 1 })
+    await fleet.pass(300)
+    const [running, waiting] = [await fleet.openLane(), await fleet.openLane()]
+    running.open()
+    waiting.open()
+    await fleet.pass(100)
+    waiting.abort()
+    expect(fleet.fleet.waiting).toBe(0)
+    running.abort()
+    await fleet.pass(10)
+    expect(host.used).toBe(0)
+  })
+
+  it('frees the places of an edge that vanished within 2.5 s', async () => {
+    const fleet = await fleetOf(1)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    const { host } = fleet.busy
+    fleet.edgeBus.suspend()
+    await fleet.pass(1800)
+    expect(host.used).toBe(1)
+    await fleet.pass(500)
+    expect(host.used).toBe(0)
+  })
+
+  it('frees the places of an edge that was killed with the next answer', async () => {
+    const fleet = await fleetOf(1)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    const { host } = fleet.busy
+    lane.write()
+    fleet.advance(1)
+    void fleet.edgeBus.close()
+    await fleet.pass(40)
+    expect(host.used).toBe(0)
+  })
+
+  it('drains: open segments are decided there, new ones go elsewhere', async () => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    const draining = fleet.busy
+    let isDrained = false
+    void draining.host.drain(60_000).then(() => (isDrained = true))
+    await lane.speak(300)
+    expect(isDrained).toBe(false)
+    const first = lane.end()
+    await fleet.pass(100)
+    expect(isDrained).toBe(true)
+    lane.open()
+    await lane.speak(300)
+    expect(fleet.busy).not.toBe(draining)
+    const second = lane.end()
+    await fleet.pass(100)
+    expect(lane.texts).toEqual([first, second])
+    expect(lane.faults).toEqual([])
+  })
+
+  it('gives back what is open when the time of a drain is over', async () => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    const draining = fleet.busy
+    void draining.host.drain(500).then(() => draining.host.close())
+    await lane.speak(1000)
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.texts).toEqual([text])
+    expect(lane.faults).toHaveLength(1)
+    expect(fleet.fleet.roster.engines).toHaveLength(1)
+  })
+
+  it('does not lose engines because this process paused', async () => {
+    const fleet = await fleetOf(1)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    // Timers that were missed run once; the adverts of that time are read afterwards.
+    fleet.fleet.roster.tick()
+    await lane.speak(300)
+    expect(lane.faults).toEqual([])
+  })
+
+  it('prefers the newest content of a model, and uses the older one when that is full', async () => {
+    const fleet = await fleetOf(0)
+    const old = fleet.startEngine({ capacity: 3 })
+    await fleet.pass(300)
+    const renewed = fleet.startEngine({ capacity: 2, model: { ...callsModel, digest: 'b' } })
+    await fleet.pass(300)
+    const lanes = await Promise.all([1, 2, 3].map(() => fleet.openLane()))
+    for (const lane of lanes) {
+      lane.open()
+      await lane.speak(100)
+    }
+    expect(renewed.engine.open()).toBe(2)
+    expect(old.engine.open()).toBe(1)
+  })
+
+  it('never sends audio to an engine whose model has another rate', async () => {
+    const fleet = await fleetOf(0)
+    const first = fleet.startEngine({ capacity: 1 })
+    await fleet.pass(300)
+    const other = fleet.startEngine({ capacity: 5, model: { ...callsModel, sampleRateHz: 16_000 } })
+    await fleet.pass(300)
+    const lanes = [await fleet.openLane(), await fleet.openLane()]
+    for (const lane of lanes) {
+      lane.open()
+      await lane.speak(100)
+    }
+    expect(first.engine.opened()).toBe(1)
+    expect(other.engine.opened()).toBe(0)
+  })
+
+  it('keeps audio in its region, unless other regions are allowed and it is full', async () => {
+    for (const otherRegions of [false, true]) {
+      const fleet = await fleetOf(0, { region: 'eu', otherRegions })
+      const far = fleet.startEngine({ region: 'us', capacity: 5 })
+      const near = fleet.startEngine({ region: 'eu', capacity: 1 })
+      await fleet.pass(300)
+      const lanes = [await fleet.openLane(), await fleet.openLane()]
+      for (const lane of lanes) {
+        lane.open()
+        await lane.speak(100)
+      }
+      expect(near.engine.opened()).toBe(1)
+      expect(far.engine.opened()).toBe(otherRegions ? 1 : 0)
+      await fleet.close()
+    }
+  })
+
+  it.each([
+    ['of another version of the protocol', 2, 'Default/calls/1', false],
+    ['of a model that it does not have', 1, 'Default/other/1', false],
+    ['while it drains', 1, 'Default/calls/1', true],
+  ])('refuses a segment %s', async (_what, v, model, drains) => {
+    const fleet = await fleetOf(0)
+    const { host } = fleet.startEngine()
+    if (drains) void host.drain(60_000)
+    const answers: string[] = []
+    const bus = fleet.broker.connect()
+    const reply = 'rxspeech.edge.other.0123456789abcdef.1'
+    bus.messages(reply).subscribe(({ payload }) => answers.push(payload.toString()))
+    const open = Buffer.from(`\u0001${JSON.stringify({ v, model, startMs: 0 })}`)
+    bus.publish(engineSubject(host.address), open, reply)
+    await fleet.pass(20)
+    expect(answers).toEqual(['{"t":"full"}'])
+  })
+
+  it('answers nowhere but to edges', async () => {
+    const fleet = await fleetOf(0)
+    const { host } = fleet.startEngine()
+    const bus = fleet.broker.connect()
+    const open = Buffer.from(`\u0001${JSON.stringify({ v: 1, model: 'Default/calls/1', startMs: 0 })}`)
+    bus.publish(engineSubject(host.address), open, 'rxspeech.models')
+    const before = fleet.broker.posted.length
+    await fleet.pass(100)
+    expect(fleet.broker.posted.slice(before).filter(({ subject }) => subject === 'rxspeech.models')).toEqual([])
+  })
+})
