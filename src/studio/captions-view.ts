@@ -26,6 +26,7 @@ export class CaptionsView {
   #limit = shownTurns
   /** Whether the newest text stays in sight; a person who scrolls back is left alone. */
   #isFollowing = true
+  /** How many results have been announced. */
   #announced = 0
 
   constructor(changed: () => void, play: (word: WordAt) => void) {
@@ -59,7 +60,8 @@ export class CaptionsView {
     this.#mark('playing', playing)
   }
 
-  #renderTurns({ turns, channels }: StudioState): void {
+  #renderTurns(state: StudioState): void {
+    const { turns, channels } = state
     const shown = turns.slice(-this.#limit)
     const ids = new Set(shown.map(({ id }) => id))
     for (const [id, { element: paragraph }] of this.#rendered) {
@@ -78,7 +80,7 @@ export class CaptionsView {
       this.#rendered.set(turn.id, { turn, element: paragraph })
     }
     this.#earlier.hidden = turns.length <= shown.length
-    this.#announce(turns)
+    this.#announce(state)
     this.#scrollToEnd()
   }
 
@@ -94,14 +96,13 @@ export class CaptionsView {
     return undefined
   }
 
-  #announce(turns: readonly Turn[]): void {
-    const words = turns.reduce((sum, turn) => sum + turn.words.length, 0)
-    const added = words - this.#announced
-    this.#announced = words
-    const last = turns.at(-1)
-    if (added <= 0 || last === undefined) return
-    const text = last.words.slice(-added).map((word) => word.text)
-    this.#announcer.append(create('p', { text: text.join(' ') }))
+  #announce({ results }: StudioState): void {
+    const added = results.slice(this.#announced)
+    this.#announced = results.length
+    for (const result of added) {
+      const text = result.type === 'milestone' ? result.text.trim() : ''
+      if (text !== '') this.#announcer.append(create('p', { text }))
+    }
     while (this.#announcer.children.length > keptAnnouncements) this.#announcer.firstElementChild?.remove()
   }
 

@@ -1,9 +1,10 @@
-/** A line of a cassette as `rxspeech/cassette` reads and writes it; the studio uses the fields of a WebSocket session. */
+/** A line of a cassette as `rxspeech/cassette` reads and writes it, with the fields that the studio uses. */
 export type CassetteLine = {
   readonly atMs: number
   readonly connection?: number
   readonly event: string
   readonly channel?: number | undefined
+  readonly contentType?: number | undefined
   readonly text?: string | undefined
   readonly bytes?: number | undefined
   readonly base64?: string | undefined
@@ -33,9 +34,6 @@ export const parseCassette = (text: string): Cassette => {
     throw new Error(
       'This file is not a cassette: its first line must be the header. Open one that "rxspeech transcribe --record" or this page wrote.',
     )
-  }
-  if (header.transport !== 'websocket') {
-    throw new Error('This cassette was recorded over gRPC, which a page cannot play. Open one of a WebSocket session.')
   }
   for (const [index, line] of lines.entries()) {
     if (!isLine(line)) throw new Error(`Line ${index + 2} of the cassette has no event or no time.`)

@@ -2,8 +2,9 @@ import { Subject, VirtualTimeScheduler } from 'rxjs'
 import type { Socket, SocketClass } from 'rxspeech'
 import { AudioTrack } from './audio-track.js'
 import { fromBase64, type Cassette, type CassetteLine } from './cassette-lines.js'
+import { asWebSocketCassette, type RecordedWords } from './grpc-cassette.js'
 import { createSession } from './session.js'
-import type { StudioInput } from './state.js'
+import type { Failure, StudioInput } from './state.js'
 
 /** A cassette as the studio shows it: all inputs with the position at which they happened, and the audio. */
 export interface PlayedCassette {
@@ -26,7 +27,8 @@ const stepMs = 10
  * Runs the recorded session again in virtual time: the sockets open, receive and close when the recorded ones did. So the
  * events, the ledger and the figures are those that the library gives for these messages.
  */
-export const playCassette = async ({ header, lines }: Cassette, title: string): Promise<PlayedCassette> => {
+export const playCassette = async (cassette: Cassette, title: string): Promise<PlayedCassette> => {
+  const { header, lines, words } = asWebSocketCassette(cassette)
   const { sampleRateHz } = header.format
   const scheduler = new VirtualTimeScheduler(undefined, 0)
   const keys = [...new Set(dialsOf(lines).map(({ channel }) => channel))].sort((a = 0, b = 0) => a - b)
@@ -49,11 +51,12 @@ export const playCassette = async ({ header, lines }: Cassette, title: string): 
     scheduler,
   })
   const inputs: PlacedInput[] = []
+  const addWords = wordAdder(words)
   let isEnded = false
   const subscription = session.inputs$.subscribe({
     next: (input) => {
       if (input.type === 'event' && input.event.type === 'partial') tracks[input.channel]?.partials.add(input.audioMs)
-      inputs.push({ audioMs: session.audioMs(), input })
+      inputs.push({ audioMs: session.audioMs(), input: addWords(input) })
     },
     complete: () => {
       isEnded = true
@@ -64,7 +67,9 @@ export const playCassette = async ({ header, lines }: Cassette, title: string): 
   const finishMs = requestMs(lines, 'finalize-recognition')
   const stopMs = requestMs(lines, 'stop-recognition')
   let position = 0
-  for (let nowMs = 0; !isEnded && nowMs <= endMs + lateMs; nowMs += stepMs) {
+  const failure = recordedFailure(lines)
+  const lastMs = failure === undefined ? endMs + lateMs : endMs
+  for (let nowMs = 0; !isEnded && nowMs <= lastMs; nowMs += stepMs) {
     scheduler.maxFrames = nowMs
     scheduler.flush()
     // The clock stands at its last action otherwise.
@@ -81,9 +86,36 @@ export const playCassette = async ({ header, lines }: Cassette, title: string): 
     if (nowMs > endMs && finishMs === Infinity) stop$.next()
   }
   subscription.unsubscribe()
-  if (!isEnded)
-    inputs.push({ audioMs: session.audioMs(), input: { type: 'ended', atMs: endMs, audioMs: session.audioMs() } })
+  if (!isEnded) {
+    const audioMs = session.audioMs()
+    inputs.push({ audioMs, input: { type: 'ended', atMs: endMs, audioMs, failure } })
+  }
   return { title, channels, tracks, inputs, durationMs: session.audioMs() }
+}
+
+/** Why the recorded session failed. */
+const recordedFailure = (lines: readonly CassetteLine[]): Failure | undefined => {
+  const end = lines.findLast(({ event, outcome }) => event === 'end' && outcome === 'error')
+  return end && { code: 'unknown', message: String(end['message'] ?? 'The recorded session failed.') }
+}
+
+/** Adds the recorded words to the milestones, in their order. The times of a milestone are those of the session. */
+const wordAdder = (recorded: readonly RecordedWords[]): ((input: StudioInput) => StudioInput) => {
+  const remaining = [...recorded]
+  return (input) => {
+    if (input.type !== 'event' || input.event.type !== 'milestone') return input
+    const { event, channel } = input
+    const at = remaining.findIndex((other) => other.channel === channel && other.text === event.text)
+    const [found] = at === -1 ? [] : remaining.splice(at, 1)
+    if (found === undefined) return input
+    const shiftMs = (event.startMs ?? found.startMs) - found.startMs
+    const words = found.words.map((word) => ({
+      ...word,
+      startMs: word.startMs + shiftMs,
+      endMs: word.endMs + shiftMs,
+    }))
+    return { ...input, event: { ...event, words } }
+  }
 }
 
 /** How long after the last line the session may still take to end. */
@@ -222,13 +254,13 @@ class RecordedSockets {
   #play(socket: RecordedSocket, channel: number | undefined): void {
     const at = this.#waiting.findIndex((dial) => dial.channel === channel)
     const [dial] = at === -1 ? [] : this.#waiting.splice(at, 1)
+    // A socket that the recorded client did not open stays closed, until the cassette has ended.
     const lines = this.#lines.filter(({ connection }) => dial !== undefined && connection === dial.connection)
     for (const line of lines) {
       const step = stepOf(line)
       if (step === undefined) continue
       this.#scheduler.schedule(() => step(socket), Math.max(0, line.atMs - this.#scheduler.now()))
     }
-    if (dial === undefined) this.#scheduler.schedule(() => socket.end(1006))
   }
 }
 
@@ -245,8 +277,9 @@ const stepOf = ({ event, text, code }: CassetteLine): ((socket: RecordedSocket) 
       return (socket) => socket.end(code === undefined ? 1000 : 1006)
     case 'dial-failed':
       return (socket) => socket.end(1006)
+    // Without a reason the client does the same again.
     case 'close':
-      return (socket) => socket.end(1000)
+      return code === undefined ? undefined : (socket) => socket.end(1006)
     default:
       return undefined
   }

@@ -43,6 +43,8 @@ export interface Turn {
   readonly startMs: number
   readonly endMs: number
   readonly words: readonly CaptionWord[]
+  /** The indexes of the words with which the results begin. */
+  readonly starts: readonly number[]
 }
 
 /** A range of the timeline. */
@@ -237,18 +239,45 @@ const withoutPartial = (state: StudioState, channel: number): StudioState => ({
   speaking: put(state.speaking, channel, undefined, undefined),
 })
 
+/**
+ * Adds the words of a result to the turns, which are in the order of time: the results of one channel may arrive after later
+ * ones of the other, and then belong between two results that were one turn so far.
+ */
 const addWords = (turns: readonly Turn[], channel: number, words: readonly CaptionWord[]): readonly Turn[] => {
   const startMs = words[0]?.startMs ?? 0
   const endMs = words.at(-1)?.endMs ?? startMs
-  const last = turns.at(-1)
+  const at = turns.findLastIndex((turn) => turn.startMs <= startMs)
+  const before = turns[at]
   if (
-    last?.channel === channel &&
-    startMs - last.endMs < turnPauseMs &&
-    last.words.length + words.length <= maxTurnWords
+    before?.channel === channel &&
+    startMs - before.endMs < turnPauseMs &&
+    before.words.length + words.length <= maxTurnWords
   ) {
-    return [...turns.slice(0, -1), { ...last, endMs, words: [...last.words, ...words] }]
+    const starts = [...before.starts, before.words.length]
+    return turns.with(at, { ...before, endMs, words: [...before.words, ...words], starts })
   }
-  return [...turns, { id: (last?.id ?? 0) + 1, channel, startMs, endMs, words }]
+  const turn = { id: turns.length + 1, channel, startMs, endMs, words, starts: [0] }
+  const cut = before?.starts.find((start) => (before.words[start]?.startMs ?? 0) > startMs)
+  if (before === undefined || cut === undefined) return turns.toSpliced(at + 1, 0, turn)
+  const [first, second] = [before.words.slice(0, cut), before.words.slice(cut)]
+  return turns.toSpliced(
+    at,
+    1,
+    {
+      ...before,
+      endMs: first.at(-1)?.endMs ?? startMs,
+      words: first,
+      starts: before.starts.filter((start) => start < cut),
+    },
+    turn,
+    {
+      ...before,
+      id: turns.length + 2,
+      startMs: second[0]?.startMs ?? startMs,
+      words: second,
+      starts: before.starts.filter((start) => start >= cut).map((start) => start - cut),
+    },
+  )
 }
 
 const enter = (spans: readonly ConnectionSpan[], span: ConnectionSpan): readonly ConnectionSpan[] => {

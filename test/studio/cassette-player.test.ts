@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { decodeMuLaw } from '../../src/audio/g711.js'
 import { parseCassette, toBase64 } from '../../src/studio/cassette-lines.js'
 import { overlapAt, playCassette } from '../../src/studio/cassette-player.js'
 import { incidentSentence } from '../../src/studio/sentences.js'
@@ -76,6 +77,15 @@ const lines = [
   { atMs: 4430, event: 'end', outcome: 'complete' },
 ]
 
+/** The state at the end of a cassette. */
+const stateOf = async (text: string) => {
+  const { inputs, title, channels } = await playCassette(parseCassette(text), 'call.jsonl')
+  return inputs.reduce(
+    (state, { input }) => reduce(state, input),
+    reduce(initialState, { type: 'started', title, channels }),
+  )
+}
+
 describe('a cassette in the studio', () => {
   it('shows the recorded session again: text, audio, and the loss of its connection', async () => {
     const played = await playCassette(parseCassette(cassette(lines)), 'call.jsonl')
@@ -104,6 +114,76 @@ describe('a cassette in the studio', () => {
     expect(until(2000).phase).toBe('reconnecting')
   })
 
+  it('shows a session that its user ended, and one that failed', async () => {
+    const cut = lines.filter(({ atMs }) => atMs < 1400)
+    const close = { atMs: 1450, connection: 1, event: 'close' }
+    const unsubscribed = { atMs: 1460, event: 'end', outcome: 'unsubscribed' }
+    const left = await stateOf(cassette([...cut, close, unsubscribed]))
+    expect(left.turns).toHaveLength(1)
+    expect(left).toMatchObject({ phase: 'ended', incidents: [] })
+    const lost = { atMs: 1450, connection: 1, event: 'ended', code: 'connection-lost' }
+    const failed = { atMs: 1460, event: 'end', outcome: 'error', code: 'connection-lost', message: 'The line is dead.' }
+    expect((await stateOf(cassette([...cut, lost, failed]))).failure?.message).toBe('The line is dead.')
+  })
+
+  it('shows a session of gRPC, with the times of its words and the audio of both channels', async () => {
+    const stereo = Uint8Array.from({ length: 32_000 }, (_, at) => (at % 2 === 0 ? 0xff : (noise[at] ?? 0)))
+    const sent = (text: object) => ({ connection: 1, event: 'sent', contentType: 2, text: JSON.stringify(text) })
+    const received = (contentType: number, text: object) => ({
+      connection: 1,
+      event: 'received',
+      contentType,
+      text: JSON.stringify(text),
+    })
+    const said = (Name: string, Channel: number, Text: string, StartMsec: number, EndMsec: number, more = {}) =>
+      received(1, { Name, Channel, StartMsec, EndMsec, GroupId: '', Tags: [], Data: { Text, ...more } })
+    const Words = [
+      { Text: 'good', StartMsec: 120, EndMsec: 300, Confidence: 0.5 },
+      { Text: 'evening', StartMsec: 310, EndMsec: 700, Confidence: 0.9 },
+    ]
+    const grpc = [
+      { ...header, transport: 'grpc', format: { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } },
+      { atMs: 0, connection: 1, event: 'dial', address: '127.0.0.1:8782' },
+      { atMs: 10, connection: 1, event: 'open' },
+      { atMs: 11, ...sent({ MessageName: 'Start', Settings: { ModelName: 'call' } }) },
+      { atMs: 20, ...received(3, { MessageName: 'StartResponse', 'operation-result': 'success' }) },
+      ...Array.from({ length: 10 }, (_, index) => {
+        const bytes = stereo.subarray(index * 3200, index * 3200 + 3200)
+        const audioLine = { connection: 1, event: 'sent', contentType: 0, bytes: bytes.length, base64: toBase64(bytes) }
+        return { atMs: 200 * (index + 1), ...audioLine }
+      }),
+      { atMs: 900, ...received(1, { Name: 'Speech Started', Channel: 0, StartMsec: 100, EndMsec: -1, Data: null }) },
+      { atMs: 950, ...said('SR Partial', 1, 'hello', 200, 900) },
+      { atMs: 1000, ...said('SR Milestone', 0, 'good evening', 100, 800, { Confidence: 0.7, Words }) },
+      { atMs: 2010, connection: 1, event: 'finish' },
+      { atMs: 2050, ...said('SR Milestone', 1, 'hello', 200, 1500) },
+      { atMs: 2060, ...said('SR Final', 0, 'good evening', 100, 800, { HeardMsec: 2000 }) },
+      { atMs: 2070, ...said('SR Final', 1, 'hello', 200, 1500, { HeardMsec: 2000 }) },
+      { atMs: 2080, connection: 1, event: 'ended' },
+      { atMs: 2081, event: 'end', outcome: 'complete' },
+    ]
+    const text = grpc
+      .sort((a, b) => ('atMs' in a ? a.atMs : -1) - ('atMs' in b ? b.atMs : -1))
+      .map((line) => JSON.stringify(line))
+      .join('\n')
+    const played = await playCassette(parseCassette(text), 'call.jsonl')
+    const state = await stateOf(text)
+    expect(state).toMatchObject({ phase: 'ended', failure: undefined, stopped: false, incidents: [], gaps: [] })
+    expect(state.turns.map(({ channel, words }) => [channel, ...words])).toEqual([
+      [
+        0,
+        { text: 'good', startMs: 120, endMs: 300, confidence: 0.5, times: 'service' },
+        { text: 'evening', startMs: 310, endMs: 700, confidence: 0.9, times: 'service' },
+      ],
+      [1, expect.objectContaining({ text: 'hello', times: 'estimate' })],
+    ])
+    expect(state.finals).toHaveLength(2)
+    expect(state.ledger).toMatchObject({ capturedMs: 4000, finalizedMs: 4000 })
+    const [left, right] = await Promise.all(played.tracks.map((track) => track.read(0, 3000)))
+    expect(left).toEqual(new Int16Array(16_000))
+    expect(right).toEqual(decodeMuLaw(stereo.filter((_, at) => at % 2 === 1)))
+  })
+
   it('finds where a connection sends audio again', () => {
     const all = Uint8Array.of(9, 9, 1, 2, 3, 4, 1, 2)
     expect(overlapAt(all, Uint8Array.of(1, 2, 3, 4, 1, 2, 5, 6))).toBe(2)
@@ -116,7 +196,6 @@ describe('a cassette in the studio', () => {
   it('refuses other files with a sentence', () => {
     expect(() => parseCassette('RIFF')).toThrow('Line 1 of this file is not JSON, so it is not a cassette.')
     expect(() => parseCassette('{"type":"partial"}')).toThrow('This file is not a cassette')
-    expect(() => parseCassette(JSON.stringify({ ...header, transport: 'grpc' }))).toThrow('over gRPC')
     expect(() => parseCassette(`${JSON.stringify(header)}\n{"event":"open"}`)).toThrow('Line 2 of the cassette')
   })
 })

@@ -69,6 +69,45 @@ describe('the state of the studio', () => {
     expect(state.turns.map(({ id }) => id)).toEqual([1, 2, 3])
   })
 
+  it('has the paragraphs in the order of time, however the results of the channels arrive', () => {
+    const late = run(
+      at(4000, milestone('hello there', 3000, 3900), 1),
+      at(4100, milestone('good morning', 500, 2900)),
+      at(4200, milestone('how are you', 2950, 3500)),
+      at(4300, milestone('fine', 5000, 5300), 1),
+    )
+    expect(texts(late)).toEqual(['0: good morning how are you', '1: hello there fine'])
+    expect(late.turns.map(({ id }) => id)).toEqual([2, 1])
+    const between = run(
+      at(1000, milestone('one', 0, 900)),
+      at(9000, milestone('three', 8000, 8900)),
+      at(9100, milestone('two', 2000, 2900), 1),
+    )
+    expect(texts(between)).toEqual(['0: one', '1: two', '0: three'])
+    const inside = run(
+      at(9000, milestone('one moment please', 0, 1000)),
+      at(9000, milestone('i have a table', 3000, 4000)),
+      at(9000, milestone('at eight', 4000, 5000)),
+      at(9100, milestone('sure', 1500, 2000), 1),
+      at(9100, milestone('thank you', 3500, 3900), 1),
+    )
+    expect(texts(inside)).toEqual([
+      '0: one moment please',
+      '1: sure',
+      '0: i have a table',
+      '1: thank you',
+      '0: at eight',
+    ])
+    expect(inside.turns.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([
+      [0, 1000],
+      [1500, 2000],
+      [3000, 4000],
+      [3500, 3900],
+      [4000, 5000],
+    ])
+    expect(inside.turns.map(({ id }) => id).toSorted()).toEqual([1, 2, 3, 4, 5])
+  })
+
   it('never changes a word that is definitive when a partial arrives', () => {
     const before = run(at(1000, milestone('one', 0, 900)))
     expect(reduce(before, at(1500, partial('two', 1000, 1400))).turns).toBe(before.turns)

@@ -90,7 +90,7 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
  */
 export const planTranscribe = (file: string, flags: TranscribeFlags, env: Environment): TranscribePlan => {
   const raw = rawFormat(flags)
-  const service = planService(flags, env)
+  const service = planService(flags, env, flags.over)
   const { timeoutMs, record, format } = flags
   return {
     input: { file: text(file, 'FILE'), raw },

@@ -33,7 +33,7 @@ export const proxyFlag = withNegation(
 const accessKeys = ['authUrl', 'wsUrl', 'grpc', 'ca', 'clientId', 'clientSecret'] as const
 
 /** What the file of a development service has for a client. */
-type AccessFile = Pick<ServiceAccess, (typeof accessKeys)[number]>
+type AccessFile = Pick<ServiceAccess, (typeof accessKeys)[number]> & Partial<Pick<ServiceAccess, 'model'>>
 
 /** Reads the file. Errors do not repeat its content, which has a secret. */
 const accessFile: ParseValue<AccessFile> = (typed, name) => {
@@ -97,6 +97,7 @@ const fromEnvironment = (env: Environment, name: string): string | undefined =>
   env[name] === '' ? undefined : env[name]
 
 type ClientFlags = FlagValues<typeof clientFlags>
+type Transport = 'grpc' | 'websocket'
 type ServiceFlags = FlagValues<typeof serviceFlags> & FlagValues<typeof modelFlags>
 
 /** The client id and secret of the flags, or the secret of RXSPEECH_CLIENT_SECRET. Throws naming what is missing. */
@@ -129,12 +130,23 @@ const sessionCredentials = (flags: ServiceFlags, env: Environment): Credentials 
   )
 }
 
+/** The flags with the address of the file for the transport, and the model that a WebSocket needs. */
+const withAddress = (flags: ServiceFlags, over: Transport | undefined): ServiceFlags => {
+  const { access, url, grpc, model } = flags
+  if (access === undefined || (url ?? grpc) !== undefined) return flags
+  // An empty model is none.
+  return over === 'websocket'
+    ? { ...flags, url: access.wsUrl, model: model ?? (access.model || undefined) }
+    : { ...flags, grpc: access.grpc }
+}
+
 /**
  * The service of the flags: another one if there is an address, otherwise the embedded one. Throws `invalid-options`.
+ *
+ * @param over selects among the addresses of `--access`; without it that of gRPC
  */
-export const planService = (typed: ServiceFlags, env: Environment): ServicePlan => {
-  const grpc = typed.grpc ?? (typed.url === undefined ? typed.access?.grpc : undefined)
-  const flags = { ...withAccess(typed), grpc }
+export const planService = (typed: ServiceFlags, env: Environment, over?: Transport): ServicePlan => {
+  const flags = withAddress(withAccess(typed), over)
   return flags.url === undefined && flags.grpc === undefined ? planEmbedded(flags) : planRemote(flags, env)
 }
 

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { planTranscribe, transcribeFlags } from '../../../src/cli/commands/transcribe.js'
 import { hostOf } from '../../../src/cli/parsing/addresses.js'
@@ -55,6 +58,31 @@ describe('planTranscribe', () => {
     expect(() => plan({ ...flags, proxy: 'user:hidden@proxy.example:3128' })).toThrow(expect.objectContaining(invalid))
     // The embedded service is in the same process.
     expect(() => plan({ proxy })).toThrow(expect.objectContaining(invalid))
+  })
+
+  it('takes the address of the file of a development service for the transport that is asked for', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rxspeech-access-'))
+    const access = join(folder, 'development.json')
+    const content = {
+      ...client,
+      wsUrl: 'wss://localhost:8781',
+      grpc: 'localhost:8782',
+      ca: 'ca.pem',
+      clientSecret: 's',
+    }
+    try {
+      writeFileSync(access, JSON.stringify({ ...content, model: 'call' }))
+      const { service, over } = plan({ access })
+      expect({ ...service, over }).toMatchObject({ over: 'grpc', grpc: content.grpc, url: undefined, model: undefined })
+      const socket = plan({ access, over: 'websocket' })
+      expect(socket).toMatchObject({ over: 'websocket', service: { url: content.wsUrl, model: { name: 'call' } } })
+      const other = plan({ access, over: 'websocket', model: 'mine' })
+      expect(other).toMatchObject({ service: { model: { name: 'mine' } } })
+      writeFileSync(access, JSON.stringify({ ...content, model: '' }))
+      expect(() => plan({ access, over: 'websocket' })).toThrow('needs a model; set --model')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('prefers a flag to a token of the environment', () => {
