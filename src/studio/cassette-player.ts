@@ -96,7 +96,8 @@ export const playCassette = async (cassette: Cassette, title: string): Promise<P
 /** Why the recorded session failed. */
 const recordedFailure = (lines: readonly CassetteLine[]): Failure | undefined => {
   const end = lines.findLast(({ event, outcome }) => event === 'end' && outcome === 'error')
-  return end && { code: 'unknown', message: String(end['message'] ?? 'The recorded session failed.') }
+  const message = end?.['message']
+  return end && { code: 'unknown', message: typeof message === 'string' ? message : 'The recorded session failed.' }
 }
 
 /** Adds the recorded words to the milestones, in their order. The times of a milestone are those of the session. */

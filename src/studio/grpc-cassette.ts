@@ -58,7 +58,7 @@ const request = (name: string, fields: object = {}): string => JSON.stringify({ 
 
 /** Requests and responses have their names in both forms of PROTOCOL 3.1. */
 const nameOf = (message: Json): string =>
-  String(message['MessageName'] ?? message['message-name'] ?? '')
+  textOf(message['MessageName'] ?? message['message-name'])
     .toLowerCase()
     .replaceAll('-', '')
 
@@ -99,7 +99,7 @@ interface Answer {
 const answerOf = ({ contentType, text = '{}' }: CassetteLine, channel: number): Answer => {
   const message = parse(text)
   if (contentType === 3) {
-    const outcome = String(message['OperationResult'] ?? message['operation-result'] ?? '')
+    const outcome = textOf(message['OperationResult'] ?? message['operation-result'])
     const isSuccess = outcome.toLowerCase() === 'success'
     return nameOf(message) === 'startresponse'
       ? {
@@ -135,7 +135,7 @@ const numberText = (value: unknown): string | undefined =>
   typeof value === 'number' && value >= 0 ? String(value) : undefined
 
 const wordOf = ({ Text: text, StartMsec: startMs, EndMsec: endMs, Confidence: confidence }: Json): Word => ({
-  text: String(text),
+  text: textOf(text),
   startMs: Number(startMs),
   endMs: Number(endMs),
   confidence: Number(confidence ?? 1),
@@ -158,6 +158,8 @@ const audioOf = (
   const pcm = encoding === 'ulaw' ? bytesOf(decodeMuLaw(own)) : encoding === 'alaw' ? bytesOf(decodeALaw(own)) : own
   return { bytes: pcm.length, base64: toBase64(pcm) }
 }
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 type Json = Readonly<Record<string, unknown>>
 

@@ -134,10 +134,10 @@ const sessionCredentials = (flags: ServiceFlags, env: Environment): Credentials 
 const withAddress = (flags: ServiceFlags, over: Transport | undefined): ServiceFlags => {
   const { access, url, grpc, model } = flags
   if (access === undefined || (url ?? grpc) !== undefined) return flags
+  if (over !== 'websocket') return { ...flags, grpc: access.grpc }
   // An empty model is none.
-  return over === 'websocket'
-    ? { ...flags, url: access.wsUrl, model: model ?? (access.model || undefined) }
-    : { ...flags, grpc: access.grpc }
+  const ofFile = access.model === '' ? undefined : access.model
+  return { ...flags, url: access.wsUrl, model: model ?? ofFile }
 }
 
 /**
