@@ -32,6 +32,7 @@ export {
   cancelClient,
   registerClient,
   rotateSecret,
+  type AsyncClientRegistry,
   type ClientInput,
   type ClientRegistry,
   type IssuedSecret,
@@ -44,6 +45,7 @@ export {
   type ClientStore,
 } from './service/identity/clients/client.js'
 export type { IdentityOptions } from './service/identity/identity.js'
+export type { IdentityNatsOptions } from './service/identity/shared/connect.js'
 export type { StudioOptions } from './service/studio/studio.js'
 export type { ConnectionLimits } from './service/listen/connection-gate.js'
 export type { ListenAddress, ServerCertificate } from './service/listen/listen-address.js'

@@ -38,6 +38,10 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: 'manage the clients of a service',
     load: async () => (await import('./commands/subscription.js')).addSubscription,
   },
+  identity: {
+    summary: 'move subscriptions between one machine and NATS',
+    load: async () => (await import('./commands/identity.js')).addIdentity,
+  },
   token: {
     summary: 'print a token, for use in scripts',
     load: async () => (await import('./commands/token.js')).addToken,

@@ -157,7 +157,7 @@ const subscriberSecret = (env: Environment): string => {
  * once.
  */
 const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> => {
-  const loaded = flags.config === undefined ? undefined : await readConfigured(flags.config, given, host)
+  const loaded = flags.config === undefined ? undefined : await readForServe(flags.config, given, host)
   if (flags.check) {
     await checkConfigured(loaded, { host, output })
     return
@@ -180,20 +180,12 @@ const loadConfigured = () => import('../service/start-configured.js')
 const withConfig: readonly string[] = ['config', 'check', 'logLevel', 'logFormat']
 
 /** The configuration file; if it has faults, the command ends with a line for each of them. */
-const readConfigured = async (file: string, given: readonly string[], host: Host): Promise<LoadedConfiguration> => {
+const readForServe = async (file: string, given: readonly string[], host: Host): Promise<LoadedConfiguration> => {
   const refused = given.find((name) => !withConfig.includes(name))
   if (refused !== undefined) {
     throw usageError(`--config is the whole configuration; omit ${flagName(refused)}, or set it in the file.`)
   }
-  const { ConfigurationFaults, loadConfiguration } = await loadConfigured()
-  try {
-    return await loadConfiguration(file)
-  } catch (error) {
-    if (!(error instanceof ConfigurationFaults)) throw error
-    for (const line of error.lines) host.stderr.write(`${line}\n`)
-    host.stderr.write(`rxspeech: ${error.message}\n`)
-    throw new SilentExit(exitCode.usage)
-  }
+  return (await loadConfigured()).readConfigured(file, host)
 }
 
 const checkConfigured = async (

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import {
   everything,
@@ -8,27 +7,24 @@ import {
   type ClientRegistration,
 } from '../../service/identity/clients/client.js'
 import {
-  cancelClient,
   clientState,
   registerClient,
   rotateSecret,
   type ClientInput,
   type IssuedSecret,
 } from '../../service/identity/clients/manage-clients.js'
-import { openIdentityStore, type IdentityStore } from '../../service/identity/identity-store.js'
-import { storeFileName } from '../../service/identity/state/state-files.js'
 import { tokenIdOf } from '../../service/identity/tokens/token-claims.js'
+import type { SpeechError } from '../../errors/speech-error.js'
 import { defineCommand, defineCommandGroup, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flag, flagOr, repeatedFlagOr, switchFlag, type FlagValues, type ParseValue } from '../parsing/flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
-import { stateFlag, stateFolderWith } from '../parsing/state-folder.js'
 import { date, duration, text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
+import { storeFlags, withStore } from '../identity/subscription-store.js'
 import { tableText } from '../view/plain-text.js'
 
-const storeFlags = { state: stateFlag }
 const listFlags = { ...storeFlags, json: jsonFlag }
 
 /** The life of tokens in seconds. */
@@ -71,7 +67,7 @@ export const addSubscription = (command: Command, context: CommandContext): void
   defineCommandGroup(command.helpCommand(false), context, {
     description:
       'Manages the clients of a service. Subscriptions are kept in identity.db of the state folder that the service was ' +
-      'started with. A running service needs no restart: it applies each change within 2 seconds, and ends sessions ' +
+      'started with, or, for several machines, in NATS (identity.nats of the configuration file). A running service needs no restart: it applies each change within 2 seconds, and ends sessions ' +
       'that are no longer permitted.',
     examples: [
       [
@@ -79,6 +75,7 @@ export const addSubscription = (command: Command, context: CommandContext): void
         'create a subscriber; prints id and secret once',
       ],
       ['rxspeech subscription rotate acme --overlap 1h', 'a new secret; the old one stays valid for an hour'],
+      ['rxspeech subscription list --config service.yaml', 'those of a configured service, also in NATS'],
       ['rxspeech subscription revoke < token.txt', 'end one token; the subscriber can get another'],
     ],
   })
@@ -116,18 +113,6 @@ export const addSubscription = (command: Command, context: CommandContext): void
   })
 }
 
-/** Opens the store of the state folder, and closes it when the work is done or has failed. */
-const withStore = async (state: string, work: (store: IdentityStore) => Promise<void> | void): Promise<void> => {
-  const store = await openIdentityStore({ stateFolder: state })
-  try {
-    await work(store)
-  } finally {
-    store.close()
-  }
-}
-
-const existing = (state: string): string => stateFolderWith(storeFileName, 'subscriptions', state)
-
 /** Only the id and the secret go to stdout; notes go to stderr, so that a script can read stdout. */
 const printSecret = ({ client, clientSecret }: IssuedSecret, isJson: boolean, output: Output): void => {
   const { clientId: id } = client
@@ -138,10 +123,11 @@ const printSecret = ({ client, clientSecret }: IssuedSecret, isJson: boolean, ou
   )
 }
 
-const create = async ({ flags, host, output }: CommandCall<typeof createFlags, undefined>): Promise<void> => {
+const create = async (call: CommandCall<typeof createFlags, undefined>): Promise<void> => {
+  const { flags, host, output } = call
   const nowMs = Date.now()
   const input = planSubscription(flags, nowMs)
-  await withStore(resolve(flags.state), async (store) => {
+  await withStore(call, { mustExist: false }, async (store) => {
     printSecret(await registerClient(store, input, nowMs), flags.json, output)
   })
   if (!flags.json) host.stderr.write('Save the secret now: it is not stored, and is not shown again.\n')
@@ -163,42 +149,43 @@ const planSubscription = (flags: FlagValues<typeof createFlags>, nowMs: number):
   }
 }
 
-const list = ({ flags, output }: CommandCall<typeof listFlags, undefined>): Promise<void> =>
-  withStore(existing(flags.state), (store) => {
+const list = (call: CommandCall<typeof listFlags, undefined>): Promise<void> =>
+  withStore(call, { mustExist: true }, (store, where) => {
+    const { flags, output } = call
     const nowMs = Date.now()
     const rows = store.list().map((subscription) => subscriptionJson(subscription, nowMs))
     if (flags.json) output.write(`${JSON.stringify(rows)}\n`)
-    else output.write(rows.length === 0 ? noSubscriptions(flags.state) : subscriptionTable(rows))
+    else output.write(rows.length === 0 ? noSubscriptions(where) : subscriptionTable(rows))
   })
 
-const noSubscriptions = (state: string): string =>
-  `There are no subscriptions in ${resolve(state)}. A service of serve --dev keeps its own in memory.\n`
+const noSubscriptions = (where: string): string =>
+  `There are no subscriptions in ${where}. A service of serve --dev keeps its own in memory.\n`
 
 /** Running services end the sessions of the subscription. */
-const cancel = ({ argument: id, flags, output }: CommandCall<typeof storeFlags, string>): Promise<void> =>
-  withStore(existing(flags.state), (store) => {
-    cancelClient(store, id)
+const cancel = (call: CommandCall<typeof storeFlags, string>): Promise<void> =>
+  withStore(call, { mustExist: true }, async (store) => {
+    const { argument: id, output } = call
+    if (!(await store.cancel(id))) throw noSubscription(id)
     output.write(`The subscription ${JSON.stringify(id)} is cancelled.\n`)
   })
 
-const update = ({ argument: id, flags, output }: CommandCall<typeof updateFlags, string>): Promise<void> => {
-  const { tokenLifetime: seconds } = flags
+const noSubscription = (id: string): SpeechError => usageError(`There is no subscription ${JSON.stringify(id)}.`)
+
+const update = (call: CommandCall<typeof updateFlags, string>): Promise<void> => {
+  const { argument: id, output } = call
+  const { tokenLifetime: seconds } = call.flags
   if (seconds === undefined) throw usageError('Nothing to change; set --token-lifetime.')
-  return withStore(existing(flags.state), (store) => {
-    if (!store.setTokenLifetime(id, seconds)) throw usageError(`There is no subscription ${JSON.stringify(id)}.`)
+  return withStore(call, { mustExist: true }, async (store) => {
+    if (!(await store.setTokenLifetime(id, seconds))) throw noSubscription(id)
     output.write(`New tokens of ${JSON.stringify(id)} are valid for ${seconds} seconds.\n`)
   })
 }
 
-const rotate = async ({
-  argument: id,
-  flags,
-  host,
-  output,
-}: CommandCall<typeof rotateFlags, string>): Promise<void> => {
+const rotate = async (call: CommandCall<typeof rotateFlags, string>): Promise<void> => {
+  const { argument: id, flags, host, output } = call
   const { overlap: overlapMs } = flags
   const nowMs = Date.now()
-  await withStore(existing(flags.state), async (store) => {
+  await withStore(call, { mustExist: true }, async (store) => {
     printSecret(await rotateSecret(store, id, { overlapMs, nowMs }), flags.json, output)
   })
   if (flags.json) return
@@ -213,20 +200,16 @@ const rotate = async ({
 const tokenIdForm = /^[\w-]{1,128}$/
 
 /** The token is not verified: a user who can write to the store may end any token, and an unknown id has no effect. */
-const revoke = async ({
-  argument: jti,
-  flags,
-  host,
-  output,
-}: CommandCall<typeof storeFlags, string | undefined>): Promise<void> => {
+const revoke = async (call: CommandCall<typeof storeFlags, string | undefined>): Promise<void> => {
+  const { argument: jti, host, output } = call
   if (jti?.includes('.') === true) {
     throw usageError('A whole token must not be an argument; pass it in RXSPEECH_TOKEN or on standard input.')
   }
   const tokenId = jti ?? idOfToken((host.env['RXSPEECH_TOKEN'] ?? '') || (await readStandardInput(host)))
   if (!tokenIdForm.test(tokenId))
     throw usageError('A jti consists of letters, digits, - and _; check where it was copied from.')
-  await withStore(existing(flags.state), (store) => {
-    store.revoke(tokenId)
+  await withStore(call, { mustExist: true }, async (store) => {
+    await store.revoke(tokenId)
     output.write(`The token ${tokenId} is revoked.\n`)
   })
 }

@@ -2,16 +2,18 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { either } from 'fp-ts'
 import { readConfiguration, type ConfigurationFault } from '../../service/configuration/read-configuration.js'
-import type { CustomNode, ServiceConfiguration } from '../../service/configuration/service-configuration.js'
+import type { CustomNode, NatsValues, ServiceConfiguration } from '../../service/configuration/service-configuration.js'
 import type { SecretSource } from '../../service/configuration/settings.js'
 import { hashSecret, minSecretLength } from '../../service/identity/clients/client-secret.js'
 import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
+import type { IdentityNatsOptions } from '../../service/identity/shared/connect.js'
+import { checkNatsOptions, type NatsOptions } from '../../service/nats/nats-options.js'
 import { makePrivateFolder } from '../../service/identity/state/state-files.js'
 import { everything, memoryClients, type ClientRegistration } from '../../service/identity/clients/client.js'
 import type { Logger } from '../../service/operations/logger.js'
 import type { ServiceOptions } from '../../service/start/service-options.js'
 import { startService } from '../../service/start/service.js'
-import { usageError } from '../process/failure.js'
+import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { sampleCall, sampleModels, studioFolder } from '../process/package-files.js'
 import { readServerCertificate } from './certificate-files.js'
@@ -26,7 +28,7 @@ export interface LoadedConfiguration {
 }
 
 /** A file with faults; each is a line `FILE:LINE:COLUMN: key: sentence`. */
-export class ConfigurationFaults extends Error {
+class ConfigurationFaults extends Error {
   override readonly name = 'ConfigurationFaults'
   readonly lines: readonly string[]
 
@@ -39,11 +41,23 @@ export class ConfigurationFaults extends Error {
 }
 
 /** Reads and checks the file. Rejects with `ConfigurationFaults`, `invalid-options` or `missing-dependency`. */
-export const loadConfiguration = async (file: string): Promise<LoadedConfiguration> => {
+const loadConfiguration = async (file: string): Promise<LoadedConfiguration> => {
   const read = await readConfiguration(readText('--config', file))
   if (either.isLeft(read)) throw new ConfigurationFaults(file, read.left)
   const folder = dirname(resolve(file))
   return { file, values: read.right, path: (path) => resolve(folder, path) }
+}
+
+/** The same; if the file has faults, the command ends with a line for each of them. */
+export const readConfigured = async (file: string, { stderr }: Pick<Host, 'stderr'>): Promise<LoadedConfiguration> => {
+  try {
+    return await loadConfiguration(file)
+  } catch (error) {
+    if (!(error instanceof ConfigurationFaults)) throw error
+    for (const line of error.lines) stderr.write(`${line}\n`)
+    stderr.write(`rxspeech: ${error.message}\n`)
+    throw new SilentExit(exitCode.usage)
+  }
 }
 
 const readText = (what: string, file: string): string => {
@@ -64,11 +78,14 @@ export const startConfigured = async (
   env: Host['env'],
 ): Promise<StartedService> => {
   const options = await serviceOptions(loaded, env)
-  await makePrivateFolder(options.stateFolder).catch((error: unknown) => {
-    throw usageError(`${loaded.file}: stateFolder ${options.stateFolder} cannot be used as a folder.`, error)
-  })
+  const isShared = options.identity?.nats !== undefined
+  if (!isShared) {
+    await makePrivateFolder(options.stateFolder).catch((error: unknown) => {
+      throw usageError(`${loaded.file}: stateFolder ${options.stateFolder} cannot be used as a folder.`, error)
+    })
+  }
   const [first] = loaded.values.subscriptions ?? []
-  const hasSubscribers = first !== undefined || (await hasStored(options.stateFolder))
+  const hasSubscribers = first !== undefined || isShared || (await hasStored(options.stateFolder))
   const service = await startService({ ...options, logger })
   const access = accessOf(service, first?.clientId, options.tenants ?? [], options.studio !== undefined)
   return { service, hasSubscribers, movedPorts: [], access }
@@ -81,7 +98,7 @@ export const serviceOptions = async (
 ): Promise<ServiceOptions & { readonly stateFolder: string }> => {
   const { values, path } = loaded
   const { models, projects, nodes, tls } = values
-  const { issuer, failuresPerMinute, keysFile, ...identity } = values.identity ?? {}
+  const { issuer, failuresPerMinute, keysFile, nats, ...identity } = values.identity ?? {}
   const { maxMessageBytes, drainMs: _drain, ...limits } = values.limits ?? {}
   const clients = await clientsOf(loaded, env)
   return {
@@ -92,6 +109,7 @@ export const serviceOptions = async (
     identity: {
       ...identity,
       keysFile: keysFile === undefined ? undefined : path(keysFile),
+      nats: nats && identityNats(nats, loaded, env),
       bruteForce: failuresPerMinute === undefined ? undefined : { failuresPerMinute },
     },
     projectFolders: projects?.folders?.map(path),
@@ -117,6 +135,35 @@ export const serviceOptions = async (
         : readServerCertificate({ certFile: path(tls.certificateFile), keyFile: path(tls.keyFile) }),
   }
 }
+
+/** The connection to NATS that the file names; reads its secrets and certificates. Throws `invalid-options`. */
+const natsOptions = (
+  { servers = [], user, password, credentialsFile, caFile, certificateFile, keyFile, insecure }: NatsValues,
+  loaded: LoadedConfiguration,
+  env: Host['env'],
+): NatsOptions => {
+  const read = (key: string, file: string | undefined): string | undefined =>
+    file === undefined ? undefined : readText(`${loaded.file}: ${key}`, loaded.path(file))
+  return checkNatsOptions({
+    servers,
+    user,
+    password: password && readSecret(password, loaded, env),
+    credentials: read('credentialsFile', credentialsFile),
+    ca: read('caFile', caFile),
+    certificate: read('certificateFile', certificateFile),
+    key: read('keyFile', keyFile),
+    insecure,
+  })
+}
+
+type IdentityNatsValues = NonNullable<NonNullable<ServiceConfiguration['identity']>['nats']>
+
+/** The servers of `identity.nats`. Throws `invalid-options`. */
+export const identityNats = (
+  { bucket, replicas, ...nats }: IdentityNatsValues,
+  loaded: LoadedConfiguration,
+  env: Host['env'],
+): IdentityNatsOptions => ({ ...natsOptions(nats, loaded, env), bucket, replicas })
 
 const customNodeOf = (
   { file, package: name, ...host }: CustomNode,

@@ -156,7 +156,14 @@ const findConflicts = ({ tls, nodes, ...values }: ServiceConfiguration): readonl
     const given = tls?.certificateFile === undefined ? 'keyFile' : 'certificateFile'
     faults.push({ path: ['tls', given], sentence: 'certificateFile and keyFile belong together; set both' })
   }
-  const { issuer, keysFile, rotateKeysAfterMs } = values.identity ?? {}
+  const { issuer, keysFile, rotateKeysAfterMs, nats } = values.identity ?? {}
+  if (nats !== undefined && (nats.servers ?? []).length === 0) {
+    faults.push({ path: ['identity', 'nats'], sentence: 'needs at least one of servers' })
+  }
+  if (nats !== undefined && keysFile === undefined) {
+    const sentence = 'needs identity.keysFile; otherwise machines refuse the tokens of each other'
+    faults.push({ path: ['identity', 'nats'], sentence })
+  }
   if (keysFile !== undefined && issuer === undefined) {
     const sentence =
       'needs identity.issuer, the address of the balancer; otherwise machines refuse the tokens of each other'

@@ -61,6 +61,18 @@ const customNode = section({
   maxWorkers: setting(wholeFrom(1, 10_000), '64', 'threads at the same time'),
 })
 
+/** A connection to NATS. */
+const natsKeys = {
+  servers: setting(names, 'none: this machine alone', 'The servers of one cluster, such as tls://nats-0:4222.'),
+  user: setting(text, 'none', 'The user of this connection.'),
+  password: setting(secretSource, 'none', 'The source of its password.'),
+  credentialsFile: setting(text, 'none', 'A `.creds` file, instead of user and password.'),
+  caFile: setting(text, 'those of Node', 'The CA certificates of the servers, PEM.'),
+  certificateFile: setting(text, 'none', 'A client certificate, PEM, for servers that ask for one.'),
+  keyFile: setting(text, 'none', 'Its private key, PEM.'),
+  insecure: setting(yesOrNo, 'false', 'Whether plain text is allowed beyond loopback.'),
+}
+
 /** All keys of the file. A test compares them with `docs/OPERATING.md`. */
 export const configuration = section({
   http: setting(listenAddress, '127.0.0.1:0', 'Token endpoint and recognition socket.'),
@@ -116,6 +128,11 @@ export const configuration = section({
       '20',
       'Wrong secrets per minute that are allowed, by client and by address.',
     ),
+    nats: section({
+      ...natsKeys,
+      bucket: setting(text, 'rxspeech-identity', 'The bucket of subscriptions and revoked tokens, created if missing.'),
+      replicas: setting(wholeFrom(1, 5), '1', 'How many servers of the cluster store a new bucket.'),
+    }),
   }),
   subscriptions: setting(
     listOf(subscriber.codec),
@@ -215,6 +232,7 @@ export const configuration = section({
 /** The decoded file, with paths unchanged. */
 export type ServiceConfiguration = SectionValues<typeof configuration.shape>
 export type CustomNode = SectionValues<typeof customNode.shape>
+export type NatsValues = SectionValues<typeof natsKeys>
 
 export interface ConfigurationRow {
   /** Such as `limits.maxSessionMs`. */

@@ -6,6 +6,7 @@ import type { ClientStore } from './clients/client.js'
 import { openIdentityStore, type IdentityStore } from './identity-store.js'
 import { lockIssuer, type TokenOrigin } from './state/issuer-lock.js'
 import { storeFileName } from './state/state-files.js'
+import type { SharedIdentity } from './shared/shared-identity.js'
 import { openRevocations, type Revocations } from './tokens/revocations.js'
 
 /** The clients and revoked tokens of an identity service. */
@@ -26,6 +27,8 @@ export interface IdentityStateOptions {
   /** All processes of the state folder have to use the same. */
   readonly origin: TokenOrigin
   readonly clients?: ClientStore | undefined
+  /** Clients and revocations of several machines, in place of those of the state folder. */
+  readonly shared?: SharedIdentity | undefined
   readonly now: () => number
 }
 
@@ -35,7 +38,8 @@ export interface IdentityStateOptions {
  * there is an `identity.db`, that would accept revoked tokens, so it rejects with `missing-dependency`.
  */
 export const openIdentityState = async (options: IdentityStateOptions): Promise<IdentityState> => {
-  const { stateFolder, clients, now, origin } = options
+  const { stateFolder, clients, now, origin, shared } = options
+  if (shared !== undefined) return sharedState(shared, clients)
   if (stateFolder === undefined) return stateInMemory(options)
   let release = (): void => undefined
   try {
@@ -86,6 +90,23 @@ const stateInStore = (store: IdentityStore, given: ClientStore | undefined, rele
     version: () => version() + store.version(),
     changed$: store.changed$,
     close: () => Promise.resolve().then(store.close).finally(release),
+  }
+}
+
+/** The connection belongs to the caller. */
+const sharedState = (shared: SharedIdentity, given: ClientStore | undefined): IdentityState => {
+  const version = versionOf(given ?? noClients)
+  return {
+    clients: { find: (clientId) => given?.find(clientId) ?? shared.find(clientId) },
+    revocations: {
+      has: shared.isRevoked,
+      add: (tokenId) => shared.revoke(tokenId),
+      version: shared.version,
+      flush: () => Promise.resolve(),
+    },
+    version: () => version() + shared.version(),
+    changed$: shared.changed$,
+    close: () => Promise.resolve(),
   }
 }
 

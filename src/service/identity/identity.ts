@@ -6,6 +6,7 @@ import {
   codec,
   flag,
   functionValue,
+  jsonObject,
   isText,
   number,
   objectWith,
@@ -22,6 +23,8 @@ import { openKeysFile } from './keys/keys-file.js'
 import { openSigningKeys } from './keys/signing-keys.js'
 import type { ClientStore } from './clients/client.js'
 import type { HttpEndpoint } from './http/form-endpoint.js'
+import { checkSharedIdentity, type IdentityNatsOptions } from './shared/connect.js'
+import type { SharedIdentity } from './shared/shared-identity.js'
 import {
   introspectionEndpoint,
   introspectionRoute,
@@ -57,6 +60,12 @@ export interface IdentityOptions {
    * @default the keys of the state folder
    */
   readonly keysFile?: string | undefined
+  /**
+   * The NATS servers with the clients and revoked tokens of several machines, in place of those of the state folder. Needs
+   * `keysFile`.
+   * @default none
+   */
+  readonly nats?: IdentityNatsOptions | undefined
   /** The clients that can request tokens, in addition to those of the store in the state folder. @default none */
   readonly clients?: ClientStore | undefined
   /** The clock and the deadlines. @default asyncScheduler */
@@ -75,7 +84,10 @@ export interface IdentityOptions {
   readonly onRefusal?: ((error: string, address: string) => void) | undefined
 }
 
-type IdentityGroup = Pick<IdentityOptions, 'audience' | 'keysFile' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'>
+type IdentityGroup = Pick<
+  IdentityOptions,
+  'audience' | 'keysFile' | 'nats' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'
+>
 
 const groupCodecs = {
   audience: codec(
@@ -84,6 +96,7 @@ const groupCodecs = {
   ),
   bruteForce: optionsOf<NonNullable<IdentityOptions['bruteForce']>>()({ failuresPerMinute: number({ min: 1 }) }, {}),
   keysFile: text,
+  nats: jsonObject,
   rotateKeysAfterMs: number({ min: dayMs }),
   addressOf: functionValue,
 }
@@ -128,9 +141,14 @@ export interface Identity {
   close(): Promise<void>
 }
 
-/** Opens the identity service. Rejects with `invalid-options` or `missing-dependency`. */
-export const createIdentity = async (options: IdentityOptions): Promise<Identity> => {
+/**
+ * Opens the identity service. Rejects with `invalid-options` or `missing-dependency`.
+ *
+ * @param shared the clients and revoked tokens of several machines, if the options name NATS servers
+ */
+export const createIdentity = async (options: IdentityOptions, shared?: SharedIdentity): Promise<Identity> => {
   checkOptions(identityOptions, options)
+  checkSharedIdentity(options)
   const { issuer, stateFolder, audience = 'urn:rxspeech:service', scheduler = asyncScheduler, onRefusal } = options
   const { development = false, bruteForce = { failuresPerMinute: development ? 200 : 20 } } = options
   const { rotateKeysAfterMs: rotateAfterMs = 90 * dayMs, onFault = () => undefined } = options
@@ -139,7 +157,10 @@ export const createIdentity = async (options: IdentityOptions): Promise<Identity
   const base = basePath(issuer)
   const now = (): number => scheduler.now()
 
-  const state = await openIdentityState({ stateFolder, now, clients: options.clients, origin: { issuer, audience } })
+  const state = await openIdentityState({
+    ...{ stateFolder, now, shared, clients: options.clients },
+    origin: { issuer, audience },
+  })
   const { keysFile: path } = options
   const opening =
     path === undefined ? openSigningKeys({ stateFolder, now, rotateAfterMs }) : openKeysFile({ path, now })

@@ -153,6 +153,12 @@ export const metricTable = {
     labels: ['model'],
     help: "The total working time of the engine's threads; divided by its audio, the real-time factor. Not for remote engines.",
   },
+  rxspeech_identity_age_seconds: {
+    type: 'gauge',
+    labels: [],
+    help: 'How long ago all shared subscriptions and revocations were last known to be here; 0 without `identity.nats`.',
+    aggregator: 'max',
+  },
   rxspeech_workers: {
     type: 'gauge',
     labels: [],

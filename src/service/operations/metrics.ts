@@ -18,6 +18,8 @@ export interface SpeechMetrics {
   /** Returns the metrics for `MergedMetrics` of another process. */
   readonly collect: () => Promise<readonly ProcessMetric[]>
   readonly setWorkers: (count: number) => void
+  /** Reports the age of the shared identity, in milliseconds, from now on. */
+  readonly watchIdentity: (ageMs: () => number) => void
   /** A worker process was started again. */
   readonly workerRestarted: () => void
   readonly close: () => void
@@ -38,7 +40,9 @@ export const openSpeechMetrics = async ({ engines, load, isReady }: SpeechMetric
   const registry = new client.Registry()
   client.collectDefaultMetrics({ register: registry })
   const meters = new Meters(registry, client)
+  let identityAgeMs = (): number => 0
   const update = (): void => {
+    meters.set('rxspeech_identity_age_seconds', {}, identityAgeMs() / 1000)
     meters.set('rxspeech_ready', {}, isReady() ? 1 : 0)
     meters.set('rxspeech_load', {}, load.load)
     meters.set('rxspeech_loop_delay_seconds', {}, load.loopDelayMs / 1000)
@@ -61,6 +65,9 @@ export const openSpeechMetrics = async ({ engines, load, isReady }: SpeechMetric
     collect: async () => {
       update()
       return readProcessMetrics(registry)
+    },
+    watchIdentity: (ageMs) => {
+      identityAgeMs = ageMs
     },
     setWorkers: (count) => {
       meters.set('rxspeech_workers', {}, count)

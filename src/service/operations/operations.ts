@@ -35,6 +35,8 @@ export interface Operations {
   readonly load: ServiceLoad
   /** Throws `overloaded` when the engine of the model is behind. */
   readonly checkModel: (model: ModelDescription) => void
+  /** Reports the age of the shared identity, in milliseconds, as a metric. */
+  readonly watchIdentity: (ageMs: () => number) => void
   /** The base address of the operations listener. */
   readonly url: string | undefined
   /** The metrics in the text format of Prometheus, if they are collected. */
@@ -125,6 +127,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     checkModel: (model) => {
       if (engines.isBehind(model, limits.maxEngineDelayMs)) throw modelBehind()
     },
+    watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),
     readiness: () => tracker.readiness,
     setServing: (isServing) => health.setServing(isServing),
     watchModels: (registry) => tracker.watchModels(registry),

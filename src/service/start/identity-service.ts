@@ -3,6 +3,7 @@ import { asyncScheduler } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { isGranted } from '../identity/clients/client.js'
 import { createIdentity, type Identity } from '../identity/identity.js'
+import { checkSharedIdentity, connectSharedIdentity, type ConnectedIdentity } from '../identity/shared/connect.js'
 import type { HttpListener } from '../listen/http-listener.js'
 import { authFailureOf } from '../monitor/service-monitor.js'
 import type { Operations } from '../operations/operations.js'
@@ -13,31 +14,63 @@ import type { SessionContext } from '../sessions/session-context.js'
 import { openStudio, type StudioService } from '../studio/studio.js'
 import type { ServiceOptions } from './service-options.js'
 
-/** Opens the identity service; its issuer is the address of the HTTP listener unless the options name another. */
-export const openIdentity = (
+/**
+ * Opens the identity service; its issuer is the address of the HTTP listener unless the options name another. Rejects like
+ * `createIdentity` and `connectSharedIdentity`.
+ */
+export const openIdentity = async (
   options: ServiceOptions,
   { url, addressOf }: Pick<HttpListener, 'url' | 'addressOf'>,
-  { monitor, onFault }: Pick<Operations, 'monitor' | 'onFault'>,
+  operation: Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity'>,
 ): Promise<Identity> => {
   const { clients, development = false, scheduler = asyncScheduler, stateFolder, issuer = url } = options
-  if (options.identity?.keysFile !== undefined && options.issuer === undefined) {
-    return Promise.reject(
-      new SpeechError('invalid-options', 'identity.keysFile needs an issuer, the address of the balancer.'),
+  const { monitor, onFault } = operation
+  checkSharedIdentity({ ...options.identity, issuer: options.issuer })
+  const shared = await openShared(options, operation)
+  try {
+    const identity = await createIdentity(
+      {
+        ...options.identity,
+        addressOf: options.identity?.addressOf ?? addressOf,
+        issuer,
+        development,
+        scheduler,
+        onRefusal: (error, address) => {
+          monitor.authFailed(authFailureOf(error), 'token-endpoint', address)
+        },
+        clients,
+        stateFolder,
+        onFault,
+      },
+      shared?.identity,
     )
+    return { ...identity, close: () => identity.close().finally(shared?.close) }
+  } catch (error) {
+    await shared?.close()
+    throw error
   }
-  return createIdentity({
-    ...options.identity,
-    addressOf: options.identity?.addressOf ?? addressOf,
-    issuer,
-    development,
-    scheduler,
-    onRefusal: (error, address) => {
-      monitor.authFailed(authFailureOf(error), 'token-endpoint', address)
-    },
-    clients,
-    stateFolder,
-    onFault,
+}
+
+/** The clients and revoked tokens of several machines; undefined for a service of one machine. */
+const openShared = async (
+  { identity: { nats } = {}, scheduler, logger }: ServiceOptions,
+  { onFault, watchIdentity }: Pick<Operations, 'onFault' | 'watchIdentity'>,
+): Promise<ConnectedIdentity | undefined> => {
+  if (nats === undefined) return undefined
+  const shared = await connectSharedIdentity(nats, { name: 'rxspeech serve', scheduler, onFault })
+  const { stale$, ageMs } = shared.identity
+  watchIdentity(ageMs)
+  const watching = stale$.subscribe((isStale) => {
+    if (isStale) logger?.log('warn', 'Shared identity is stale', { ageMs: Math.round(ageMs()) })
+    else logger?.log('info', 'Shared identity is current again')
   })
+  return {
+    ...shared,
+    close: () => {
+      watching.unsubscribe()
+      return shared.close()
+    },
+  }
 }
 
 /** Verifies the tokens of sessions and counts the sessions. */

@@ -82,9 +82,10 @@ export interface ServiceOptions {
   readonly stateFolder?: string | undefined
   /** The issuer of tokens. @default the address of the HTTP listener */
   readonly issuer?: string | undefined
-  /** Token audience, keys and their rotation, limits of wrong secrets, and the address of a client. @default {} */
+  /** Token audience, keys, NATS for several machines, limits of wrong secrets, and the address of a client. @default {} */
   readonly identity?:
-    Pick<IdentityOptions, 'audience' | 'keysFile' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'> | undefined
+    | Pick<IdentityOptions, 'audience' | 'keysFile' | 'nats' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'>
+    | undefined
   /** More generous limits, for a service with a single developer. @default false */
   readonly development?: boolean | undefined
   /** Limits of sessions and connections. @default those of PROTOCOL 8 */

@@ -89,12 +89,15 @@ export const unmatchableHash = (): string =>
   format({ ...cost, salt: randomBytes(saltBytes), hash: randomBytes(hashBytes) })
 
 /**
- * A new client id: 128 random bits, base64url.
+ * A new client id: 128 random bits, base64url; never with a `-` first, which a command line takes for a flag.
  *
  * @example
  * const clientId = newClientId() // 22 characters
  */
-export const newClientId = (): string => randomBytes(16).toString('base64url')
+export const newClientId = (): string => {
+  const id = randomBytes(16).toString('base64url')
+  return id.startsWith('-') ? newClientId() : id
+}
 
 /**
  * A new client secret: 256 random bits, base64url. Shown once; only its hash is stored.

@@ -26,6 +26,18 @@ export interface ClientRegistry extends ClientStore {
   readonly setTokenLifetime: (clientId: string, seconds: number | undefined) => boolean
 }
 
+/** A client registry whose changes may take time, such as one of several machines. */
+export interface AsyncClientRegistry extends Pick<ClientRegistry, 'find' | 'list'> {
+  /** Like `add` of `ClientRegistry`. */
+  readonly add: (client: StoredClient) => Promise<void> | void
+  /** Like `cancel` of `ClientRegistry`. */
+  readonly cancel: (clientId: string) => Promise<boolean> | boolean
+  /** Like `replaceSecret` of `ClientRegistry`. */
+  readonly replaceSecret: (clientId: string, secretHash: string, previousUntilMs?: number) => Promise<boolean> | boolean
+  /** Like `setTokenLifetime` of `ClientRegistry`. */
+  readonly setTokenLifetime: (clientId: string, seconds: number | undefined) => Promise<boolean> | boolean
+}
+
 /** A client to register; its secret is generated. */
 export interface ClientInput extends Omit<
   ClientRegistration,
@@ -60,7 +72,7 @@ export interface IssuedSecret {
  * const { clientSecret } = await registerClient(store, { clientId: 'acme', ...grants, ...validity }, Date.now())
  */
 export const registerClient = async (
-  registry: ClientRegistry,
+  registry: AsyncClientRegistry,
   client: ClientInput,
   nowMs: number,
 ): Promise<IssuedSecret> => {
@@ -68,11 +80,11 @@ export const registerClient = async (
   const clientSecret = newClientSecret()
   const secretHash = await hashSecret(clientSecret)
   const registered = { ...input, clientId, secretHash, cancelled: false, createdAtMs: nowMs }
-  registry.add(registered)
+  await registry.add(registered)
   return { client: registered, clientSecret }
 }
 
-const findClient = (registry: ClientRegistry, clientId: string): StoredClient => {
+const findClient = (registry: Pick<ClientRegistry, 'find'>, clientId: string): StoredClient => {
   const client = registry.find(clientId)
   if (client === undefined) {
     throw new SpeechError('invalid-options', `There is no subscription ${JSON.stringify(clientId)}.`)
@@ -112,7 +124,7 @@ const rotateSecretOptions = optionsOf<RotateSecretOptions>()({ overlapMs: number
  * const { clientSecret } = await rotateSecret(store, 'acme', { overlapMs: 86_400_000, nowMs: Date.now() })
  */
 export const rotateSecret = async (
-  registry: ClientRegistry,
+  registry: AsyncClientRegistry,
   clientId: string,
   options: RotateSecretOptions,
 ): Promise<IssuedSecret> => {
@@ -126,7 +138,7 @@ export const rotateSecret = async (
   }
   const clientSecret = newClientSecret()
   const hash = await hashSecret(clientSecret, client.secretHash)
-  registry.replaceSecret(clientId, hash, overlapMs === 0 ? undefined : nowMs + overlapMs)
+  await registry.replaceSecret(clientId, hash, overlapMs === 0 ? undefined : nowMs + overlapMs)
   return { client: findClient(registry, clientId), clientSecret }
 }
 

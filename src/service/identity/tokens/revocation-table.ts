@@ -16,6 +16,7 @@ export interface RevocationTable {
   /** Removes expired entries. Throws `overloaded` when there are too many. */
   readonly add: (tokenId: string, nowMs: number) => void
   readonly addAll: (tokens: readonly RevokedToken[]) => void
+  readonly all: () => readonly RevokedToken[]
 }
 
 /** The table `revoked_tokens` of the identity store. */
@@ -34,7 +35,9 @@ export const revocationTable = (database: Database): RevocationTable => {
   const addAll = database.transaction((tokens: readonly RevokedToken[]) => {
     for (const { tokenId, untilMs } of tokens) insert.run(tokenId, untilMs)
   })
+  const list = database.prepare<[], RevokedToken>('SELECT token_id AS tokenId, until_ms AS untilMs FROM revoked_tokens')
   return {
+    all: () => list.all(),
     has: (tokenId) => find.get(tokenId) !== undefined,
     add: (tokenId, nowMs) => add.immediate(tokenId, nowMs),
     addAll: (tokens) => addAll.immediate(tokens),

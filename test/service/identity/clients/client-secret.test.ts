@@ -58,7 +58,9 @@ describe('client secrets', () => {
     expect(newClientSecret()).toMatch(/^[\w-]{43}$/)
     expect(isClientId(newClientId())).toBe(true)
     expect(new Set(Array.from({ length: 100 }, newClientSecret)).size).toBe(100)
-    expect(new Set(Array.from({ length: 100 }, newClientId)).size).toBe(100)
+    const ids = Array.from({ length: 1_000 }, newClientId)
+    expect(new Set(ids).size).toBe(1_000)
+    expect(ids.filter((id) => id.startsWith('-'))).toEqual([])
   })
 })
 
