@@ -6,6 +6,7 @@ import {
   decodeWith,
   integer,
   lenient,
+  mark,
   messageCodec,
   optional,
   required,
@@ -81,6 +82,8 @@ export interface RecognitionData {
   readonly text: string
   readonly confidence?: number
   readonly words?: readonly Word[]
+  /** Of a milestone: whether its audio was cut before the end of a sentence. */
+  readonly isIncomplete?: true
   readonly recognitionId?: string
   /** Of a final: the position up to which the audio was read, in milliseconds since the session's first sample. */
   readonly heardMs?: number
@@ -99,6 +102,7 @@ export const recognitionData: MessageCodec<RecognitionData> = messageCodec<Recog
   text: required(text, 'Text'),
   confidence: lenient(unitNumber, 'Confidence'),
   words: lenient(listOf(word), 'Words'),
+  isIncomplete: lenient(mark, 'Incomplete'),
   recognitionId: lenient(text, 'RecognitionId'),
   heardMs: lenient(integer(), 'HeardMsec'),
   error: lenient(text, 'Error'),
@@ -122,7 +126,7 @@ export const resultOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | 
   const type = resultTypes.get(event.name)
   const data = type === undefined ? undefined : decodeWith(recognitionData, event.data)
   if (type === undefined || data === undefined || either.isLeft(data)) return undefined
-  const { words, confidence, heardMs, error, text, recognitionId } = data.right
+  const { words, confidence, isIncomplete, heardMs, error, text, recognitionId } = data.right
   // Without spreads, because every result comes here.
   const base: { channel?: number; startMs?: number; endMs?: number; text: string; recognitionId?: string } = { text }
   if (event.channel !== undefined && event.channel >= 0) base.channel = event.channel
@@ -134,7 +138,13 @@ export const resultOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | 
     case 'partial':
       return { type, ...base }
     case 'milestone':
-      return { type, ...base, ...withConfidence, ...(words === undefined ? {} : { words }) }
+      return {
+        type,
+        ...base,
+        ...withConfidence,
+        ...(words === undefined ? {} : { words }),
+        ...(isIncomplete === undefined ? {} : { isIncomplete }),
+      }
     case 'final':
       return {
         type,

@@ -1,6 +1,7 @@
 /**
  * The events of recognition on the dataflow stream (PROTOCOL 3.3). A node may emit any other. `SR Silence`: there was
- * no speech on the channel from its start to its end, and all audio before its end has its results.
+ * no speech on the channel from its start to its end, and all audio before its end has its results. `SR No Match`: the
+ * segment from its start to its end has no text.
  *
  * @example
  * const finals: Node = (input$) =>
@@ -13,4 +14,5 @@ export const eventName = {
   partial: 'SR Partial',
   milestone: 'SR Milestone',
   final: 'SR Final',
+  noMatch: 'SR No Match',
 } as const

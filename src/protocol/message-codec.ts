@@ -19,7 +19,7 @@ import {
 // Values as peers write them
 
 const digits = /^\s*[+-]?\d{1,16}\s*$/
-const decimal = /^\s*[+-]?\d{1,15}(\.\d{1,20})?([eE][+-]?\d{1,3})?\s*$/
+const decimal = /^\s*[+-]?\d{1,15}(\.\d{1,24})?([eE][+-]?\d{1,3})?\s*$/
 
 const readDigits = (input: unknown): unknown => (isText(input) && digits.test(input) ? Number(input) : input)
 const readDecimal = (input: unknown): unknown => (isText(input) && decimal.test(input) ? Number(input) : input)
@@ -54,6 +54,17 @@ export const oneOfNumbers = <A extends number>(...values: readonly A[]): Codec<A
   const byText = new Map<unknown, A>(values.map((value) => [String(value), value]))
   return codec(name, is, { read: (input) => byText.get(input) ?? input })
 }
+
+const isTrue = (value: unknown): value is true => value === true
+
+/** A mark, which a message has or not. */
+export const mark: Codec<true> = /* @__PURE__ */ codec('true', isTrue)
+
+/** A mark that is written as a string (PROTOCOL 4.2). */
+export const markText: Codec<true> = codec('"true"', isTrue, {
+  read: (input) => input === 'true' || input,
+  write: String,
+})
 
 // Messages
 

@@ -10,6 +10,7 @@ import {
   integer,
   integerText,
   lenient,
+  markText,
   messageCodec,
   optional,
   posteriorText,
@@ -130,6 +131,7 @@ export interface RecognizerResult {
 export interface RecognizerMilestone extends RecognizerResult {
   readonly confidence?: number
   readonly words?: readonly Word[]
+  readonly isIncomplete?: true
 }
 
 /** PROTOCOL 4.2, final-result. */
@@ -188,6 +190,7 @@ const milestone: MessageCodec<RecognizerMilestone> = messageCodec<RecognizerMile
   ...resultFields,
   confidence,
   words: lenient(listOf(word), 'words'),
+  isIncomplete: lenient(markText, 'incomplete'),
 })
 
 const final: MessageCodec<RecognizerFinal> = messageCodec<RecognizerFinal>({

@@ -39,6 +39,8 @@ export interface MilestoneEvent extends Result {
   readonly words?: readonly Word[]
   /** 0 to 1 (PROTOCOL 4.2); absent if the service does not send it. */
   readonly confidence?: number
+  /** Set if the text is the beginning of a sentence whose audio stopped before its end. */
+  readonly isIncomplete?: true
 }
 
 /**

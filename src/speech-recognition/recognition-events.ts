@@ -18,7 +18,7 @@ export const resultOf = (transcript: string, confidence: number, isFinal: boolea
   listOf([{ transcript, confidence }], { isFinal })
 
 /**
- * The event `result`.
+ * The events `result` and `nomatch`.
  *
  * @example
  * const recognition = new (createSpeechRecognition({ url, token, models: 'call' }))()
@@ -30,8 +30,8 @@ export class RecognitionResultEvent extends Event {
   /** The definitive results since the start, then the interim ones. */
   readonly results: SpeechRecognitionResultList
 
-  constructor(resultIndex: number, results: readonly SpeechRecognitionResult[]) {
-    super('result')
+  constructor(resultIndex: number, results: readonly SpeechRecognitionResult[], type: 'result' | 'nomatch' = 'result') {
+    super(type)
     this.resultIndex = resultIndex
     this.results = listOf(results, {})
   }

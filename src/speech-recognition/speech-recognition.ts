@@ -4,6 +4,7 @@ import type { Recognition, RecognizeOptions } from '../client/recognizer/recogni
 import { toSpeechError } from '../errors/speech-error.js'
 import { schedule } from '../kernel/timers.js'
 import { accumulate, emptyTranscript, isResult } from '../operators/results/accumulate-milestones.js'
+import { eventName } from '../protocol/event-name.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import {
   RecognitionErrorEvent,
@@ -55,6 +56,8 @@ export interface RecognitionObject extends EventTarget {
   onspeechstart: ((event: Event) => void) | null
   /** Results are new or have changed. */
   onresult: ((event: RecognitionResultEvent) => void) | null
+  /** There was speech that the model does not know; `results` are those before it. */
+  onnomatch: ((event: RecognitionResultEvent) => void) | null
   /** No more words follow. */
   onspeechend: ((event: Event) => void) | null
   /** No more words follow; after `onspeechend`. */
@@ -109,7 +112,7 @@ class RecognitionTarget extends EventTarget implements RecognitionObject {
   onend: Handler = null
   onresult: RecognitionObject['onresult'] = null
   onerror: RecognitionObject['onerror'] = null
-  onnomatch: Handler = null
+  onnomatch: RecognitionObject['onnomatch'] = null
   readonly #platform: RecognitionPlatform
   readonly #options: SpeechRecognitionOptions
   #run: RecognitionRun | undefined
@@ -227,6 +230,9 @@ class RecognitionRun {
 
   #read(event: SessionEvent): void {
     if (event.type === 'connection' && event.state === 'streaming') this.#listen()
+    if (event.type === 'event' && event.name === eventName.noMatch) {
+      this.#dispatch(new RecognitionResultEvent(this.#results.length, this.#results, 'nomatch'))
+    }
     if (!isResult(event)) return
     const before = this.#transcript
     this.#transcript = accumulate(before, event)

@@ -86,6 +86,7 @@ const data: Required<RecognitionData> = {
   text: 'w',
   confidence: 1,
   words: [word],
+  isIncomplete: true,
   recognitionId: 'r',
   heardMs: 1,
   error: 'e',
@@ -110,6 +111,7 @@ const milestone: Required<RecognizerMilestone> = {
   ...result,
   confidence: 1,
   words: [{ text: 't', startMs: 0, endMs: 1, confidence: 1 }],
+  isIncomplete: true,
 }
 const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 1, heardMs: 1 }
 

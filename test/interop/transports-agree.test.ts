@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { lastValueFrom, toArray, type ObservableInput } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { AudioFormat } from '../../src/audio/format.js'
+import { bytesForMs, type AudioFormat } from '../../src/audio/format.js'
 import { pace } from '../../src/operators/audio/pace.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
@@ -43,6 +43,23 @@ describe('the sample call', () => {
     expect(overSocket).toEqual(whole)
     expect(paced).toEqual(whole)
   }, 120_000)
+
+  it('keeps the words of a sentence whose audio stops, and says that it is incomplete', async () => {
+    const { format, bytes } = await readRecording('samples/call.wav')
+    // After "good evening harbor grill how can i", and in the middle of "would" in "hello i would like to book".
+    for (const [toMs, channel, text] of [
+      [2_580, 0, 'good evening harbor grill how can i'],
+      [4_480, 1, 'hello i would'],
+    ] as const) {
+      const source = [bytes.subarray(0, bytesForMs(format, toMs))]
+      const overGrpc = resultsByChannel(await run('grpc', format, 'call', source))
+      expect(overGrpc[channel]).toMatchObject([
+        { type: 'milestone', text, isIncomplete: true },
+        { type: 'final', text },
+      ])
+      expect(resultsByChannel(await run('websocket', format, 'call', source))).toEqual(overGrpc)
+    }
+  }, 60_000)
 })
 
 const recordings = '../shared/audio'

@@ -93,7 +93,14 @@ export const eventEnvelope: fc.Arbitrary<EventEnvelope> = fc.record(
 
 const word = fc.record({ text: anyText, startMs: whole, endMs: whole, confidence: unit })
 export const recognitionData: fc.Arbitrary<RecognitionData> = fc.record(
-  { text: anyText, confidence: unit, words: fc.array(word), recognitionId: anyText, error: anyText },
+  {
+    text: anyText,
+    confidence: unit,
+    words: fc.array(word),
+    isIncomplete: fc.constant(true as const),
+    recognitionId: anyText,
+    error: anyText,
+  },
   { requiredKeys: ['text'] },
 )
 
@@ -129,7 +136,7 @@ const hundredths = fc.integer({ min: 0, max: 100 }).map((count) => count / 100)
 const resultFields = { recognitionId: anyText, text: anyText, channel: whole, startMs: whole, endMs: whole }
 const recognizerResult: fc.Arbitrary<RecognizerResult> = fc.record(resultFields, { requiredKeys: ['text'] })
 const recognizerMilestone: fc.Arbitrary<RecognizerMilestone> = fc.record(
-  { ...resultFields, confidence: hundredths, words: fc.array(word) },
+  { ...resultFields, confidence: hundredths, words: fc.array(word), isIncomplete: fc.constant(true as const) },
   { requiredKeys: ['text'] },
 )
 const recognizerFinal: fc.Arbitrary<RecognizerFinal> = fc.record(

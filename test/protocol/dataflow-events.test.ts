@@ -78,6 +78,7 @@ const fullResult: Required<RecognitionData> = {
   text: 'hello world',
   confidence: 0.9,
   words: [{ text: 'hello', startMs: 100, endMs: 400, confidence: 0.95 }],
+  isIncomplete: true,
   recognitionId: 'r-1',
   heardMs: 1_000,
   error: 'engine-failed: The engine failed.',
@@ -99,7 +100,7 @@ describe('recognitionData', () => {
   it('uses the names of PROTOCOL 3.3', () => {
     expect(JSON.stringify(fullJson)).toBe(
       '{"Text":"hello world","Confidence":0.9,' +
-        '"Words":[{"Text":"hello","StartMsec":100,"EndMsec":400,"Confidence":0.95}],' +
+        '"Words":[{"Text":"hello","StartMsec":100,"EndMsec":400,"Confidence":0.95}],"Incomplete":true,' +
         '"RecognitionId":"r-1","HeardMsec":1000,"Error":"engine-failed: The engine failed."}',
     )
   })
@@ -121,20 +122,29 @@ describe('recognitionData', () => {
 })
 
 describe('sessionEventOf', () => {
-  it('uses the five names of PROTOCOL 3.3, and one of its own', () => {
-    const names = ['Speech Started', 'Speech Ended', 'SR Silence', 'SR Partial', 'SR Milestone', 'SR Final']
+  it('uses the five names of PROTOCOL 3.3, and two of its own', () => {
+    const names = [
+      'Speech Started',
+      'Speech Ended',
+      'SR Silence',
+      'SR Partial',
+      'SR Milestone',
+      'SR Final',
+      'SR No Match',
+    ]
     expect(Object.values(eventName)).toEqual(names)
   })
 
   it('types the three results, each with its fields', () => {
     const base = { ...times, text: 'hello world', recognitionId: 'r-1' }
-    const { words, confidence, heardMs, error } = fullResult
+    const { words, confidence, isIncomplete, heardMs, error } = fullResult
     expect(sessionEventOf(event('SR Partial', fullJson))).toStrictEqual({ type: 'partial', ...base })
     expect(sessionEventOf(event('SR Milestone', fullJson))).toStrictEqual({
       type: 'milestone',
       ...base,
       confidence,
       words,
+      isIncomplete,
     })
     expect(sessionEventOf(event('SR Final', fullJson))).toStrictEqual({
       type: 'final',

@@ -112,6 +112,7 @@ const milestone: Required<RecognizerMilestone> = {
   ...result,
   confidence: 0.9,
   words: [{ text: 'hello', startMs: 100, endMs: 900, confidence: 0.875 }],
+  isIncomplete: true,
 }
 const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 0.9, heardMs: 1_000 }
 const responseNames = ['recognize-response', 'stop-recognition-response', 'finalize-recognition-response'] as const
@@ -133,7 +134,7 @@ describe('a recognizer message', () => {
     )
     const words = '[{"text":"hello","start-msec":"100","end-msec":"900","confidence":"0.875"}]'
     expect(writeRecognizerMessage({ message: 'milestone-result', ...milestone })).toBe(
-      `{"message-name":"milestone-result",${fields},"confidence":"0.90","words":${words}}`,
+      `{"message-name":"milestone-result",${fields},"confidence":"0.90","words":${words},"incomplete":"true"}`,
     )
     expect(writeRecognizerMessage({ message: 'final-result', ...final })).toBe(
       `{"message-name":"final-result",${fields},"operation-result":"Success","confidence":"0.90","heard-msec":"1000"}`,

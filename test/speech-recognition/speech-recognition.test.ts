@@ -38,8 +38,11 @@ beforeAll(async () => {
 const audioOf = (source: ObservableInput<Uint8Array>) => () =>
   Object.assign(new Observable<Uint8Array>((subscriber) => from(source).subscribe(subscriber)), { format })
 
-const create = (options: Partial<SpeechRecognitionOptions> = {}): RecognitionObject => {
-  const service = inMemoryService({ engine: scriptedEngine({ texts: ['one two', 'three', 'four five six'] }) })
+const create = (
+  options: Partial<SpeechRecognitionOptions> = {},
+  texts: readonly string[] = ['one two', 'three', 'four five six'],
+): RecognitionObject => {
+  const service = inMemoryService({ engine: scriptedEngine({ texts }) })
   services.push(service)
   const { url, token, testing } = service.recognizer({ format })
   const Recognition = createSpeechRecognition({
@@ -135,6 +138,15 @@ describe('SpeechRecognition of the Web Speech API', () => {
     expect(results).toEqual(['0: one two…', '0: one two.', '1: one two.| three…', '1: one two.| three.'])
   })
 
+  it('says nomatch for speech that the model does not know', async () => {
+    const recognition = create({}, ['one two', '', 'three'])
+    recognition.continuous = true
+    const seen: unknown[] = []
+    recognition.onnomatch = ({ type, resultIndex, results }) => seen.push([type, resultIndex, results.length])
+    expect(finals(await run(recognition))).toEqual(expect.arrayContaining(['0: one two.', '1: one two.| three.']))
+    expect(seen[0]).toEqual(['nomatch', 1, 1])
+  })
+
   it('calls the handlers after the listeners, with the recognition as this', async () => {
     const recognition = create()
     const calls: unknown[] = []
@@ -143,7 +155,7 @@ describe('SpeechRecognition of the Web Speech API', () => {
       calls.push(this === recognition, event.results[0]?.[0]?.confidence)
     }
     await run(recognition)
-    expect(calls).toEqual(['listener', true, 1])
+    expect(calls).toEqual(['listener', true, 0.9])
   })
 
   it('selects the model by the language, also of another country, and refuses a language without one', async () => {

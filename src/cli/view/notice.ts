@@ -1,3 +1,4 @@
+import { eventName } from '../../protocol/event-name.js'
 import type { GapCause, SessionEvent } from '../../protocol/session-event.js'
 import { clockText } from './transcript-line.js'
 
@@ -12,7 +13,7 @@ const reasons: Readonly<Record<GapCause, string>> = {
 }
 
 /**
- * A line for stderr about a problem of the connection; undefined for any other event. A channel is named after its
+ * A line for stderr about a problem of the connection or of recognition; undefined for any other event. A channel is named after its
  * speaker; `speakers` is empty for one channel.
  */
 export const noticeOf = (event: SessionEvent, speakers: readonly string[]): string | undefined => {
@@ -31,6 +32,9 @@ export const noticeOf = (event: SessionEvent, speakers: readonly string[]): stri
     case 'resumed':
       if (event.isNextRecognition) return undefined
       return `rxspeech: connected again; ${(event.replayedMs / 1000).toFixed(1)} s of audio${ofChannel(event)} are sent again.`
+    case 'event':
+      if (event.name !== eventName.noMatch) return undefined
+      return `rxspeech: the sound from ${clockText(event.startMs)} to ${clockText(event.endMs)}${ofChannel(event)} matches nothing that the model knows.`
     default:
       return undefined
   }

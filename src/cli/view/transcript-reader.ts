@@ -45,7 +45,9 @@ export class TranscriptReader {
     if (event.type === 'final' && event.confidence !== undefined) {
       this.#finals.push({ words: wordCount(event.text), confidence: event.confidence })
     }
-    return spoken(transcript.committed.slice(readLength).trim())
+    const text = transcript.committed.slice(readLength).trim()
+    const isIncomplete = event.type === 'milestone' && event.isIncomplete === true
+    return spoken(isIncomplete ? `${text} …` : text)
   }
 
   /** The words that may still change, one text for each channel with any. */

@@ -118,7 +118,7 @@ type ResultFields = Omit<RecognizerMilestone & RecognizerFinal, 'operationResult
 /** Without spreads, because every result comes here. */
 const resultOf = <Type extends 'partial' | 'milestone' | 'final'>(
   type: Type,
-  { channel, recognitionId, startMs, endMs, text, confidence, words, heardMs }: ResultFields,
+  { channel, recognitionId, startMs, endMs, text, confidence, words, isIncomplete, heardMs }: ResultFields,
 ): ResultFields & { readonly type: Type } => {
   const event = { type } as Mutable<ResultFields & { readonly type: Type }>
   if (channel !== undefined) event.channel = channel
@@ -128,6 +128,7 @@ const resultOf = <Type extends 'partial' | 'milestone' | 'final'>(
   event.text = text
   if (confidence !== undefined) event.confidence = confidence
   if (words !== undefined) event.words = words
+  if (isIncomplete !== undefined) event.isIncomplete = isIncomplete
   if (heardMs !== undefined) event.heardMs = heardMs
   return event
 }

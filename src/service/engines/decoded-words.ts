@@ -13,6 +13,9 @@ export const isSpoken = (text: string): boolean => !/^[<[(+]/.test(text)
 
 export const clamp = (value: number, min: number, max: number): number => Math.min(Math.max(value, min), max)
 
+/** The words as one text. */
+export const textOf = (words: readonly Word[]): string => words.map(({ text }) => text).join(' ')
+
 /**
  * The spoken words of a segment in the session's time: silences and noises are left out, and variants of a pronunciation
  * such as `to(2)` are written as the word.

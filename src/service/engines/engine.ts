@@ -15,8 +15,11 @@ export type SegmentPart =
   | { readonly type: 'open'; readonly startMs: number }
   /** 16-bit samples of one channel at the engine's rate. The engine may keep them; the caller does not reuse them. */
   | { readonly type: 'audio'; readonly samples: Int16Array }
-  /** The segment ends at `endMs`, in milliseconds since the session's first sample. */
-  | { readonly type: 'close'; readonly endMs: number }
+  /**
+   * The segment ends at `endMs`, in milliseconds since the session's first sample. `isCut` if no silence ended it: the audio
+   * stopped, or the segment had its maximum length.
+   */
+  | { readonly type: 'close'; readonly endMs: number; readonly isCut?: boolean | undefined }
 
 /** The output of an engine, in order. Times are in milliseconds since the session's first sample. */
 export type Hypothesis =
@@ -31,6 +34,8 @@ export type Hypothesis =
       readonly words: readonly Word[]
       /** The confidence of the whole segment, 0 to 1; used if the engine has no words. */
       readonly confidence?: number | undefined
+      /** See `SegmentText`. */
+      readonly isIncomplete?: boolean | undefined
     }
   /** The engine processed `sampleCount` more samples. The caller bounds the audio it sends by this. 0 means only that the engine is alive. */
   | { readonly type: 'progress'; readonly sampleCount: number }
@@ -90,6 +95,8 @@ export interface SegmentText {
   readonly text: string
   /** The confidence of the text; absent if the engine has none. */
   readonly confidence?: number | undefined
+  /** Whether it is the beginning of a sentence whose audio was cut. @default false */
+  readonly isIncomplete?: boolean | undefined
 }
 
 /** Receives what becomes of a segment. Nothing may follow `decided`, `failed` or an abort. */
@@ -106,8 +113,8 @@ export interface SegmentListener {
 export interface EngineSegment {
   /** The next samples, of any number. They may be kept. */
   write(samples: Int16Array): void
-  /** No more samples follow; `endMs` is in milliseconds since the session's first sample. */
-  close(endMs: number): void
+  /** No more samples follow. `endMs` and `isCut` are those of the part `close`. */
+  close(endMs: number, isCut?: boolean): void
   /** Frees everything the segment used, at any time. Has no effect once it is decided. */
   abort(): void
 }

@@ -3,6 +3,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { Mailbox } from '../../kernel/mailbox.js'
 import type { Word } from '../../protocol/session-event.js'
 import { checkOptions, functionValue, jsonObject, optionsOf } from '../../protocol/validation.js'
+import { textOf } from './decoded-words.js'
 import type {
   Engine,
   EngineCapabilities,
@@ -120,8 +121,6 @@ type Input =
   | { readonly type: 'decided'; readonly words: readonly Word[]; readonly text: SegmentText }
   | { readonly type: 'completed' }
 
-const textOf = (words: readonly Word[]): SegmentText => ({ text: words.map(({ text }) => text).join(' ') })
-
 class Channel {
   readonly #openSegment: OpenSegment
   readonly #sampleRateHz: number
@@ -167,7 +166,7 @@ class Channel {
     else if (state.type === 'open' && part.type === 'audio') {
       state.sampleCount += part.samples.length
       state.segment.write(part.samples)
-    } else if (state.type === 'open' && part.type === 'close') this.#close(state, part.endMs)
+    } else if (state.type === 'open' && part.type === 'close') this.#close(state, part.endMs, part.isCut)
     else if (state.type === 'idle' && part.type === 'open') this.#open(part.startMs)
     else this.fail(outOfOrder())
   }
@@ -178,15 +177,15 @@ class Channel {
         if (sampleCount > 0) this.#out.next({ type: 'progress', sampleCount })
         if (text !== undefined && this.#state.type !== 'over') this.#out.next({ type: 'partial', startMs, text })
       },
-      decided: (words, text = textOf(words)) => this.post({ type: 'decided', words, text }),
+      decided: (words, text = { text: textOf(words) }) => this.post({ type: 'decided', words, text }),
       failed: (error) => this.fail(error),
     })
     this.#state = { type: 'open', startMs, segment, sampleCount: 0 }
   }
 
-  #close({ startMs, segment }: State & { readonly type: 'open' }, endMs: number): void {
+  #close({ startMs, segment }: State & { readonly type: 'open' }, endMs: number, isCut = false): void {
     this.#state = { type: 'deciding', startMs, endMs, segment, waiting: [] }
-    segment.close(endMs)
+    segment.close(endMs, isCut)
   }
 
   #finishSegment({ words, text }: Input & { readonly type: 'decided' }): void {
@@ -204,7 +203,7 @@ class Channel {
     const state = this.#state
     if (state.type === 'idle') this.#out.complete()
     else if (state.type === 'open') {
-      this.#close(state, state.startMs + Math.round((state.sampleCount * 1000) / this.#sampleRateHz))
+      this.#close(state, state.startMs + Math.round((state.sampleCount * 1000) / this.#sampleRateHz), true)
     }
   }
 }

@@ -7,7 +7,8 @@ const partSamples = 1600
 /** A segment without a result, with the audio that the engine was given. */
 class UndecidedSegment {
   readonly startMs: number
-  endMs: number | undefined
+  /** Undefined while it is open. */
+  close: Extract<SegmentPart, { readonly type: 'close' }> | undefined
   readonly #maxSamples: number
   /** Undefined once the segment is too long to be kept. */
   #samples: Int16Array | undefined = new Int16Array(0)
@@ -65,7 +66,7 @@ class UndecidedSegment {
       // A copy: an engine may keep what it gets, and a view would keep the memory of the whole segment.
       yield { type: 'audio', samples: samples.slice(at, Math.min(at + partSamples, sampleCount)) }
     }
-    if (this.endMs !== undefined) yield { type: 'close', endMs: this.endMs }
+    if (this.close !== undefined) yield this.close
   }
 }
 
@@ -88,7 +89,7 @@ export class UndecidedSegments {
     }
     const newest = this.#segments.at(-1)
     if (newest === undefined) return
-    if (part.type === 'close') newest.endMs = part.endMs
+    if (part.type === 'close') newest.close = part
     else if (this.#bytes - newest.bytes + newest.bytesWith(part.samples.length) > this.#maxBytes) {
       newest.drop(part.samples.length)
     } else newest.add(part.samples)

@@ -34,7 +34,11 @@ export type ChannelEvent =
       readonly words: readonly Word[]
       /** 0 to 1, the mean of the words' posteriors weighted by their length; 0 if the engine gives no words. */
       readonly confidence: number
+      /** Whether its audio was cut before the end of a sentence. */
+      readonly isIncomplete: boolean
     }
+  /** The segment `[startMs, endMs)` has no text: it was no speech, or none that the model knows. */
+  | { readonly type: 'no-match'; readonly startMs: number; readonly endMs: number }
   /** The last event, exactly one. It spans the milestones, or all of the audio if there was none. */
   | {
       readonly type: 'final'

@@ -56,10 +56,9 @@ export class ChannelResults {
       case 'partial':
         return this.#partial(Math.round(hypothesis.startMs), hypothesis.text.trim())
       case 'segment':
-        this.#partialText = ''
         this.#progress.decideOldest()
         return [
-          ...this.#milestone(withinAudio(hypothesis, this.#progress.receivedMs)),
+          ...this.#decided(withinAudio(hypothesis, this.#progress.receivedMs)),
           ...this.#processed(),
           ...this.dueSilences(),
         ]
@@ -129,9 +128,18 @@ export class ChannelResults {
     ]
   }
 
-  #milestone({ startMs, endMs, text, words, confidence }: DecidedSegment): readonly ChannelEvent[] {
+  #decided(segment: DecidedSegment): readonly ChannelEvent[] {
+    const shown = this.#partialText
+    this.#partialText = ''
+    if (segment.text.trim() !== '') return [this.#milestone(segment)]
+    const { startMs, endMs } = segment
+    // What the partials showed has come to nothing.
+    const empty = shown === '' ? [] : [{ type: 'partial', startMs, endMs, text: '' } as const]
+    return [...empty, { type: 'no-match', startMs, endMs }]
+  }
+
+  #milestone({ startMs, endMs, text, words, confidence, isIncomplete = false }: DecidedSegment): ChannelEvent {
     const trimmed = text.trim()
-    if (trimmed === '') return none
     const added = this.#text === '' ? trimmed : this.#separator + trimmed
     this.#text += added
     this.#startMs = Math.min(this.#startMs ?? startMs, startMs)
@@ -139,16 +147,15 @@ export class ChannelResults {
     const rated =
       words.length === 0 && confidence !== undefined ? [{ text: trimmed, startMs, endMs, confidence }] : words
     this.#confidence.add(rated)
-    return [
-      {
-        type: 'milestone',
-        startMs,
-        endMs,
-        text: added,
-        words,
-        confidence: new MeanConfidence().add(rated).value ?? 0,
-      },
-    ]
+    return {
+      type: 'milestone',
+      startMs,
+      endMs,
+      text: added,
+      words,
+      confidence: new MeanConfidence().add(rated).value ?? 0,
+      isIncomplete,
+    }
   }
 }
 

@@ -169,8 +169,7 @@ export class SegmentMachine {
   /** The audio ended; `remainder` is the incomplete last frame. It has no verdict and follows the state. */
   finish(remainder: Int16Array): readonly SegmenterOutput[] {
     this.#queue.append(remainder)
-    if ('segment' in this.#state)
-      this.#close(this.#state.segment, this.#audibleEnd(this.#state.type, this.#state.segment))
+    if ('segment' in this.#state) this.#closeAtEnd(this.#state)
     this.#state = idle
     return this.takeOutputs()
   }
@@ -178,10 +177,9 @@ export class SegmentMachine {
   /** No audio arrived for a while: closes the open segment. Speech that continues needs no new onset. */
   interrupt(): readonly SegmenterOutput[] {
     if ('segment' in this.#state) {
-      const { type, segment } = this.#state
-      const end = this.#audibleEnd(type, segment)
-      this.#close(segment, end)
-      this.#state = type === 'speech' ? { type: 'carry', cut: end } : idle
+      const { type } = this.#state
+      const cut = this.#closeAtEnd(this.#state)
+      this.#state = type === 'speech' ? { type: 'carry', cut } : idle
     }
     this.#reportPause()
     return this.takeOutputs()
@@ -235,14 +233,14 @@ export class SegmentMachine {
 
     const cut = this.#rules.forcedCut.choose(segment.onset, now)
     if (cut.onset >= segment.lastSpeechEnd) return this.#cutInSilence(segment, cut.end)
-    this.#close(segment, cut.end)
+    this.#close(segment, cut.end, true)
     return { type: state.type, segment: this.#open(cut.start, cut.onset, segment.lastSpeechEnd) }
   }
 
   /** Cuts in silence, no later than the end of the post-speech buffer. */
   #cutInSilence(segment: OpenSegment, cut = this.#queue.end): State {
     const end = Math.min(cut, segment.lastSpeechEnd + this.#rules.postSpeech)
-    this.#close(segment, end)
+    this.#close(segment, end, true)
     return { type: 'carry', cut: end }
   }
 
@@ -262,11 +260,18 @@ export class SegmentMachine {
     return { start, onset, lastSpeechEnd }
   }
 
-  #close(segment: OpenSegment, end: number): void {
+  /** Where the audio stopped, which is in mid-sentence unless there was silence. Returns the end. */
+  #closeAtEnd({ type, segment }: State & { readonly segment: OpenSegment }): number {
+    const end = this.#audibleEnd(type, segment)
+    this.#close(segment, end, type !== 'post')
+    return end
+  }
+
+  #close(segment: OpenSegment, end: number, isCut?: boolean): void {
     this.#release(segment, end)
     const startMs = this.#ms(segment.start)
     const endMs = this.#ms(end)
-    this.#outputs.push({ type: 'speech-ended', startMs, endMs }, { type: 'close', endMs })
+    this.#outputs.push({ type: 'speech-ended', startMs, endMs }, { type: 'close', endMs, isCut })
     this.#reportedEnd = end
     this.#quietSince = end
     this.#silentSince = segment.lastSpeechEnd

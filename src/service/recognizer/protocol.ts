@@ -8,6 +8,7 @@ import {
   type RecognizerRequestName,
 } from '../../protocol/recognizer-messages.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
+import { eventName } from '../../protocol/event-name.js'
 import { partialsThinned, partialsThinnedData, type ChannelEvent } from '../recognition/channel-event.js'
 import {
   defaultSegmenterParameters,
@@ -53,8 +54,18 @@ export const resultMessage = (event: ChannelEvent, recognitionId: string): Recog
       return { message: 'partial-result', recognitionId, channel: 0, startMs, endMs, text }
     }
     case 'milestone': {
-      const { startMs, endMs, text, confidence, words } = event
-      return { message: 'milestone-result', recognitionId, channel: 0, startMs, endMs, text, confidence, words }
+      const { startMs, endMs, text, confidence, words, isIncomplete } = event
+      return {
+        message: 'milestone-result',
+        recognitionId,
+        channel: 0,
+        startMs,
+        endMs,
+        text,
+        confidence,
+        words,
+        ...(isIncomplete && { isIncomplete }),
+      }
     }
     case 'final': {
       const { startMs, endMs, text, heardMs, confidence = 0 } = event
@@ -71,6 +82,15 @@ export const resultMessage = (event: ChannelEvent, recognitionId: string): Recog
         heardMs,
       }
     }
+    case 'no-match':
+      return {
+        message: 'event',
+        name: eventName.noMatch,
+        recognitionId,
+        channel: 0,
+        startMs: event.startMs,
+        endMs: event.endMs,
+      }
     case 'partials-thinned':
       return {
         message: 'event',

@@ -171,6 +171,7 @@ const watchSpeech = (event: ChannelEvent, watch: SessionWatch | undefined): void
     case 'final':
     case 'fault':
     case 'silence':
+    case 'no-match':
     case 'partials-thinned':
       return
     default:

@@ -23,9 +23,14 @@ const rows: readonly (readonly [SessionEvent, string])[] = [
     { type: 'gap', fromMs: 1000, toMs: 2500, cause: 'failed' },
     'rxspeech: the audio from 00:01.0 to 00:02.5 has no result: the session failed.',
   ],
+  [
+    { type: 'event', name: 'SR No Match', channel: 1, startMs: 1000, endMs: 2500, tags: [], data: null },
+    'rxspeech: the sound from 00:01.0 to 00:02.5 of right matches nothing that the model knows.',
+  ],
 ]
 const quiet: readonly SessionEvent[] = [
   { type: 'connection', state: 'streaming' },
+  { type: 'event', name: 'Speech Ended', channel: 0, startMs: 1, endMs: 2, tags: [], data: null },
   {
     type: 'ledger',
     capturedMs: 1,

@@ -27,6 +27,11 @@ describe('TranscriptReader', () => {
     expect(reader.counts()).toEqual({ words: 2, confidence: 0.9 })
   })
 
+  it('marks a sentence whose audio stopped', async () => {
+    const { lines } = await read({ type: 'milestone', channel: 0, text: 'good evening', isIncomplete: true })
+    expect(lines).toEqual([{ channel: 0, text: 'good evening …' }])
+  })
+
   it('returns the text of a final if a service sends no milestones, and no channels', async () => {
     const { lines } = await read({ type: 'final', text: 'hello there', confidence: 0.5 })
     expect(lines).toEqual([{ channel: 0, text: 'hello there' }])

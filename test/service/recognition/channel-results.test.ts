@@ -56,6 +56,20 @@ describe('the results of a channel', () => {
     expect(partial('a b c d e', 2_001)).toEqual([emitted('a b c d e')])
   })
 
+  it('say that a segment without text matches nothing, and take back its partial', () => {
+    const account = new EngineProgress(8000, 8000)
+    account.receive(16_000)
+    const results = new ChannelResults(account, ' ')
+    const segment = { type: 'segment', startMs: 100, endMs: 900, text: ' ', words: [] } as const
+    const noMatch = { type: 'no-match', startMs: 100, endMs: 900 }
+    const speech = (events: readonly { readonly type: string }[]) => events.filter(({ type }) => type !== 'progress')
+    expect(speech(results.of(segment))).toEqual([noMatch])
+    results.of({ type: 'partial', startMs: 100, text: 'one' })
+    expect(speech(results.of(segment))).toEqual([{ type: 'partial', startMs: 100, endMs: 900, text: '' }, noMatch])
+    expect(speech(results.of(segment))).toEqual([noMatch])
+    expect(results.end({ cause: 'finalized' }).at(-1)).toMatchObject({ type: 'final', text: '' })
+  })
+
   it('keep the times of an engine within the received audio', () => {
     const account = new EngineProgress(8000, 8000)
     account.receive(16_000)

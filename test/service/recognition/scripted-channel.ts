@@ -155,6 +155,8 @@ export const brief = (event: ChannelEvent): string => {
       return `ended ${event.startMs}-${event.endMs}`
     case 'silence':
       return `silence ${event.startMs}-${event.endMs}`
+    case 'no-match':
+      return `no match ${event.startMs}-${event.endMs}`
     case 'progress':
       return `progress ${event.sampleCount}`
     case 'partials-thinned':

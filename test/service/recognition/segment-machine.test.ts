@@ -46,6 +46,21 @@ describe('the segment machine, by the vectors of the specification', () => {
     ])
   })
 
+  it('marks the end of a segment that no silence ended', () => {
+    const closes = (...run: Parameters<typeof runMachine>) =>
+      runMachine(...run).outputs.flatMap((output) => (output.type === 'close' ? [output.isCut === true] : []))
+    const speech = during([1000, 4000])
+    expect(closes(speech, { untilMs: 9000 })).toEqual([false])
+    expect(closes(speech, { untilMs: 3000, finish: true })).toEqual([true])
+    expect(closes(speech, { untilMs: 4200, finish: true })).toEqual([true])
+    expect(closes(speech, { untilMs: 4500, finish: true, parameters: { postSpeechMs: 800 } })).toEqual([false])
+    expect(closes(speech, { untilMs: 9000, interruptAtMs: 2000 })).toEqual([true, false])
+    expect(closes(speech, { untilMs: 9000, parameters: { maxSpeechMs: 1500 }, sample: () => 100 })).toEqual([
+      true,
+      true,
+    ])
+  })
+
   it('6: refuses a burst shorter than the onset', () => {
     const run = runMachine(during([500, 540]), { untilMs: 9000 })
     expect(run.outputs).toEqual([])

@@ -1,10 +1,9 @@
 import { SpeechError } from '../../../errors/speech-error.js'
-import type { Word } from '../../../protocol/session-event.js'
 import { spokenWords } from '../decoded-words.js'
 import type { ModelDescription } from '../engine.js'
 import { badGrammar, unknownPhone, unknownWords } from '../models/grammar.js'
 import { invalidModel } from '../models/model-json.js'
-import type { SegmentDecoder } from '../pool/leased-segment.js'
+import type { DecodedSegment, SegmentDecoder, SegmentSpan } from '../pool/leased-segment.js'
 import type { DecoderPointer, SphinxLibrary } from './library.js'
 import type { SphinxModel } from './model.js'
 import { aptCommand } from './native-library.js'
@@ -54,10 +53,10 @@ export class SphinxDecoder implements SegmentDecoder {
     })
   }
 
-  async end(startMs: number, endMs: number, isCancelled: () => boolean): Promise<readonly Word[]> {
+  async end({ startMs, endMs }: SegmentSpan, isCancelled: () => boolean): Promise<DecodedSegment> {
     await this.cancel()
-    if (isCancelled() || this.#sampleCount === 0) return []
-    return spokenWords(await this.#call(() => this.#library.words(this.#pointer)), startMs, endMs)
+    if (isCancelled() || this.#sampleCount === 0) return { words: [] }
+    return { words: spokenWords(await this.#call(() => this.#library.words(this.#pointer)), startMs, endMs) }
   }
 
   /** Ends the segment if one is open. */

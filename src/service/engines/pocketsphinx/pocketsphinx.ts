@@ -36,6 +36,7 @@ const openSegments =
   (startMs, listener) => {
     const segment = new LeasedSegment(startMs, decoders, {
       ...listener,
+      decided: ({ words }) => listener.decided(words),
       failed: (error) => listener.failed(engineFailed(error)),
     })
     const cutter = new FrameCutter((sampleRateHz * frameMs) / 1000, (frame) => segment.write(frame.slice()))

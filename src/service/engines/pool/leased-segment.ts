@@ -1,5 +1,19 @@
 import type { Word } from '../../../protocol/session-event.js'
+import type { SegmentText } from '../engine.js'
 import type { ResourcePool } from './resource-pool.js'
+
+/** Times are in milliseconds since the session's first sample. `isCut` is that of the part `close`. */
+export interface SegmentSpan {
+  readonly startMs: number
+  readonly endMs: number
+  readonly isCut: boolean
+}
+
+/** `text` is absent if it consists of the words. */
+export interface DecodedSegment {
+  readonly words: readonly Word[]
+  readonly text?: SegmentText | undefined
+}
 
 /** A decoder, which decodes one segment after another. One that throws or rejects is not used again. */
 export interface SegmentDecoder {
@@ -7,8 +21,8 @@ export interface SegmentDecoder {
   begin(): Promise<void>
   /** Decodes a frame. Returns the text so far if it changed. */
   process(samples: Int16Array): string | undefined | Promise<string | undefined>
-  /** Ends the segment and returns its words, which are not used if `isCancelled` returns true by then. */
-  end(startMs: number, endMs: number, isCancelled: () => boolean): Promise<readonly Word[]>
+  /** Ends the segment and returns its result, which is not used if `isCancelled` returns true by then. */
+  end(span: SegmentSpan, isCancelled: () => boolean): Promise<DecodedSegment>
   /** Abandons the segment; another `begin` may follow. */
   cancel(): void | Promise<void>
 }
@@ -16,7 +30,7 @@ export interface SegmentDecoder {
 /** Receives what becomes of a segment. Nothing but `broke` follows an abort or a failure. */
 export interface LeasedSegmentListener {
   readonly progress: (sampleCount: number, partial: string | undefined) => void
-  readonly decided: (words: readonly Word[]) => void
+  readonly decided: (result: DecodedSegment) => void
   readonly failed: (error: unknown) => void
   /** Called with everything that a decoder throws, also for an aborted segment. */
   readonly broke?: ((error: unknown) => void) | undefined
@@ -50,11 +64,11 @@ export class LeasedSegment<D extends SegmentDecoder> {
     })
   }
 
-  close(endMs: number): void {
+  close(endMs: number, isCut = false): void {
     this.#addStep(async (decoder) => {
-      const words = await decoder.end(this.#startMs, endMs, () => !this.#isRunning())
+      const result = await decoder.end({ startMs: this.#startMs, endMs, isCut }, () => !this.#isRunning())
       this.#release(decoder)
-      if (this.#isRunning()) this.#listener.decided(words)
+      if (this.#isRunning()) this.#listener.decided(result)
     })
   }
 

@@ -56,9 +56,9 @@ export class PooledSegment implements EngineSegment {
     this.#cutter.write(samples)
   }
 
-  close(endMs: number): void {
+  close(endMs: number, isCut = false): void {
     this.#cutter.flush()
-    this.#send({ type: 'close', segment: this.id, endMs })
+    this.#send({ type: 'close', segment: this.id, endMs, isCut })
   }
 
   abort(): void {

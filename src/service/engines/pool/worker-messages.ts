@@ -8,7 +8,7 @@ export type ToWorker =
   | { readonly type: 'open'; readonly segment: number; readonly startMs: number }
   /** One frame of one channel at the engine's rate; only the last one of a segment is shorter. */
   | { readonly type: 'audio'; readonly segment: number; readonly samples: Int16Array }
-  | { readonly type: 'close'; readonly segment: number; readonly endMs: number }
+  | { readonly type: 'close'; readonly segment: number; readonly endMs: number; readonly isCut?: boolean }
   | { readonly type: 'abort'; readonly segment: number }
 
 /** From a worker: `ready` or `refused` once, then what becomes of the segments. Nothing follows an `abort`. */

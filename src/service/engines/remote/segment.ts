@@ -37,6 +37,8 @@ export class RemoteSegment implements EngineSegment {
   readonly #frames: Int16Array[] = []
   #wakeAudio: () => void = () => undefined
   #isAudioOver = false
+  #isCut = false
+  #isIncomplete = false
   #isOver = false
   #onOver: () => void = () => undefined
   #subscription: Subscription | undefined
@@ -70,7 +72,8 @@ export class RemoteSegment implements EngineSegment {
     if (!this.#isOver) this.#cutter.write(samples)
   }
 
-  close(): void {
+  close(_endMs: number, isCut = false): void {
+    this.#isCut = isCut
     this.#cutter.flush()
     this.#endAudio()
   }
@@ -110,7 +113,8 @@ export class RemoteSegment implements EngineSegment {
     else if (event.type === 'gap' && event.cause !== 'failed') this.#fail(connectionLost())
   }
 
-  #keep({ text, words = [] }: MilestoneEvent): void {
+  #keep({ text, words = [], isIncomplete }: MilestoneEvent): void {
+    if (isIncomplete) this.#isIncomplete = true
     this.#milestones += text
     const isWhole = words.length > 0 || text.trim() === ''
     this.#words = isWhole ? this.#words?.concat(words) : undefined
@@ -126,13 +130,19 @@ export class RemoteSegment implements EngineSegment {
   #decide(error: string | undefined, confidence: number | undefined): void {
     if (error !== undefined) this.#fail(refusalError(error))
     else if (this.#end()) {
-      const text = this.#milestones.trim()
+      // The other service got a whole segment, of which it knows only that its audio stopped.
+      const isRejected = this.#isIncomplete && !this.#isCut
+      const text = isRejected ? '' : this.#milestones.trim()
       const words = this.#words?.map((word) => ({
         ...word,
         startMs: this.#startMs + word.startMs,
         endMs: this.#startMs + word.endMs,
       }))
-      this.#listener.decided(words ?? [], { text, ...(confidence !== undefined && text !== '' && { confidence }) })
+      this.#listener.decided(isRejected ? [] : (words ?? []), {
+        text,
+        ...(confidence !== undefined && text !== '' && { confidence }),
+        ...(this.#isIncomplete && { isIncomplete: true }),
+      })
     }
   }
 

@@ -102,7 +102,7 @@ class WorkerSegments {
       this.#segments.get(segment)?.write(message.samples)
     } else if (type === 'close') {
       // It stays in the map until it is decided, so that an abort can still cancel the second pass.
-      this.#segments.get(segment)?.close(message.endMs)
+      this.#segments.get(segment)?.close(message.endMs, message.isCut)
     } else {
       this.#segments.get(segment)?.abort()
       this.#segments.delete(segment)
@@ -115,9 +115,9 @@ class WorkerSegments {
         this.#post({ type: 'progress', segment, sampleCount, partial })
         this.#takeRest()
       },
-      decided: (words) => {
+      decided: ({ words, text }) => {
         this.#segments.delete(segment)
-        this.#post({ type: 'decided', segment, words })
+        this.#post({ type: 'decided', segment, words, text })
       },
       failed: () => {
         this.#segments.delete(segment)

@@ -153,6 +153,8 @@ const channelEnvelope = (given: SpeechEvent, channel: number, offsetMs = 0): Eve
       const data = partialsThinnedData(event)
       return { name: partialsThinned, channel, startMs: event.startMs, endMs: -1, data }
     }
+    case 'no-match':
+      return { name: eventName.noMatch, channel, startMs: event.startMs, endMs: event.endMs }
     case 'partial':
       return resultEnvelope(eventName.partial, channel, event, { text: event.text })
     case 'milestone':
@@ -160,6 +162,7 @@ const channelEnvelope = (given: SpeechEvent, channel: number, offsetMs = 0): Eve
         text: event.text,
         confidence: rounded(event.confidence),
         words: event.words,
+        ...(event.isIncomplete && { isIncomplete: true }),
       })
     case 'final':
       return resultEnvelope(eventName.final, channel, event, {

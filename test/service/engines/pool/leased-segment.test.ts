@@ -22,11 +22,11 @@ const fakeDecoder = (fails?: 'begin' | 'process' | 'end'): Fake => {
       act('process')
       return `${samples.length}`
     },
-    end: async (_startMs, _endMs, isCancelled) => {
+    end: async (_span, isCancelled) => {
       act('end')
       await new Promise(setImmediate)
       if (isCancelled()) calls.push('cancelled')
-      return []
+      return { words: [] }
     },
     cancel: () => void calls.push('cancel'),
   }

@@ -4,9 +4,19 @@ import { TwoPassDecoder } from '../../../../src/service/engines/soundswallower/s
 
 /** The words of each pass, in order; the last one is repeated. */
 const scripted = (...passes: readonly (readonly AlignedWord[])[]) => {
-  const means: (string | number)[] = []
   let pass = -1
   const words = (): readonly AlignedWord[] => passes[Math.min(pass, passes.length - 1)] ?? []
+  const { decoder, means } = scriptedBy(words, {
+    start: () => {
+      pass += 1
+    },
+  })
+  return { decoder, passes: () => pass + 1, means }
+}
+
+/** A decoder whose words a test decides. */
+const scriptedBy = (words: () => readonly AlignedWord[], change: Partial<Decoder>) => {
+  const means: (string | number)[] = []
   const decoder: Decoder = {
     cdecoder: 0,
     initialize: () => Promise.resolve(),
@@ -15,9 +25,7 @@ const scripted = (...passes: readonly (readonly AlignedWord[])[]) => {
     set_grammar: () => undefined,
     add_words: () => undefined,
     lookup_word: () => null,
-    start: () => {
-      pass += 1
-    },
+    start: () => undefined,
     process_audio: () => 0,
     stop: () => undefined,
     get_text: () =>
@@ -27,14 +35,37 @@ const scripted = (...passes: readonly (readonly AlignedWord[])[]) => {
     get_alignment: () => ({ w: words() }),
     spectrogram: () => ({ data: Float32Array.of(1, 2), nfr: 1, nfeat: 2 }),
     delete: () => undefined,
+    ...change,
   }
-  return { decoder: new TwoPassDecoder(decoder), passes: () => pass + 1, means }
+  return { decoder: new TwoPassDecoder(decoder), means }
+}
+
+/** A decoder that reads `open` until the audio ends, and `completed` then, in every pass. */
+const cutShort = (open: readonly AlignedWord[], completed: readonly AlignedWord[]) => {
+  let isEnded = false
+  const words = (): readonly AlignedWord[] => (isEnded ? completed : open)
+  const { decoder } = scriptedBy(words, {
+    start: () => {
+      isEnded = false
+    },
+    stop: () => {
+      isEnded = true
+    },
+  })
+  return decoder
+}
+
+const decodeCut = async (decoder: TwoPassDecoder) => {
+  await decoder.begin()
+  decoder.process(new Int16Array(800))
+  const { words, text } = await decoder.end({ startMs: 0, endMs: 10_000, isCut: true }, () => false)
+  return { words: words.map((word) => word.text).join(' '), text }
 }
 
 const decode = async (decoder: TwoPassDecoder): Promise<string> => {
   await decoder.begin()
   decoder.process(new Int16Array(800))
-  const words = await decoder.end(0, 10_000, () => false)
+  const { words } = await decoder.end({ startMs: 0, endMs: 10_000, isCut: false }, () => false)
   return words.map(({ text }) => text).join(' ')
 }
 
@@ -77,6 +108,31 @@ describe('a decoder of two passes', () => {
     const { decoder, passes } = scripted([word('ten', 0.5)], [])
     expect(await decode(decoder)).toBe('ten')
     expect(passes()).toBe(2)
+  })
+
+  it('keeps the words of a sentence whose audio was cut, but for a last word that does not fit', async () => {
+    const begun = [word('good', 0.9), word('evening', 0.9)]
+    const incomplete = (text: string) => ({ words: text, text: { text, isIncomplete: true } })
+    expect(await decodeCut(cutShort(begun, []))).toEqual(incomplete('good evening'))
+    expect(await decodeCut(cutShort([...begun, word('<sil>', 0.1), word('har', 0.7)], []))).toEqual(
+      incomplete('good evening'),
+    )
+    expect(await decodeCut(cutShort([], []))).toEqual(incomplete(''))
+  })
+
+  it('completes a sentence whose audio was cut only by words that fit', async () => {
+    const begun = [word('friday', 0.9), word('at', 0.9)]
+    const complete = (words: string) => ({ words, text: undefined })
+    expect(await decodeCut(cutShort(begun, [...begun, word('ten', 0.9)]))).toEqual(complete('friday at ten'))
+    expect(await decodeCut(cutShort(begun, [word('friday', 0.9)]))).toEqual(complete('friday'))
+    expect(await decodeCut(cutShort(begun, [...begun, word('ten', 0.7)]))).toEqual({
+      words: 'friday at',
+      text: { text: 'friday at', isIncomplete: true },
+    })
+  })
+
+  it('has no words for a sentence that silence ended before its end', async () => {
+    expect(await decode(cutShort([word('good', 0.9), word('evening', 0.9)], []))).toBe('')
   })
 
   it('decides each segment by itself', async () => {
