@@ -1,23 +1,23 @@
 import { SpeechError } from '../errors/speech-error.js'
-import { bytesPerFrame, msForBytes, type AudioFormat } from './format.js'
+import type { AudioFormat } from './format.js'
 import { FrameAligner } from './frame-aligner.js'
-import { maxFormatBytes, parseWavFormat, refuseWav } from './wav-header.js'
+import { maxFormatBytes, parseWavFormat, refuseOtherFile, refuseWav, type WavFormat } from './wav-header.js'
+import { streamedSamples, wavSampleBytes } from './wav-samples.js'
 
 /** The maximum size of everything before the samples. */
 export const maxWavHeaderBytes = 1024 * 1024
 
 /** The format of a WAV file, and its samples as a stream. */
 export interface WavStream {
-  /** The format of the samples, from the header. */
+  /** The format of the samples: that of the file, or 16-bit PCM for wider samples. */
   readonly format: AudioFormat
   /** The duration in the header; absent for a streamed length. */
   readonly durationMs?: number
-  /** The samples in the encoding of the file, in chunks of whole frames. Can be iterated once. */
+  /** The samples in that format, in chunks of whole frames. Can be iterated once. */
   readonly audio: AsyncIterable<Uint8Array>
 }
 
-interface WavHeader {
-  readonly format: AudioFormat
+interface WavHeader extends WavFormat {
   /** Undefined for a streamed length: the samples end with the source. */
   readonly dataByteCount: number | undefined
 }
@@ -40,12 +40,10 @@ const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, '.')
 const readRiff = async (reader: ByteReader): Promise<number> => {
   const riff = await reader.read(12)
   const isWav = riff.length === 12 && nameAt(riff, 0) === 'RIFF' && nameAt(riff, 8) === 'WAVE'
-  return isWav
-    ? lengthAt(riff, 4)
-    : refuseWav('This is not a RIFF/WAVE file; RF64, RIFX and compressed files must be converted first.')
+  return isWav ? lengthAt(riff, 4) : refuseOtherFile(riff)
 }
 
-const readFormat = async (reader: ByteReader, byteCount: number): Promise<AudioFormat> => {
+const readFormat = async (reader: ByteReader, byteCount: number): Promise<WavFormat> => {
   const kept = Math.min(byteCount, maxFormatBytes)
   const bytes = await reader.read(kept)
   if (bytes.length < kept) refuseWav('The WAV file ends within its header.')
@@ -60,9 +58,12 @@ const checkStreamedData = async (reader: ByteReader, riffByteCount: number, data
   if ((dataByteCount === 0 && chunksFollow) || (await reader.atEnd())) refuseWav('The WAV file holds no samples.')
 }
 
+/** In the file. */
+const frameBytesOf = ({ format: { channels }, stored }: WavFormat): number => channels * wavSampleBytes[stored]
+
 const readHeader = async (reader: ByteReader): Promise<WavHeader> => {
   const riffByteCount = await readRiff(reader)
-  let format: AudioFormat | undefined
+  let format: WavFormat | undefined
   for (;;) {
     const head = await reader.read(8)
     if (head.length < 8) return refuseWav('The WAV file ends before its data chunk.')
@@ -72,15 +73,15 @@ const readHeader = async (reader: ByteReader): Promise<WavHeader> => {
       if (format === undefined) return refuseWav('The WAV file has its samples before their format.')
       if (isStreamedLength(byteCount)) {
         await checkStreamedData(reader, riffByteCount, byteCount)
-        return { format, dataByteCount: undefined }
+        return { ...format, dataByteCount: undefined }
       }
-      const frameBytes = bytesPerFrame(format)
+      const frameBytes = frameBytesOf(format)
       if (byteCount % frameBytes !== 0) {
         refuseWav(
           `The WAV header is wrong: its ${byteCount} bytes of data are not whole frames of ${frameBytes} bytes.`,
         )
       }
-      return { format, dataByteCount: byteCount }
+      return { ...format, dataByteCount: byteCount }
     }
     if (reader.positionBytes() + byteCount > maxWavHeaderBytes) {
       refuseWav(
@@ -94,7 +95,7 @@ const readHeader = async (reader: ByteReader): Promise<WavHeader> => {
 }
 
 async function* wholeFrames(reader: ByteReader, header: WavHeader): AsyncGenerator<Uint8Array, undefined> {
-  const frameBytes = bytesPerFrame(header.format)
+  const frameBytes = frameBytesOf(header)
   const total = header.dataByteCount ?? Infinity
   let left = total
   const aligner = new FrameAligner(frameBytes)
@@ -102,7 +103,7 @@ async function* wholeFrames(reader: ByteReader, header: WavHeader): AsyncGenerat
     for (let part = await reader.take(left); part !== undefined; part = await reader.take(left)) {
       left -= part.length
       const frames = aligner.push(part)
-      if (frames.length > 0) yield frames
+      if (frames.length > 0) yield streamedSamples(header.stored, frames)
     }
     if (left > 0 && left < Infinity) {
       refuseWav(`The WAV file ends early: ${left} of the ${total} bytes of its data chunk are missing.`)
@@ -133,8 +134,8 @@ const releasing = (
 /**
  * Reads the header of a RIFF/WAVE source and returns its samples as a stream. The chunks of the source can have any length.
  *
- * - Supports 16-bit PCM, µ-law and A-law with 1 or 2 channels at 8000 to 48000 Hz, plain or WAVE_FORMAT_EXTENSIBLE, with any
- *   chunks before the samples. Chunks after the samples are ignored. A data length of 0, of 0xffffffff or near 2^31 means
+ * - Supports PCM of 8, 16, 24 and 32 bits, 32-bit floats, µ-law and A-law with 1 or 2 channels at 8000 to 48000 Hz, plain or
+ *   WAVE_FORMAT_EXTENSIBLE, with any chunks before the samples. PCM of other than 16 bits and floats become 16-bit PCM. Chunks after the samples are ignored. A data length of 0, of 0xffffffff or near 2^31 means
  *   "until the source ends", as writers to a pipe set it.
  * - Rejects everything else with `invalid-wav`, which names the problem: not a WAV file, no samples, another encoding, numbers
  *   that disagree, a sample rate out of range, no samples within the first `maxWavHeaderBytes`.
@@ -162,7 +163,7 @@ export const readWav = async (source: AsyncIterable<Uint8Array>): Promise<WavStr
     const audio = releasing(wholeFrames(reader, header), reader)
     return dataByteCount === undefined
       ? { format, audio }
-      : { format, audio, durationMs: msForBytes(format, dataByteCount) }
+      : { format, audio, durationMs: (dataByteCount / frameBytesOf(header) / format.sampleRateHz) * 1000 }
   } catch (error) {
     // Report the wrong header and not an error of closing the source.
     await reader.release().catch(() => undefined)

@@ -9,19 +9,30 @@ import {
   type AudioFormat,
   type Encoding,
 } from './format.js'
+import { wavSampleBytes, type WavSamples } from './wav-samples.js'
 
 /** The format tags (RFC 2361) of the supported encodings. */
 const wavTags = { pcm: 1, alaw: 6, ulaw: 7 } as const satisfies Record<Encoding, number>
 
 const extensibleTag = 0xfffe
-const encodingOfTag = new Map<number, Encoding>([
-  [wavTags.pcm, 'pcm'],
-  [wavTags.alaw, 'alaw'],
-  [wavTags.ulaw, 'ulaw'],
+const floatTag = 3
+/** The supported kinds of samples by format tag and bits. */
+const samplesByTag = new Map<number, ReadonlyMap<number, WavSamples>>([
+  [
+    wavTags.pcm,
+    new Map<number, WavSamples>([
+      [16, 'pcm'],
+      [8, 'pcm8'],
+      [24, 'pcm24'],
+      [32, 'pcm32'],
+    ]),
+  ],
+  [wavTags.alaw, new Map([[8, 'alaw' as const]])],
+  [wavTags.ulaw, new Map([[8, 'ulaw' as const]])],
+  [floatTag, new Map([[32, 'float32' as const]])],
 ])
 const otherTags = new Map([
   [2, 'Microsoft ADPCM'],
-  [3, 'floating point'],
   [0x11, 'IMA ADPCM'],
   [0x31, 'GSM 6.10'],
   [0x55, 'MP3'],
@@ -37,13 +48,37 @@ export const refuseWav = (message: string): never => {
   throw new SpeechError('invalid-wav', message)
 }
 
+/** What makes a file that can be read of nearly any other. */
+const remedy = 'ffmpeg -i FILE -ar 16000 -c:a pcm_s16le converted.wav converts it.'
+
+/** The beginnings of other kinds of files with audio, and where these are. */
+const otherFiles: readonly (readonly [name: string, at: number, ...begins: readonly string[]])[] = [
+  ['MP3', 0, 'ID3', '\xff\xfb', '\xff\xfa', '\xff\xf3', '\xff\xf2'],
+  ['AAC', 0, '\xff\xf1', '\xff\xf9'],
+  ['MPEG-4 (m4a, mp4)', 4, 'ftyp'],
+  ['WebM or Matroska', 0, '\x1a\x45\xdf\xa3'],
+  ['Ogg', 0, 'OggS'],
+  ['FLAC', 0, 'fLaC'],
+  ['AIFF', 0, 'FORM'],
+  ['AMR', 0, '#!AMR'],
+  ['RF64', 0, 'RF64'],
+  ['RIFX', 0, 'RIFX'],
+]
+
+/** Refuses what is not a WAV file, by its name if that is known. */
+export const refuseOtherFile = (begin: Uint8Array): never => {
+  const text = String.fromCharCode(...begin)
+  const [name] = otherFiles.find(([, at, ...begins]) => begins.some((one) => text.startsWith(one, at))) ?? []
+  return refuseWav(`This is ${name === undefined ? 'not' : `${name}, not`} a RIFF/WAVE file; ${remedy}`)
+}
+
 /** The format tag; for WAVE_FORMAT_EXTENSIBLE the tag of its sub-format. */
 const tagOf = (chunk: DataView): number => {
   const tag = chunk.getUint16(0, true)
   if (tag !== extensibleTag) return tag
   if (chunk.byteLength < maxFormatBytes) refuseWav('The WAV header is of the extensible kind but too short for it.')
   if (subFormatTail.some((byte, i) => chunk.getUint8(26 + i) !== byte)) {
-    refuseWav('The WAV file has a sub-format that is not a format tag; convert it to 16-bit PCM.')
+    refuseWav(`The WAV file has a sub-format that is not a format tag; ${remedy}`)
   }
   if (chunk.getUint16(18, true) > chunk.getUint16(14, true)) {
     refuseWav('The WAV header is wrong: it says more valid bits than bits per sample.')
@@ -51,42 +86,52 @@ const tagOf = (chunk: DataView): number => {
   return chunk.getUint16(24, true)
 }
 
-const encodingOf = (tag: number): Encoding =>
-  encodingOfTag.get(tag) ??
-  refuseWav(
-    `The WAV file holds ${otherTags.get(tag) ?? 'unknown'} samples (format tag ${tag}); convert it to 16-bit PCM, µ-law or A-law.`,
+const samplesOf = (tag: number, bits: number): WavSamples => {
+  const byBits =
+    samplesByTag.get(tag) ??
+    refuseWav(`The WAV file holds ${otherTags.get(tag) ?? 'unknown'} samples (format tag ${tag}); ${remedy}`)
+  const supported = [...byBits.keys()].toSorted((a, b) => a - b).join(', ')
+  return (
+    byBits.get(bits) ??
+    refuseWav(`The WAV file says ${bits} bits per sample; format tag ${tag} is read with ${supported}; ${remedy}`)
   )
+}
+
+/** The format of a WAV file. */
+export interface WavFormat {
+  /** As its samples are streamed. */
+  readonly format: AudioFormat
+  readonly stored: WavSamples
+}
 
 /**
  * Reads a "fmt " chunk. Checks that its numbers agree, because a wrong header turns the audio into noise at full volume.
  * Throws `invalid-wav`, which names the wrong number.
  */
-export const parseWavFormat = (bytes: Uint8Array): AudioFormat => {
+export const parseWavFormat = (bytes: Uint8Array): WavFormat => {
   if (bytes.length < minFormatBytes) {
     refuseWav(`The "fmt " chunk of the WAV file has ${bytes.length} bytes; it needs at least ${minFormatBytes}.`)
   }
   const chunk = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const encoding = encodingOf(tagOf(chunk))
+  const tag = tagOf(chunk)
   const channels = chunk.getUint16(2, true)
   const sampleRateHz = chunk.getUint32(4, true)
   if (channels !== 1 && channels !== 2)
     return refuseWav(`The WAV file has ${channels} channels; only 1 or 2 can be streamed.`)
   if (sampleRateHz < minSampleRateHz || sampleRateHz > maxSampleRateHz) {
-    refuseWav(`The WAV file says ${sampleRateHz} Hz; only ${minSampleRateHz} to ${maxSampleRateHz} Hz can be streamed.`)
-  }
-  const sampleBytes = bytesPerSample({ encoding })
-  const bits = chunk.getUint16(14, true)
-  if (bits !== sampleBytes * 8) {
     refuseWav(
-      `The WAV file says ${bits} bits per sample; ${encoding} needs ${sampleBytes * 8}. Convert it to 16-bit PCM.`,
+      `The WAV file says ${sampleRateHz} Hz; only ${minSampleRateHz} to ${maxSampleRateHz} Hz can be streamed; ${remedy}`,
     )
   }
+  const stored = samplesOf(tag, chunk.getUint16(14, true))
+  const sampleBytes = wavSampleBytes[stored]
   const expectNumber = (name: string, actual: number, expected: number): void => {
     if (actual !== expected) refuseWav(`The WAV header is wrong: its ${name} is ${actual} and should be ${expected}.`)
   }
   expectNumber('block align', chunk.getUint16(12, true), sampleBytes * channels)
   expectNumber('byte rate', chunk.getUint32(8, true), sampleBytes * channels * sampleRateHz)
-  return { encoding, sampleRateHz, channels }
+  const encoding = stored === 'alaw' || stored === 'ulaw' ? stored : 'pcm'
+  return { format: { encoding, sampleRateHz, channels }, stored }
 }
 
 const streamedLength = 0xffffffff

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { encodings, type AudioFormat } from '../../src/audio/format.js'
+import { samplesOf } from '../../src/audio/pcm.js'
 import { maxWavHeaderBytes, readWav } from '../../src/audio/read-wav.js'
 import { wavHeader } from '../../src/audio/wav-header.js'
 import { chunkOf, drained, extensibleBody, formatBody, joined, riffOf, slicedSource } from './wav-bytes.js'
@@ -94,6 +95,56 @@ describe('readWav', () => {
   })
 })
 
+describe('readWav, on samples that are not streamed as they are', () => {
+  const float = (value: number): readonly number[] => [...new Uint8Array(Float32Array.of(value).buffer)]
+  const kinds = [
+    ['8-bit PCM', { bits: 8 }, [[0], [128], [255], [127]], [-32_768, 0, 32_512, -256]],
+    [
+      '24-bit PCM',
+      { bits: 24 },
+      [
+        [0, 0, 0x80],
+        [0x7f, 0, 0],
+        [0x80, 0, 0],
+        [0xff, 0xff, 0x7f],
+      ],
+      [-32_768, 0, 1, 32_767],
+    ],
+    [
+      '32-bit PCM',
+      { bits: 32 },
+      [
+        [0, 0, 0, 0x80],
+        [0xff, 0x7f, 0, 0],
+        [0, 0x80, 0, 0],
+        [0xff, 0xff, 0xff, 0x7f],
+      ],
+      [-32_768, 0, 1, 32_767],
+    ],
+    [
+      '32-bit floats',
+      { tag: 3, bits: 32 },
+      [float(-1.5), float(0.5), float(NaN), float(1)],
+      [-32_768, 16_384, 0, 32_767],
+    ],
+  ] as const
+
+  it.each(kinds)('makes 16-bit PCM of %s, whatever the chunks', async (_title, fields, stored, expected) => {
+    const data = Uint8Array.from(stored.flat())
+    for (const body of [formatBody({ ...fields, channels: 2 }), extensibleBody({ ...fields, channels: 2 })]) {
+      const file = riffOf([chunkOf('fmt ', body), chunkOf('data', data)])
+      for (const sizes of [[Infinity], [1], [5, 2]]) {
+        const { format, audio, durationMs } = await readWav(slicedSource(file, sizes))
+        expect(format).toEqual({ encoding: 'pcm', sampleRateHz: 8000, channels: 2 })
+        expect(durationMs).toBe(0.25)
+        const parts: Uint8Array[] = []
+        for await (const part of audio) parts.push(part)
+        expect([...samplesOf(joined(...parts))]).toEqual(expected)
+      }
+    }
+  })
+})
+
 describe('readWav, on an invalid file', () => {
   const withFormat = (body: Uint8Array): Uint8Array => riffOf([chunkOf('fmt ', body), chunkOf('data', samples)])
   const fmt = chunkOf('fmt ', formatBody())
@@ -102,9 +153,24 @@ describe('readWav, on an invalid file', () => {
     ['an empty file', new Uint8Array(0), /not a RIFF\/WAVE file/],
     [
       'another kind of file',
-      Uint8Array.from('OggS and more bytes', (letter) => letter.charCodeAt(0)),
-      /not a RIFF\/WAVE file/,
+      Uint8Array.from('some other bytes', (letter) => letter.charCodeAt(0)),
+      /^This is not a RIFF\/WAVE file; ffmpeg -i FILE .* converts it\.$/,
     ],
+    ...(
+      [
+        ['MP3', [0xff, 0xfb, 0x90, 0x64]],
+        ['MP3', [0x49, 0x44, 0x33, 4]],
+        ['AAC', [0xff, 0xf1, 0x50]],
+        ['MPEG-4 (m4a, mp4)', [0, 0, 0, 28, 0x66, 0x74, 0x79, 0x70]],
+        ['WebM or Matroska', [0x1a, 0x45, 0xdf, 0xa3]],
+        ['Ogg', [0x4f, 0x67, 0x67, 0x53]],
+        ['FLAC', [0x66, 0x4c, 0x61, 0x43]],
+      ] as const
+    ).map(([name, begin]): [string, Uint8Array, RegExp] => [
+      `${name} (${begin.length} bytes)`,
+      joined(Uint8Array.from(begin), new Uint8Array(20)),
+      new RegExp(`^This is ${name.replace(/[()]/g, '\\$&')}, not a RIFF/WAVE file; ffmpeg `),
+    ]),
     ['RIFF that is no WAVE', joined(plain.subarray(0, 8), Uint8Array.of(65, 86, 73, 32)), /not a RIFF\/WAVE file/],
     ['big-endian RIFX', joined(Uint8Array.of(82, 73, 70, 88), plain.subarray(4)), /RIFX/],
     ['an end within the format chunk', plain.subarray(0, 30), /ends within its header/],
@@ -128,18 +194,16 @@ describe('readWav, on an invalid file', () => {
     ['a rate too high', withFormat(formatBody({ sampleRateHz: 96000 })), /96000 Hz/],
     ['ADPCM', withFormat(formatBody({ tag: 2, bits: 4 })), /Microsoft ADPCM samples \(format tag 2\)/],
     ['IMA ADPCM', withFormat(formatBody({ tag: 0x11, bits: 4 })), /IMA ADPCM/],
-    ['floats', withFormat(formatBody({ tag: 3, bits: 32 })), /floating point/],
+    ['64-bit floats', withFormat(formatBody({ tag: 3, bits: 64 })), /64 bits per sample; format tag 3 is read with 32/],
     ['an unknown coding', withFormat(formatBody({ tag: 0x1234 })), /unknown samples \(format tag 4660\)/],
-    ['24 bits', withFormat(formatBody({ bits: 24 })), /24 bits per sample; pcm needs 16/],
-    ['8-bit PCM', withFormat(formatBody({ bits: 8 })), /8 bits per sample; pcm needs 16/],
-    ['16-bit µ-law', withFormat(formatBody({ tag: 7, bits: 16 })), /16 bits per sample; ulaw needs 8/],
+    ['12 bits', withFormat(formatBody({ bits: 12 })), /12 bits per sample; format tag 1 is read with 8, 16, 24, 32;/],
+    ['16-bit µ-law', withFormat(formatBody({ tag: 7, bits: 16 })), /16 bits per sample; format tag 7 is read with 8;/],
     [
       'a wrong block align',
       withFormat(formatBody({ blockAlign: 4, byteRate: 16000 })),
       /block align is 4 and should be 2/,
     ],
     ['a wrong byte rate', withFormat(formatBody({ byteRate: 8000 })), /byte rate is 8000 and should be 16000/],
-    ['floats in the extensible form', withFormat(extensibleBody({ tag: 3, bits: 32 })), /floating point/],
     ['another sub-format', withFormat(extensibleBody({ guidTail: 0 })), /sub-format that is not a format tag/],
     ['an extensible form cut short', withFormat(extensibleBody({}).subarray(0, 24)), /too short/],
     ['too many valid bits', withFormat(extensibleBody({ validBits: 24 })), /more valid bits/],

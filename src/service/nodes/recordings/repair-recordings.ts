@@ -57,7 +57,7 @@ const unfinishedFormat = async (file: FileHandle): Promise<AudioFormat | undefin
   const start = Buffer.alloc(maxHeaderBytes)
   const { bytesRead } = await file.read(start, 0, maxHeaderBytes, 0)
   try {
-    const format = parseWavFormat(start.subarray(formatOffset, bytesRead))
+    const { format } = parseWavFormat(start.subarray(formatOffset, bytesRead))
     const header = wavHeader(format)
     return start.subarray(0, Math.min(bytesRead, header.length)).equals(header) ? format : undefined
   } catch {
