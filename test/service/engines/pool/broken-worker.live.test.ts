@@ -42,6 +42,7 @@ const createEngine = (script: readonly (Fault | undefined)[], workers = 1, decod
   const clock = new VirtualClock()
   const started: number[] = []
   const frames = new Map<number, number>()
+  let ready = 0
   const start: StartPoolWorker = (events) => {
     const fault = script[started.length]
     started.push(started.length)
@@ -51,6 +52,7 @@ const createEngine = (script: readonly (Fault | undefined)[], workers = 1, decod
       ...events,
       message: (message) => {
         events.message(message)
+        if (message.type === 'ready') ready += 1
         if (message.type !== 'progress') return
         frames.set(message.segment, (frames.get(message.segment) ?? 0) + 1)
         workerFrames += 1
@@ -78,7 +80,13 @@ const createEngine = (script: readonly (Fault | undefined)[], workers = 1, decod
     ready: () => pool.warm(),
     close: () => pool.close(),
   })
-  return { engine: withSegmentRetry(bare), started, pool, framesOf: (segment: number) => frames.get(segment) ?? 0 }
+  return {
+    engine: withSegmentRetry(bare),
+    started,
+    readyWorkers: () => ready,
+    pool,
+    framesOf: (segment: number) => frames.get(segment) ?? 0,
+  }
 }
 
 const ignored: SegmentListener = { progress: () => undefined, decided: () => undefined, failed: () => undefined }
@@ -134,11 +142,11 @@ describe.skipIf(!recordingsAreHere)(`a failing worker, with ${recordingsTitle}`,
   })
 
   it('retries the sessions of the worker that ended, and does not disturb those of another worker', async () => {
-    const { engine, started, pool } = createEngine([undefined, { fault: 'exits', afterFrames: 12 }], 2, 2)
+    const { engine, readyWorkers, pool } = createEngine([undefined, { fault: 'exits', afterFrames: 12 }], 2, 2)
     // Two workers before there is audio: the second one starts as soon as the first one is busy.
     const open = pool.open(0, ignored)
     await pool.warm()
-    while (started.length < 2) await new Promise((resolve) => setImmediate(resolve))
+    while (readyWorkers() < 2) await new Promise((resolve) => setImmediate(resolve))
     const all = await Promise.all([recognize(engine, ten), recognize(engine, seven), recognize(engine, ten)])
     open.abort()
     expect(all.map(textsOf)).toEqual([['ten of clubs'], ['seven of clubs'], ['ten of clubs']])
