@@ -195,6 +195,7 @@ const temporaryCodes: ReadonlySet<ErrorCode> = new Set([
 /** The cause of a connection that failed to open or broke, or of a session that the service ended with an error. */
 export const causeOfLoss = (phase: Phase, error: SpeechError, policy: SessionPolicy): EndCause => {
   if (isTokenRefused(phase, error, policy)) return 'token-refused'
+  if (policy.temporary?.has(error.code)) return 'temporary'
   if (!error.retryable) return 'permanent'
   return temporaryCodes.has(error.code) ? 'temporary' : 'retryable'
 }

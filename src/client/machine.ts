@@ -2,7 +2,6 @@ import type { ErrorCode } from '../errors/error-table.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { Machine, MachineResult } from '../kernel/machine.js'
 import { causeOfClose, causeOfLoss, endingOf, fates, isPending, type EndCause, type Fate } from './endings.js'
-import type { Settings, UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { GapCause } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
 import type { ControlSignal } from './protocol.js'
@@ -158,7 +157,7 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
     case 'inactive':
       return { state, outputs: [emit({ type: 'silent', forMs: input.forMs })] }
     case 'update':
-      return onUpdate(state, input.update)
+      return onUpdate(state, input)
     case 'failed':
       return conclude(state, 'failed', context, input.error)
   }
@@ -240,7 +239,7 @@ const finalize = (state: ClientState, context: Context): ClientStep => {
     { name: 'finalizing', isAcknowledged: false },
     context,
     [announce('finalizing'), { do: 'expect-finals' }],
-    [{ lifetime: lifetimes.connection(id), action: { do: 'finalize', connection: id } }],
+    [{ lifetime: lifetimes.connection(id), action: { do: 'finalize', connection: id, by: context.policy.finalizeBy } }],
   )
 }
 
@@ -564,7 +563,7 @@ const reconnect = (state: ClientState, error: SpeechError, context: Context): Cl
   const next = policy.resumption && nextAttempt(state.retries, policy.resumption, error, facts.nowMs)
   if (next === undefined) return join(outputs, end(left, { name: 'failed', error }, 'failed'))
   const { retries, attempt, delayMs } = next
-  outputs.push({ do: 'reconnecting', attempt, delayMs, cause: error.code })
+  outputs.push({ do: 'reconnecting', event: { attempt, delayMs, cause: error.code } })
   const waiting: Waiting = { name: 'waiting', isAudioOver: isOver, refusal: refusalToRenew(phase, error), delayMs }
   return enter({ ...left, retries }, waiting, context, outputs)
 }
@@ -704,19 +703,13 @@ const handOver = (state: ClientState, context: Context): ClientStep =>
 
 // Updates
 
-const onUpdate = (state: ClientState, update: ClientState['update'] & object): ClientStep => {
-  const next = { ...state, update: mergeUpdates(state.update, update) }
+const onUpdate = (
+  state: ClientState,
+  { update, sum }: Extract<ClientInput, { readonly type: 'update' }>,
+): ClientStep => {
+  const next = { ...state, update: sum }
   const { id } = state.connection
   if (!isSending(state.phase)) return { state: next }
   const action: ClientAction = { do: 'send-update', connection: id, update }
   return { state: next, effects: [{ lifetime: lifetimes.connection(id), action }] }
 }
-
-/** Merges two updates; the later one wins for each key. */
-export const mergeUpdates = (earlier: UpdateRequest | undefined, later: UpdateRequest): UpdateRequest => ({
-  settings: mergeSettings(earlier?.settings, later.settings),
-  callProperties: mergeSettings(earlier?.callProperties, later.callProperties),
-})
-
-const mergeSettings = (earlier: Settings | undefined, later: Settings | undefined): Settings | undefined =>
-  earlier === undefined || later === undefined ? (later ?? earlier) : { ...earlier, ...later }

@@ -1,6 +1,7 @@
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { bytesForMs, validateFormat, type AudioFormat } from '../audio/format.js'
 import { isObservableInput } from '../operators/interop/pull.js'
+import { backoffMs } from '../kernel/backoff.js'
 import { maxTimerMs } from '../kernel/timers.js'
 import type { ProxyOption } from '../protocol/proxy-option.js'
 import {
@@ -368,8 +369,15 @@ export const resolveResumption = (
 ): Resumption | undefined => {
   if (resumption === false) return undefined
   const options = resumption === true ? {} : resumption
-  const { budgetMs = 60_000, firstDelayMs = 500, maxDelayMs = 10_000, maxConnectionMs = 14_100_000 } = options
-  return { budgetMs, firstDelayMs, maxDelayMs: Math.max(firstDelayMs, maxDelayMs), maxConnectionMs, random }
+  const { budgetMs = 60_000, firstDelayMs = 500, maxConnectionMs = 14_100_000 } = options
+  const maxDelayMs = Math.max(firstDelayMs, options.maxDelayMs ?? 10_000)
+  return {
+    budgetMs,
+    maxDelayMs,
+    maxConnectionMs,
+    delayMs: (attempt, { retryAfterMs = 0 }) =>
+      Math.max(backoffMs({ firstDelayMs, maxDelayMs }, attempt, random), retryAfterMs),
+  }
 }
 
 /** The default of `heartbeatMs`: a peer that does not respond is detected within two intervals, that is within 10 s. */

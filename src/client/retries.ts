@@ -1,5 +1,4 @@
 import type { SpeechError } from '../errors/speech-error.js'
-import { backoffMs } from '../kernel/backoff.js'
 import type { Resumption } from './settings.js'
 
 /** The attempts to reconnect since the service last made progress. */
@@ -23,12 +22,12 @@ export const nextAttempt = (
   error: SpeechError,
   nowMs: number,
 ): { readonly retries: Retries; readonly attempt: number; readonly delayMs: number } | undefined => {
-  const { budgetMs, maxDelayMs, random } = resumption
+  const { budgetMs, maxDelayMs } = resumption
   // The loss of a connection that was open for longer than the maximum delay starts a new count.
   const hasServed = retries.servesSinceMs + maxDelayMs <= nowMs
   const { attempts, sinceMs = nowMs } = hasServed ? noRetries : retries
   const attempt = attempts + 1
-  const delayMs = Math.max(backoffMs(resumption, attempt, random), error.retryAfterMs ?? 0)
+  const delayMs = resumption.delayMs(attempt, error)
   if (nowMs + delayMs > sinceMs + budgetMs) return undefined
   return { retries: { attempts: attempt, sinceMs, servesSinceMs: Infinity }, attempt, delayMs }
 }

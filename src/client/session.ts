@@ -23,7 +23,7 @@ import type { SessionSettings } from './settings.js'
 import type { Ending } from './protocol.js'
 import type { ResultTimeline } from './results/timeline.js'
 import { isFixedToken, SessionToken } from './token.js'
-import type { ClientAction, ClientInput, ClientOutput, SessionFacts, SessionPolicy, TokenNeed } from './states.js'
+import type { AuthorizeAction, ClientAction, ClientInput, ClientOutput, SessionFacts, SessionPolicy } from './states.js'
 
 /** The parameters of a session: how it connects, and the options of the user. */
 export interface SessionPlan<In, Out> {
@@ -34,7 +34,27 @@ export interface SessionPlan<In, Out> {
   readonly updates$?: Observable<ClientInput> | undefined
   /** Fails the session from outside, for example when the other session of a stereo pair has failed. */
   readonly abort$?: Observable<SpeechError> | undefined
+  /** Runs the session on another machine than `ClientMachine`. */
+  readonly run?: RunSession<In, Out> | undefined
 }
+
+/** Runs a machine on a session, and ends its subscriber with the result. */
+export type RunSession<In, Out> = (
+  session: SessionHost<In, Out>,
+  subscriber: Subscriber<SessionEvent>,
+) => Pick<MachineRun<never, never, never, never>, 'start' | 'unsubscribe'>
+
+export type SessionHost<In, Out> = MachineHost<ClientInput, ClientOutput, ClientAction | RoutedAction<In, Out>> &
+  SessionFacts
+
+/** Where a connection leads, and whose tokens it presents. */
+export interface Route<In, Out> {
+  readonly connect: Connect<In, Out>
+  readonly tokens: SessionToken
+}
+
+/** `route`: that of the chosen service, if there are several. */
+export type RoutedAction<In, Out> = AuthorizeAction & { readonly route?: Route<In, Out> | undefined }
 
 /** The properties of a session that its decisions depend on. */
 export const policyOf = (settings: SessionSettings, ending: Ending): SessionPolicy => ({
@@ -58,10 +78,10 @@ export const openSession = <In, Out>(
 }
 
 /** Performs the decisions of a session's machine on its audio, results and connections. */
-class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientAction>, SessionFacts {
+class Session<In, Out> implements SessionHost<In, Out> {
   readonly #plan: SessionPlan<In, Out>
   readonly #subscriber: Subscriber<SessionEvent>
-  readonly #tokens: SessionToken
+  readonly #route: Route<In, Out>
   readonly #buffer: ReplayBuffer
   readonly #pump: AudioPump<Out>
   readonly #ledger: LedgerReporter
@@ -78,14 +98,16 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     const bounds = isPulled(source) ? pulledBounds(settings.bounds) : settings.bounds
     this.#plan = plan
     this.#subscriber = subscriber
-    this.#tokens = new SessionToken(settings)
+    this.#route = { connect: plan.connect, tokens: new SessionToken(settings) }
     this.#buffer = new ReplayBuffer(bounds)
     this.#pump = new AudioPump(this.#buffer, source, settings)
     this.#ledger = new LedgerReporter(this.#buffer, bounds.format, this)
   }
 
   run(): void {
-    const run = new MachineRun(new ClientMachine(this.#plan.policy, this), this, this.#subscriber)
+    const run =
+      this.#plan.run?.(this, this.#subscriber) ??
+      new MachineRun(new ClientMachine(this.#plan.policy, this), this, this.#subscriber)
     // Added to the subscriber instead of returned, because the consumer may unsubscribe during the first step.
     this.#subscriber.add(run)
     run.start()
@@ -154,7 +176,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     this.#pump.pull()
   }
 
-  perform(action: ClientAction, inputs: Inputs<ClientInput>): TeardownLogic {
+  perform(action: ClientAction | RoutedAction<In, Out>, inputs: Inputs<ClientInput>): TeardownLogic {
     switch (action.do) {
       case 'begin':
         return inputs.post({ type: 'begin' })
@@ -201,7 +223,7 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
       case 'continue-after':
         return output.finals.flatMap((final) => results?.continueAfter(final) ?? [])
       case 'begin':
-        return this.#begin(output.isNextRecognition)
+        return this.#begin(output)
       case 'pause': {
         const gaps = this.#buffer.endRecognition()
         const events = this.#reportGaps(gaps)
@@ -224,10 +246,9 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
         this.#pump.slow(output.speed)
         return []
       case 'reconnecting': {
-        const { attempt, delayMs, cause } = output
         const bufferedMs = this.#buffer.pendingMs
         this.#isReconnecting = true
-        return [{ type: 'connection', state: 'reconnecting', attempt, delayMs, bufferedMs, cause }]
+        return [{ type: 'connection', state: 'reconnecting', ...output.event, bufferedMs }]
       }
       case 'report-ledger':
         return this.#ledger.report().events
@@ -236,13 +257,15 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     }
   }
 
-  #begin(isNextRecognition: boolean): readonly SessionEvent[] {
+  #begin({ isNextRecognition, event }: Extract<ClientOutput, { readonly do: 'begin' }>): readonly SessionEvent[] {
     const results = this.#results
     if (results === undefined) return []
     const { hasBegun } = results
     const { replayedMs, gaps } = results.begin()
     const events: SessionEvent[] = []
-    if (!hasBegun || this.#isReconnecting) events.push({ type: 'connection', state: 'streaming' })
+    if (!hasBegun || this.#isReconnecting || event) {
+      events.push({ type: 'connection', state: 'streaming', ...event })
+    }
     if (hasBegun) events.push({ type: 'resumed', replayedMs, ...(isNextRecognition ? { isNextRecognition } : {}) })
     this.#isReconnecting = false
     return [...events, ...this.#reportGaps(gaps), ...this.#ledger.report().events]
@@ -252,20 +275,16 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
     return gaps.flatMap((gap): readonly SessionEvent[] => [{ type: 'gap', ...gap }, ...this.#ledger.report().events])
   }
 
-  #wait(
-    { delayMs, input, ref }: Extract<ClientAction, { readonly do: 'wait' }>,
-    inputs: Inputs<ClientInput>,
-  ): Unsubscribable {
-    return schedule(this.#plan.settings.scheduler, delayMs, () => inputs.post(input), { ref })
+  #wait(action: Extract<ClientAction, { readonly do: 'wait' }>, inputs: Inputs<ClientInput>): Unsubscribable {
+    return schedule(this.#plan.settings.scheduler, action.delayMs, () => inputs.post(action.input), action)
   }
 
   #onConnection(
-    action: Extract<ClientAction, { readonly connection: number }>,
+    action: Extract<ClientAction, { readonly connection: number }> | RoutedAction<In, Out>,
     inputs: Inputs<ClientInput>,
   ): TeardownLogic {
-    const { connection: id } = action
-    if (action.do === 'authorize') return this.#authorize(id, action.need, inputs)
-    const connection = this.#connections.find((open) => open.id === id)
+    if (action.do === 'authorize') return this.#authorize(action, inputs)
+    const connection = this.#connections.find(({ id }) => id === action.connection)
     if (connection === undefined) return undefined
     switch (action.do) {
       case 'dial':
@@ -275,21 +294,22 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
       case 'restart':
         return connection.restart()
       case 'send-audio':
-        return this.#sendAudio(connection, inputs)
+        return connection.open && this.#pump.send(connection.open, inputs)
       case 'send-update':
         return connection.update(action.update)
       case 'finalize':
-        return connection.finalize(this.#plan.policy.finalizeBy)
+        return connection.finalize(action.by)
       case 'stop':
         return connection.stop()
     }
   }
 
   /** Gets a token and runs the connection during its lifetime. */
-  #authorize(id: number, need: TokenNeed, inputs: Inputs<ClientInput>): TeardownLogic {
-    const connection = new Connection(id, this.#plan.connect, inputs)
+  #authorize(action: RoutedAction<In, Out>, inputs: Inputs<ClientInput>): TeardownLogic {
+    const { connect, tokens } = action.route ?? this.#route
+    const connection = new Connection(action.connection, connect, inputs)
     this.#connections = this.#connections.concat(connection)
-    connection.authorize(this.#tokens, need)
+    connection.authorize(tokens, action.need)
     return () => {
       this.#connections = this.#connections.filter((open) => open !== connection)
       connection.unsubscribe()
@@ -304,10 +324,6 @@ class Session<In, Out> implements MachineHost<ClientInput, ClientOutput, ClientA
       this.#results ??= new ResultTimeline(this.#buffer, bounds.format, scheduler)
     }
     connection.start()
-  }
-
-  #sendAudio({ open }: Connection<In, Out>, inputs: Inputs<ClientInput>): TeardownLogic {
-    return open && this.#pump.send(open, inputs)
   }
 
   /** The user's signals during the session; each counts once. */

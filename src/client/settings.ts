@@ -1,4 +1,5 @@
 import type { Observable, SchedulerLike } from 'rxjs'
+import type { SpeechError } from '../errors/speech-error.js'
 import type { AudioBounds } from './audio/replay-buffer.js'
 import type { RejectedTokens, TokenSource } from './token.js'
 
@@ -23,8 +24,8 @@ export interface SessionSettings {
 /** The validated resumption options, with their defaults. */
 export interface Resumption {
   readonly budgetMs: number
-  readonly firstDelayMs: number
   readonly maxDelayMs: number
   readonly maxConnectionMs: number
-  readonly random: () => number
+  /** The delay before an attempt, from 1, in milliseconds. */
+  readonly delayMs: (attempt: number, error: SpeechError) => number
 }

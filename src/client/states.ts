@@ -1,7 +1,8 @@
 import type * as kernel from '../kernel/machine.js'
+import type { ErrorCode } from '../errors/error-table.js'
 import type { SpeechError } from '../errors/speech-error.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
-import type { FinalEvent, GapCause, SessionEvent } from '../protocol/session-event.js'
+import type { FinalEvent, GapCause, ReconnectingEvent, SessionEvent, StateEvent } from '../protocol/session-event.js'
 import type { CurrentToken } from './token.js'
 import type { Gap } from './audio/replay-buffer.js'
 import type { SessionSettings } from './settings.js'
@@ -113,7 +114,8 @@ export type ClientInput =
   | { readonly type: 'handover-time'; readonly dueMs: number; readonly endingToken: string | undefined }
   | { readonly type: 'gap'; readonly gap: Gap }
   | { readonly type: 'inactive'; readonly forMs: number }
-  | { readonly type: 'update'; readonly update: UpdateRequest }
+  /** `sum`: all updates of the user so far, merged. */
+  | { readonly type: 'update'; readonly update: UpdateRequest; readonly sum: UpdateRequest }
   /** The source, a signal or a callback of the user failed. */
   | { readonly type: 'failed'; readonly error: SpeechError }
   | MessageRead
@@ -145,16 +147,11 @@ export type ClientOutput =
   | { readonly do: 'pause' | 'expect-finals' | 'settle' | 'end-audio' | 'report-ledger' | 'close-ledger' }
   | { readonly do: 'repeated-final' | 'hold-final'; readonly event: FinalEvent }
   | { readonly do: 'continue-after'; readonly finals: readonly FinalEvent[] }
-  | { readonly do: 'begin'; readonly isNextRecognition: boolean }
+  | { readonly do: 'begin'; readonly isNextRecognition: boolean; readonly event?: Pick<StateEvent, 'service'> }
   | { readonly do: 'gap'; readonly gap: Gap }
   | { readonly do: 'drop'; readonly cause: GapCause }
   | { readonly do: 'slow'; readonly speed: 'with bursts' | 'as spoken' }
-  | {
-      readonly do: 'reconnecting'
-      readonly attempt: number
-      readonly delayMs: number
-      readonly cause: SpeechError['code']
-    }
+  | { readonly do: 'reconnecting'; readonly event: Pick<ReconnectingEvent, 'attempt' | 'delayMs' | 'cause'> }
 
 /** The token that a connection needs: the current one, a replacement of an expiring one, or one that differs from the refused one. */
 export type TokenNeed = 'any' | 'replacement' | { readonly refused: string | undefined }
@@ -162,12 +159,19 @@ export type TokenNeed = 'any' | 'replacement' | { readonly refused: string | und
 /** An effect, which runs during its lifetime. */
 export type ClientAction =
   | { readonly do: 'begin' | 'watch-signals' | 'watch-updates' | 'capture' | 'listen' }
-  | { readonly do: 'authorize'; readonly connection: number; readonly need: TokenNeed }
+  | AuthorizeAction
   | { readonly do: 'dial'; readonly connection: number; readonly update: UpdateRequest | undefined }
-  | { readonly do: 'start' | 'restart' | 'send-audio' | 'finalize' | 'stop'; readonly connection: number }
+  | { readonly do: 'start' | 'restart' | 'send-audio' | 'stop'; readonly connection: number }
+  | { readonly do: 'finalize'; readonly connection: number; readonly by: Ending['finalizeBy'] }
   | { readonly do: 'send-update'; readonly connection: number; readonly update: UpdateRequest }
   /** `ref`: the timer keeps an otherwise idle process alive. */
   | { readonly do: 'wait'; readonly delayMs: number; readonly input: ClientInput; readonly ref: boolean }
+
+export interface AuthorizeAction {
+  readonly do: 'authorize'
+  readonly connection: number
+  readonly need: TokenNeed
+}
 
 export type ClientStep = kernel.Step<ClientState, ClientOutput, ClientAction, ClientInput>
 export type ClientEffect = kernel.Effect<ClientAction>
@@ -178,6 +182,8 @@ export interface SessionPolicy extends Ending, Pick<SessionSettings, 'deadlines'
   readonly isTokenRenewable: boolean
   /** Whether the session starts another recognition after the service has ended one by itself. */
   readonly isContinuous: boolean
+  /** Errors that also count as temporary, because another service may not have them. */
+  readonly temporary?: ReadonlySet<ErrorCode> | undefined
 }
 
 /** Facts about audio and results that decisions depend on, computed on demand. */

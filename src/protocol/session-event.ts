@@ -110,6 +110,11 @@ export interface StateEvent {
   readonly state: AnnouncedState
   /** The channel, where one channel of two continues after its `reconnecting`. */
   readonly channel?: number | undefined
+  /**
+   * With `streaming`, if the session has several services: the number of the one that runs it now, from 0 in the order of
+   * the list. Emitted at the beginning and whenever the service changes.
+   */
+  readonly service?: number | undefined
 }
 
 /** The connection was lost, or an attempt to open another one failed; the audio is kept meanwhile. */

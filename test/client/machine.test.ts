@@ -139,7 +139,7 @@ const inputs = {
   'successor-late': { type: 'successor-late' },
   gap: { type: 'gap', gap: { fromMs: 0, toMs: 10, cause: 'buffer-full' } },
   inactive: { type: 'inactive', forMs: 20_000 },
-  update: { type: 'update', update: { settings: { Volume: '1' } } },
+  update: { type: 'update', update: { settings: { Volume: '1' } }, sum: { settings: { Rate: '2', Volume: '1' } } },
   'link-ended': { type: 'link-ended', connection },
   'link-failed': { type: 'link-failed', connection, error: broken },
   lost: { type: 'link-failed', connection, error: lost },
@@ -433,7 +433,10 @@ describe('a retry', () => {
 
   it('is announced as reconnecting, with its delay; the steps of the next connection are not announced', () => {
     const { outputs, state } = step(at(phases.connecting), inputs.lost, lastingSocket)
-    expect(outputs?.at(-1)).toEqual({ do: 'reconnecting', attempt: 1, delayMs: 500, cause: 'connection-lost' })
+    expect(outputs?.at(-1)).toEqual({
+      do: 'reconnecting',
+      event: { attempt: 1, delayMs: 500, cause: 'connection-lost' },
+    })
     expect(doneBy(step(state, inputs.retry, lastingSocket))).toBe('wait 20000, authorize')
   })
 
@@ -894,7 +897,7 @@ describe('an update', () => {
   it('is sent on the connection, and is in the start of the next ones', () => {
     const { state } = step(at(phases.streaming), inputs.update, lastingStream)
     const waiting = step(state, inputs.lost, lastingStream).state
-    expect(step(waiting, inputs.retry, lastingStream).state.connection.update).toEqual(inputs.update.update)
+    expect(step(waiting, inputs.retry, lastingStream).state.connection.update).toEqual(inputs.update.sum)
   })
 
   it('that arrived after the start of a connection is sent when it streams', () => {

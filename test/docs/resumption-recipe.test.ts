@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { defaultHeartbeatMs, resolveResumption, resolveSessionOptions } from '../../src/client/options.js'
+import { SpeechError } from '../../src/errors/speech-error.js'
 import { blocksOf, filesOf, tableBelow } from './markdown.js'
 import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
 import { checkout, maxLingerMs } from './run-program.js'
@@ -63,7 +64,8 @@ describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, 
   })
 
   it('names the defaults of the options', () => {
-    const given = resolveResumption(true)
+    const given = resolveResumption(true, () => 1)
+    const firstDelayMs = given?.delayMs(1, new SpeechError('connection-lost', 'Lost.'))
     const settings = resolveSessionOptions({
       url: 'ws://localhost',
       token: 'any',
@@ -78,7 +80,7 @@ describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, 
     expect(rows).toEqual([
       [['resumption'], settings.resumption === undefined ? '`false`' : '`true`'],
       [['resumption.budgetMs'], String(given?.budgetMs)],
-      [['resumption.firstDelayMs', 'resumption.maxDelayMs'], [given?.firstDelayMs, given?.maxDelayMs].join(', ')],
+      [['resumption.firstDelayMs', 'resumption.maxDelayMs'], [firstDelayMs, given?.maxDelayMs].join(', ')],
       [['resumption.maxReplayBytes'], '60 s of the format, 600 s for a source that is pulled'],
       [['resumption.maxConnectionMs'], String(given?.maxConnectionMs)],
       [['buffer.maxMs'], String(settings.bounds.maxWaitingMs)],

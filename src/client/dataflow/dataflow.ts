@@ -1,4 +1,4 @@
-import { map, type Observable, type ObservableInput, catchError, of } from 'rxjs'
+import { catchError, of, scan, type Observable, type ObservableInput } from 'rxjs'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import {
   writeDataflowRequest,
@@ -24,7 +24,7 @@ import { checkProxy } from '../../proxy/proxy.js'
 import { endpointOf } from '../../transport/grpc/channel.js'
 import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/client.js'
 import type { DataflowMessage } from '../../transport/link.js'
-import { DataflowProtocol } from './protocol.js'
+import { DataflowProtocol, mergeUpdates } from './protocol.js'
 import {
   dialOptionsOf,
   resolveSessionOptions,
@@ -209,9 +209,10 @@ type Start = Omit<StartRequest, 'token'>
 /** Updates by the user during a session. JavaScript may emit anything; a value that cannot be written fails the session. */
 const updateInputs = (update$: Observable<UpdateRequest>): Observable<ClientInput> =>
   update$.pipe(
-    map((update): ClientInput =>
-      isUpdate(update) ? { type: 'update', update } : { type: 'failed', error: noUpdate() },
-    ),
+    scan<UpdateRequest, ClientInput, undefined>((earlier, update) => {
+      if (!isUpdate(update)) return { type: 'failed', error: noUpdate() }
+      return { type: 'update', update, sum: mergeUpdates(earlier?.type === 'update' ? earlier.sum : undefined, update) }
+    }, undefined),
     catchError((cause: unknown) => {
       const error = toSpeechError(cause, 'source-failed', 'The source of further requests failed; see the cause.')
       return of<ClientInput>({ type: 'failed', error })

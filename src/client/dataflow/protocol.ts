@@ -7,6 +7,7 @@ import {
   writeDataflowRequest,
   type DataflowRequest,
   type Dialect,
+  type Settings,
   type StartRequest,
   type UpdateRequest,
   readDataflowResponse,
@@ -15,7 +16,6 @@ import {
 import { isSuccess } from '../../protocol/operation-result.js'
 import { readEventEnvelope, sessionEventOf } from '../../protocol/dataflow-events.js'
 import type { DataflowMessage } from '../../transport/link.js'
-import { mergeUpdates } from '../machine.js'
 import { unreadableStart, type ControlSignal, type DecodedMessage, type WireProtocol } from '../protocol.js'
 
 export interface DataflowProtocolOptions {
@@ -88,6 +88,15 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
     return request
   }
 }
+
+/** Merges two updates; the later one wins for each key. */
+export const mergeUpdates = (earlier: UpdateRequest | undefined, later: UpdateRequest): UpdateRequest => ({
+  settings: mergeSettings(earlier?.settings, later.settings),
+  callProperties: mergeSettings(earlier?.callProperties, later.callProperties),
+})
+
+const mergeSettings = (earlier: Settings | undefined, later: Settings | undefined): Settings | undefined =>
+  earlier === undefined || later === undefined ? (later ?? earlier) : { ...earlier, ...later }
 
 const changed = (start: UpdateRequest, update: UpdateRequest | undefined): UpdateRequest =>
   update === undefined ? {} : mergeUpdates(start, update)

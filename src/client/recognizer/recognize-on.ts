@@ -24,7 +24,6 @@ import {
   type TestingOptions,
 } from '../options.js'
 import type { SessionSettings } from '../settings.js'
-import type { RecognizeChannel } from './recognize-stereo.js'
 
 /** The options of `recognize`: those of every session, and those of the recognizer and its transport. */
 export interface RecognizeOptions extends SessionOptions {
@@ -55,6 +54,9 @@ export interface RecognizeOptions extends SessionOptions {
 
 type Plan = SessionPlan<SocketMessage, SocketMessage>
 
+/** The session of a channel, or of the only one. */
+export type PlanOf = (channel?: 0 | 1, abort$?: Observable<SpeechError>) => Plan
+
 /** Creates the session of a source. */
 export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
 
@@ -63,7 +65,7 @@ export interface RecognizePlatform {
   /** The parts that are needed from the first connection on; they may have to be loaded first. */
   readonly loadParts: () => RecognizeParts | PromiseLike<RecognizeParts>
   /** Runs two channels as one session each; without it stereo is refused. */
-  readonly recognizeStereo?: (format: AudioFormat, recognizeChannel: RecognizeChannel) => Recognition
+  readonly recognizeStereo?: (format: AudioFormat, planOf: PlanOf) => Recognition
 }
 
 /** The parts that are needed from the first connection on. */
@@ -106,7 +108,7 @@ export const recognizeOn = (
   const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }
   const channelSettings = withPreRoll(settingsOfChannel(settings), rules)
   const policy = policyOf(channelSettings, ending)
-  const planOf = (channel?: 0 | 1, abort$?: Observable<SpeechError>): Plan => ({
+  const planOf: PlanOf = (channel, abort$) => ({
     settings: channelSettings,
     policy,
     connect: (token) => {
@@ -120,11 +122,9 @@ export const recognizeOn = (
   if (format.channels === 1) {
     // All sessions share it.
     const plan = planOf()
-    return (source) => openSession(plan, source)
+    return Object.assign((source: ObservableInput<Uint8Array>) => openSession(plan, source), { planOf })
   }
-  if (recognizeStereo !== undefined) {
-    return recognizeStereo(format, (source, channel, abort$) => openSession(planOf(channel, abort$), source))
-  }
+  if (recognizeStereo !== undefined) return recognizeStereo(format, planOf)
   throw new SpeechError('invalid-format', 'channels must be 1 in a browser; deinterleave, and recognize each channel.')
 }
 

@@ -1,5 +1,6 @@
 import { checkProxy } from '../../proxy/proxy.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
+import { openSession } from '../session.js'
 import { sessionParts } from '../session-parts.js'
 import {
   recognizeOn,
@@ -10,7 +11,7 @@ import {
 } from './recognize-on.js'
 import { presentToken } from './present-token.js'
 import { RecognizerProtocol } from './protocol.js'
-import { recognizeStereo } from './recognize-stereo.js'
+import { recognizeStereo, type RecognizeChannel } from './recognize-stereo.js'
 import { recognizeRequestOf } from './request.js'
 
 const parts: RecognizeParts = {
@@ -21,7 +22,13 @@ const parts: RecognizeParts = {
   sessionParts,
 }
 
-const platform: RecognizePlatform = { loadParts: () => parts, recognizeStereo }
+const platform: RecognizePlatform = {
+  loadParts: () => parts,
+  recognizeStereo: (format, planOf) => {
+    const recognizeChannel: RecognizeChannel = (source, channel, abort$) => openSession(planOf(channel, abort$), source)
+    return Object.assign(recognizeStereo(format, recognizeChannel), { planOf, recognizeStereo })
+  },
+}
 
 /**
  * Streaming recognition over a WebSocket (PROTOCOL 4). A socket carries one channel of PCM: G.711 is decoded before it is
