@@ -590,7 +590,7 @@ const deadlineErrors = {
 
 export const isWait = (name: Phase['name']): name is Wait => name in deadlineErrors
 
-const deadlineError = (name: Wait, { facts }: Context): SpeechError => {
+export const deadlineError = (name: Wait, { facts }: Context): SpeechError => {
   const [code, message] = deadlineErrors[name]
   const { pendingFromMs } = facts
   const isPending = code === 'finalize-timeout' && pendingFromMs !== undefined

@@ -56,6 +56,24 @@ export interface Route<In, Out> {
 /** `route`: that of the chosen service, if there are several. */
 export type RoutedAction<In, Out> = AuthorizeAction & { readonly route?: Route<In, Out> | undefined }
 
+/** Creates the session of a source. */
+export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
+
+/** A session over one channel, with its number if there are two. `abort$` fails it. */
+export type RecognizeChannel = (
+  source: ObservableInput<Uint8Array>,
+  channel?: 0 | 1,
+  abort$?: Observable<SpeechError>,
+) => Observable<SessionEvent>
+
+/** A recognition with the plans of its sessions, which `failover` joins with those of other services. */
+export interface PlannedRecognition<In, Out> extends Recognition {
+  /** The session over all channels, or over one of two. */
+  readonly planOf: (channel?: 0 | 1, abort$?: Observable<SpeechError>) => SessionPlan<In, Out>
+  /** Runs one session for each of two channels; absent if one session takes all. */
+  readonly stereoOf?: (recognizeChannel: RecognizeChannel) => Recognition
+}
+
 /** The properties of a session that its decisions depend on. */
 export const policyOf = (settings: SessionSettings, ending: Ending): SessionPolicy => ({
   ...ending,

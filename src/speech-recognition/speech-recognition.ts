@@ -1,6 +1,7 @@
 import { asyncScheduler, defer, ReplaySubject, Subscription, type ObservableInput, type SchedulerLike } from 'rxjs'
 import type { AudioFormat } from '../audio/format.js'
-import type { Recognition, RecognizeOptions } from '../client/recognizer/recognize-on.js'
+import type { RecognizeOptions } from '../client/recognizer/recognize-on.js'
+import type { Recognition } from '../client/session.js'
 import { toSpeechError } from '../errors/speech-error.js'
 import { schedule } from '../kernel/timers.js'
 import { accumulate, emptyTranscript, isResult } from '../operators/results/accumulate-milestones.js'

@@ -12,7 +12,8 @@ import {
   type SchedulerLike,
 } from 'rxjs'
 import type { DataflowOptions } from '../../client/dataflow/dataflow.js'
-import type { Recognition, RecognizeOptions } from '../../client/recognizer/recognize-on.js'
+import type { RecognizeOptions } from '../../client/recognizer/recognize-on.js'
+import type { Recognition } from '../../client/session.js'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { listOf } from '../../protocol/collections.js'

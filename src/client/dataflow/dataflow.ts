@@ -1,4 +1,4 @@
-import { catchError, of, scan, type Observable, type ObservableInput } from 'rxjs'
+import { catchError, of, scan, type Observable } from 'rxjs'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import {
   writeDataflowRequest,
@@ -10,7 +10,6 @@ import {
 } from '../../protocol/dataflow-messages.js'
 import { isJsonObject, type JsonObject } from '../../protocol/json-object.js'
 import type { AudioSplitter } from '../../protocol/recognizer-messages.js'
-import type { SessionEvent } from '../../protocol/session-event.js'
 import {
   checkOptions,
   jsonObject,
@@ -24,6 +23,7 @@ import { checkProxy } from '../../proxy/proxy.js'
 import { endpointOf } from '../../transport/grpc/channel.js'
 import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/client.js'
 import type { DataflowMessage } from '../../transport/link.js'
+import { atEachUrl, type WithUrls } from '../failover/failover.js'
 import { DataflowProtocol, mergeUpdates } from './protocol.js'
 import {
   dialOptionsOf,
@@ -37,7 +37,7 @@ import {
   voiceActivityOptions,
 } from '../options.js'
 import { sessionParts } from '../session-parts.js'
-import { openSession, policyOf, type SessionPlan } from '../session.js'
+import { openSession, policyOf, type PlannedRecognition, type Recognition } from '../session.js'
 import type { ClientInput } from '../states.js'
 
 /** The options of `dataflow`: those of every session, and those of a project and its transport. */
@@ -105,12 +105,31 @@ export interface DataflowOptions extends SessionOptions {
  *     if (event.type === 'milestone') console.log(event.channel, event.text)
  *   })
  */
-export const dataflow = (
-  options: DataflowOptions,
-): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) => {
+export const dataflow = (options: WithUrls<DataflowOptions>): Recognition => atEachUrl(options, dataflowAt)
+
+const dataflowAt = (options: DataflowOptions): Recognition => {
   checkOptions(dataflowOptions, options)
   checkProxy(options.proxy)
   endpointOf(options)
+  const plan = planOf(options)
+  const recognition: Recognition = (source) => openSession(plan, source)
+  const planned: Planned = Object.assign(recognition, {
+    planOf: ((channel, abort$) =>
+      channel === undefined ? plan : { ...planOf(ofOneChannel(options)), abort$ }) satisfies Planned['planOf'],
+  })
+  return planned
+}
+
+type Planned = PlannedRecognition<DataflowMessage, DataflowMessage>
+type Plan = ReturnType<Planned['planOf']>
+
+const ofOneChannel = (options: DataflowOptions): DataflowOptions => ({
+  ...options,
+  format: { ...options.format, channels: 1 },
+})
+
+/** The session of checked options. */
+const planOf = (options: DataflowOptions): Plan => {
   const resolved = resolveSessionOptions(options)
   const start = startOf(options)
   const settings = withPreRoll(resolved, silenceRulesOf(start.settings ?? {}))
@@ -125,7 +144,7 @@ export const dataflow = (
     channelOptions,
     channel,
   }
-  const plan: SessionPlan<DataflowMessage, DataflowMessage> = {
+  return {
     settings,
     policy: policyOf(settings, { endsWith: 'end-of-stream', finalizeBy }),
     connect: (_token, update) => ({
@@ -135,7 +154,6 @@ export const dataflow = (
     }),
     updates$: update$ && updateInputs(update$),
   }
-  return (source) => openSession(plan, source)
 }
 
 const dataflowOptions = optionsOf<DataflowOptions>()(

@@ -1,8 +1,6 @@
-import { type Observable, type ObservableInput } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { AudioSplitter, RecognizeRequest } from '../../protocol/recognizer-messages.js'
-import type { SessionEvent } from '../../protocol/session-event.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
 import { checkOptions, flag, functionValue, nonEmptyText, oneOf, optionsOf, text } from '../../protocol/validation.js'
 import type { SocketClass, WebSocketDialOptions } from '../../transport/websocket/dial.js'
@@ -12,7 +10,7 @@ import type { SessionParts } from '../session-parts.js'
 import type { Opening } from '../connection.js'
 import type { Ending } from '../protocol.js'
 import type { RecognizerProtocol } from './protocol.js'
-import { openSession, policyOf, type SessionPlan } from '../session.js'
+import { openSession, policyOf, type PlannedRecognition, type Recognition } from '../session.js'
 import {
   dialOptionsOf,
   resolveSessionOptions,
@@ -52,13 +50,7 @@ export interface RecognizeOptions extends SessionOptions {
   readonly testing?: TestingOptions<WebSocketDialOptions, SocketMessage> | undefined
 }
 
-type Plan = SessionPlan<SocketMessage, SocketMessage>
-
-/** The session of a channel, or of the only one. */
-export type PlanOf = (channel?: 0 | 1, abort$?: Observable<SpeechError>) => Plan
-
-/** Creates the session of a source. */
-export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
+type PlanOf = PlannedRecognition<SocketMessage, SocketMessage>['planOf']
 
 /** Differences between Node and browsers. */
 export interface RecognizePlatform {
@@ -122,7 +114,9 @@ export const recognizeOn = (
   if (format.channels === 1) {
     // All sessions share it.
     const plan = planOf()
-    return Object.assign((source: ObservableInput<Uint8Array>) => openSession(plan, source), { planOf })
+    const recognition: Recognition = (source) => openSession(plan, source)
+    const planned: PlannedRecognition<SocketMessage, SocketMessage> = Object.assign(recognition, { planOf })
+    return planned
   }
   if (recognizeStereo !== undefined) return recognizeStereo(format, planOf)
   throw new SpeechError('invalid-format', 'channels must be 1 in a browser; deinterleave, and recognize each channel.')

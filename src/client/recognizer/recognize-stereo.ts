@@ -19,16 +19,10 @@ import {
 import type { AudioFormat } from '../../audio/format.js'
 import { isSpeechError, type SpeechError } from '../../errors/speech-error.js'
 import { pullerOf } from '../../operators/interop/pull.js'
-import type { SessionEvent } from '../../protocol/session-event.js'
+import type { SessionEvent, StateEvent } from '../../protocol/session-event.js'
 import { sessionStates, type AnnouncedState } from '../../protocol/states.js'
+import type { RecognizeChannel } from '../session.js'
 import { ChannelSplitter, splitPulled, type Pair } from './split-stereo.js'
-
-/** A session over one channel, with its number if there are two. `abort$` fails it. */
-export type RecognizeChannel = (
-  source: ObservableInput<Uint8Array>,
-  channel?: 0 | 1,
-  abort$?: Observable<SpeechError>,
-) => Observable<SessionEvent>
 
 /**
  * Runs stereo audio as one session per channel over one subscription to the source. Results have their channel. States are
@@ -93,20 +87,30 @@ const joined = (
   const isReconnecting: [boolean, boolean] = [false, false]
   const failed$ = new Subject<SpeechError>()
   let announced: AnnouncedState = 'idle'
-  const announce = (channel: 0 | 1, state: AnnouncedState): Observable<SessionEvent> => {
+  const services: [number | undefined, number | undefined] = [undefined, undefined]
+  const announce = (channel: 0 | 1, { state, service }: StateEvent): Observable<SessionEvent> => {
     reached[channel] = state
+    services[channel] = service ?? services[channel]
     const joint = combineStates(...reached)
-    const isBack = isReconnecting[channel]
+    const isBack = isReconnecting[channel] || (service !== undefined && state === joint)
     isReconnecting[channel] = false
-    if (joint === announced) return isBack ? of({ type: 'connection', state, channel }) : EMPTY
+    const own: StateEvent = { type: 'connection', state, channel, ...(service === undefined ? {} : { service }) }
+    if (joint === announced) return isBack ? of(own) : EMPTY
     announced = joint
-    return of({ type: 'connection', state: joint })
+    const [left, right] = services
+    if (joint !== 'streaming' || left === undefined || right === undefined)
+      return of({ type: 'connection', state: joint })
+    if (left === right) return of({ type: 'connection', state: joint, service: left })
+    return of<SessionEvent[]>(
+      { type: 'connection', state: joint, channel: 0, service: left },
+      { type: 'connection', state: joint, channel: 1, service: right },
+    )
   }
   return (channel, audio) =>
     recognizeChannel(audio, channel, failed$).pipe(
       mergeMap((event) => {
         if (event.type !== 'connection') return of(ofChannel(channel, event))
-        if (event.state !== 'reconnecting') return announce(channel, event.state)
+        if (event.state !== 'reconnecting') return announce(channel, event)
         isReconnecting[channel] = true
         return of({ ...event, channel })
       }),

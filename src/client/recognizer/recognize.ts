@@ -1,17 +1,13 @@
 import { checkProxy } from '../../proxy/proxy.js'
+import type { SocketMessage } from '../../transport/link.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
-import { openSession } from '../session.js'
+import { openSession, type PlannedRecognition, type Recognition, type RecognizeChannel } from '../session.js'
+import { atEachUrl, type WithUrls } from '../failover/failover.js'
 import { sessionParts } from '../session-parts.js'
-import {
-  recognizeOn,
-  type Recognition,
-  type RecognizeOptions,
-  type RecognizeParts,
-  type RecognizePlatform,
-} from './recognize-on.js'
+import { recognizeOn, type RecognizeOptions, type RecognizeParts, type RecognizePlatform } from './recognize-on.js'
 import { presentToken } from './present-token.js'
 import { RecognizerProtocol } from './protocol.js'
-import { recognizeStereo, type RecognizeChannel } from './recognize-stereo.js'
+import { recognizeStereo } from './recognize-stereo.js'
 import { recognizeRequestOf } from './request.js'
 
 const parts: RecognizeParts = {
@@ -26,7 +22,11 @@ const platform: RecognizePlatform = {
   loadParts: () => parts,
   recognizeStereo: (format, planOf) => {
     const recognizeChannel: RecognizeChannel = (source, channel, abort$) => openSession(planOf(channel, abort$), source)
-    return Object.assign(recognizeStereo(format, recognizeChannel), { planOf, recognizeStereo })
+    const planned: PlannedRecognition<SocketMessage, SocketMessage> = Object.assign(
+      recognizeStereo(format, recognizeChannel),
+      { planOf, stereoOf: (channelOf: RecognizeChannel) => recognizeStereo(format, channelOf) },
+    )
+    return planned
   },
 }
 
@@ -49,7 +49,9 @@ const platform: RecognizePlatform = {
  *   .pipe(recognize({ url: 'wss://speech.example.com', model: 'transcribe', token, format }), accumulateMilestones())
  *   .subscribe(({ text }) => console.log(text))
  */
-export const recognize = (options: RecognizeOptions): Recognition => {
+export const recognize = (options: WithUrls<RecognizeOptions>): Recognition => atEachUrl(options, recognizeAt)
+
+const recognizeAt = (options: RecognizeOptions): Recognition => {
   const recognition = recognizeOn(platform, options)
   checkProxy(options.proxy)
   return recognition
