@@ -224,6 +224,8 @@ const moduleGroups = [
   ],
   ['client/recognize-in-browser', ['client/recognizer/recognize-in-browser']],
   ['client/browser-parts', ['client/recognizer/browser-parts']],
+  // What a page with several services loads at first, beside what each page with sessions does.
+  ['client/failover', ['client/failover/']],
   // What each page with sessions loads at first.
   ['client/machine', ['client/machine', 'client/endings', 'client/retries']],
   ['client/client', ['client/', 'protocol/loopback', 'transport/limits']],
