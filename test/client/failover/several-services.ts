@@ -178,5 +178,4 @@ export const textOf = ({ events }: Seen): string =>
 export const lastLedger = ({ events }: Seen): LedgerEvent | undefined =>
   events.filter((event) => event.type === 'ledger').at(-1)
 
-export const lost = new SpeechError('connection-lost', 'Broken.')
 export const refused = new SpeechError('connection-failed', 'Refused.')
