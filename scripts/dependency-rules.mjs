@@ -50,11 +50,13 @@ export const innerLayers = {
     operations: ['engines', 'listen', 'monitor', 'threads'],
     configuration: ['sessions', 'listen', 'operations', 'project', 'threads'],
     workers: ['identity', 'listen', 'operations', 'sessions'],
+    machines: ['identity', 'nats', 'sessions'],
     studio: ['engines', 'identity', 'sessions'],
     start: [
       'engines',
       'identity',
       'listen',
+      'machines',
       'monitor',
       'nodes',
       'operations',

@@ -102,7 +102,8 @@ describe.skipIf(natsIsSkipped)(natsTitle('two services with one identity in NATS
     await writeFile(configuration, stringify({ identity: { issuer, keysFile, nats } }))
     const options: Partial<ServiceOptions> = {
       issuer,
-      identity: { keysFile, nats },
+      identity: { keysFile, nats, bruteForce: { failuresPerMinute: 10 } },
+      limits: { sessionsPerToken: 4 },
       operations: { host: '127.0.0.1', port: 0 },
       logger: { log: (level, message) => lines.push(`${level} ${message}`) },
     }
@@ -178,6 +179,31 @@ describe.skipIf(natsIsSkipped)(natsTitle('two services with one identity in NATS
     }
     expect(await tokenOf(one, subscriber)).toBeUndefined()
     expect(await subscription('list')).toMatch(new RegExp(`${subscriber.clientId}.*cancelled`))
+  })
+
+  it('count the sessions of a token together', async () => {
+    const subscriber = await subscribe()
+    const token = await newToken(one, subscriber)
+    const sockets = [await runningSession(one, token), await runningSession(one, token)]
+    sockets.push(await openSocket(two, { token }), await openSocket(two, { token }))
+    // Within a second or two each machine knows of the sessions of the other.
+    await expect.poll(() => openSocket(one, { token }).then((socket) => socket.close(), String)).toMatch(/its limit/)
+    for (const socket of sockets) socket.close()
+  })
+
+  it('count wrong secrets together', async () => {
+    const subscriber = await subscribe()
+    await newToken(two, subscriber)
+    const wrong = { clientId: `${subscriber.clientId}x`, clientSecret: 'a wrong secret' }
+    const statuses: number[] = []
+    for (let guess = 0; guess < 16; guess += 1) {
+      const service = guess % 2 === 0 ? one : two
+      statuses.push((await post(service, 'token', wrong, { grant_type: 'client_credentials' })).status)
+    }
+    // One more for each guess whose news was under way.
+    expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(12)
+    expect(statuses.slice(-2)).toEqual([429, 429])
+    expect(await tokenOf(two, subscriber)).toBeTypeOf('string')
   })
 
   it('go on while NATS is away: tokens and sessions are valid, revocations are refused, the log and a metric say so', async () => {

@@ -15,7 +15,7 @@ import {
   text,
 } from '../../protocol/validation.js'
 import { spreadRetryAfter } from '../../protocol/retry-after.js'
-import { createClientAuthentication } from './clients/client-authentication.js'
+import { createClientAuthentication, type FailureExchange } from './clients/client-authentication.js'
 import { sendError, sendJson } from './http/responses.js'
 import { peerAddress } from './http/peer-address.js'
 import { openIdentityState } from './identity-state.js'
@@ -38,6 +38,9 @@ import { createTokenVerifier, publicJwk, type Grant } from './tokens/token-verif
 import { tokenScope } from './tokens/token-claims.js'
 
 const dayMs = 86_400_000
+
+/** The audience of tokens without another one. */
+export const defaultAudience = 'urn:rxspeech:service'
 
 /** How tokens are issued and verified. */
 export interface IdentityOptions {
@@ -141,15 +144,19 @@ export interface Identity {
   close(): Promise<void>
 }
 
-/**
- * Opens the identity service. Rejects with `invalid-options` or `missing-dependency`.
- *
- * @param shared the clients and revoked tokens of several machines, if the options name NATS servers
- */
-export const createIdentity = async (options: IdentityOptions, shared?: SharedIdentity): Promise<Identity> => {
+/** What an identity service has in common with those of other machines. */
+export interface SharedParts {
+  /** The clients and revoked tokens, if the options name NATS servers. */
+  readonly identity?: SharedIdentity | undefined
+  /** Wrong secrets. */
+  readonly failures?: FailureExchange | undefined
+}
+
+/** Opens the identity service. Rejects with `invalid-options` or `missing-dependency`. */
+export const createIdentity = async (options: IdentityOptions, shared: SharedParts = {}): Promise<Identity> => {
   checkOptions(identityOptions, options)
   checkSharedIdentity(options)
-  const { issuer, stateFolder, audience = 'urn:rxspeech:service', scheduler = asyncScheduler, onRefusal } = options
+  const { issuer, stateFolder, audience = defaultAudience, scheduler = asyncScheduler, onRefusal } = options
   const { development = false, bruteForce = { failuresPerMinute: development ? 200 : 20 } } = options
   const { rotateKeysAfterMs: rotateAfterMs = 90 * dayMs, onFault = () => undefined } = options
   const remoteAddressOf = options.addressOf ?? ((request) => request.socket.remoteAddress)
@@ -158,7 +165,7 @@ export const createIdentity = async (options: IdentityOptions, shared?: SharedId
   const now = (): number => scheduler.now()
 
   const state = await openIdentityState({
-    ...{ stateFolder, now, shared, clients: options.clients },
+    ...{ stateFolder, now, shared: shared.identity, clients: options.clients },
     origin: { issuer, audience },
   })
   const { keysFile: path } = options
@@ -169,7 +176,7 @@ export const createIdentity = async (options: IdentityOptions, shared?: SharedId
     throw error
   })
   const { clients, revocations } = state
-  const authentication = createClientAuthentication({ ...bruteForce, clients, now })
+  const authentication = createClientAuthentication({ ...bruteForce, clients, now, exchange: shared.failures })
   const verifier = await createTokenVerifier({ issuer, audience, clients, now, keys, revocations })
   const sign = await createPageTokenSigner({ issuer, audience, keys, now, onFault })
   const { retryAfterMs } = authentication

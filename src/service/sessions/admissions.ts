@@ -10,15 +10,36 @@ export interface AdmissionLimits {
   readonly sessionsPerToken: number
 }
 
+/** Sessions by tenant and by token; none of them 0. */
+export interface SessionCounts {
+  readonly tenants: ReadonlyMap<string, number>
+  readonly tokens: ReadonlyMap<string, number>
+}
+
+/** The sessions on other machines, which count towards the limits of tenants and tokens. */
+export interface OtherCounts {
+  ofTenant(tenant: string): number
+  ofToken(tokenId: string): number
+}
+
+const alone: OtherCounts = { ofTenant: () => 0, ofToken: () => 0 }
+
 /** Counts the running sessions. A session beyond a limit is refused at once, with an error that names the limit. */
 export class Admissions {
   readonly #limits: AdmissionLimits
+  readonly #others: OtherCounts
   readonly #byToken = new Map<string, number>()
   readonly #byTenant = new Map<string, number>()
   #all = 0
 
-  constructor(limits: AdmissionLimits) {
+  constructor(limits: AdmissionLimits, others: OtherCounts = alone) {
     this.#limits = limits
+    this.#others = others
+  }
+
+  /** The sessions of this process. */
+  get counts(): SessionCounts {
+    return { tenants: this.#byTenant, tokens: this.#byToken }
   }
 
   /** Throws when the service is full. Call it before a token is verified, which costs more. */
@@ -31,10 +52,10 @@ export class Admissions {
   admit(tokenId: string, tenant: string): () => void {
     this.checkCapacity()
     const { sessionsPerToken, sessionsPerTenant } = this.#limits
-    if (countOf(this.#byToken, tokenId) >= sessionsPerToken) {
+    if (countOf(this.#byToken, tokenId) + this.#others.ofToken(tokenId) >= sessionsPerToken) {
       throw full(`The token has ${sessionsPerToken} sessions, its limit; end one or try again later.`)
     }
-    if (countOf(this.#byTenant, tenant) >= sessionsPerTenant) {
+    if (countOf(this.#byTenant, tenant) + this.#others.ofTenant(tenant) >= sessionsPerTenant) {
       throw full(`The tenant has ${sessionsPerTenant} sessions, its limit; end one or try again later.`)
     }
     this.#add(tokenId, tenant, 1)

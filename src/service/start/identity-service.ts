@@ -2,9 +2,10 @@ import type { RequestListener } from 'node:http'
 import { asyncScheduler } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { isGranted } from '../identity/clients/client.js'
-import { createIdentity, type Identity } from '../identity/identity.js'
+import { createIdentity, defaultAudience, type Identity } from '../identity/identity.js'
 import { checkSharedIdentity, connectSharedIdentity, type ConnectedIdentity } from '../identity/shared/connect.js'
 import type { HttpListener } from '../listen/http-listener.js'
+import { MachineExchange } from '../machines/machine-exchange.js'
 import { authFailureOf } from '../monitor/service-monitor.js'
 import type { Operations } from '../operations/operations.js'
 import { Admissions, type AdmissionLimits } from '../sessions/admissions.js'
@@ -14,6 +15,12 @@ import type { SessionContext } from '../sessions/session-context.js'
 import { openStudio, type StudioService } from '../studio/studio.js'
 import type { ServiceOptions } from './service-options.js'
 
+/** An identity service, and what the other machines of the service tell. */
+export interface OpenIdentity extends Identity {
+  /** Undefined for a service of one machine. */
+  readonly machines: MachineExchange | undefined
+}
+
 /**
  * Opens the identity service; its issuer is the address of the HTTP listener unless the options name another. Rejects like
  * `createIdentity` and `connectSharedIdentity`.
@@ -22,11 +29,11 @@ export const openIdentity = async (
   options: ServiceOptions,
   { url, addressOf }: Pick<HttpListener, 'url' | 'addressOf'>,
   operation: Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity'>,
-): Promise<Identity> => {
+): Promise<OpenIdentity> => {
   const { clients, development = false, scheduler = asyncScheduler, stateFolder, issuer = url } = options
   const { monitor, onFault } = operation
   checkSharedIdentity({ ...options.identity, issuer: options.issuer })
-  const shared = await openShared(options, operation)
+  const shared = await connectMachines(options, issuer, operation)
   try {
     const identity = await createIdentity(
       {
@@ -42,44 +49,54 @@ export const openIdentity = async (
         stateFolder,
         onFault,
       },
-      shared?.identity,
+      { identity: shared?.identity, failures: shared?.machines },
     )
-    return { ...identity, close: () => identity.close().finally(shared?.close) }
+    return { ...identity, machines: shared?.machines, close: () => identity.close().finally(shared?.close) }
   } catch (error) {
     await shared?.close()
     throw error
   }
 }
 
-/** The clients and revoked tokens of several machines; undefined for a service of one machine. */
-const openShared = async (
-  { identity: { nats } = {}, scheduler, logger }: ServiceOptions,
+interface Machines extends Pick<ConnectedIdentity, 'identity' | 'close'> {
+  readonly machines: MachineExchange
+}
+
+/** Connects to what several machines share; undefined for a service of one machine. */
+const connectMachines = async (
+  { identity: { nats, audience = defaultAudience } = {}, scheduler = asyncScheduler, logger }: ServiceOptions,
+  issuer: string,
   { onFault, watchIdentity }: Pick<Operations, 'onFault' | 'watchIdentity'>,
-): Promise<ConnectedIdentity | undefined> => {
+): Promise<Machines | undefined> => {
   if (nats === undefined) return undefined
-  const shared = await connectSharedIdentity(nats, { name: 'rxspeech serve', scheduler, onFault })
-  const { stale$, ageMs } = shared.identity
+  const { identity, bus, bucket, close } = await connectSharedIdentity(nats, {
+    ...{ name: 'rxspeech serve', scheduler, onFault },
+  })
+  const machines = new MachineExchange({ bus, bucket, origin: { issuer, audience }, scheduler, onFault })
+  const { stale$, ageMs } = identity
   watchIdentity(ageMs)
   const watching = stale$.subscribe((isStale) => {
     if (isStale) logger?.log('warn', 'Shared identity is stale', { ageMs: Math.round(ageMs()) })
     else logger?.log('info', 'Shared identity is current again')
   })
   return {
-    ...shared,
+    ...{ identity, machines },
     close: () => {
       watching.unsubscribe()
-      return shared.close()
+      machines.close()
+      return close()
     },
   }
 }
 
 /** Verifies the tokens of sessions and counts the sessions. */
 export const createAdmission = (
-  identity: Identity,
+  identity: OpenIdentity,
   limits: AdmissionLimits,
   { scheduler = asyncScheduler, onFault }: Pick<ServiceOptions, 'scheduler' | 'onFault'>,
 ): SessionContext['admit'] => {
-  const admissions = new Admissions(limits)
+  const admissions = new Admissions(limits, identity.machines)
+  identity.machines?.tellCounts(() => admissions.counts)
   const running = new RunningGrants({ authority: identity, scheduler, onFault })
   return async (token, tenant, origin) => {
     admissions.checkCapacity()

@@ -1,13 +1,24 @@
+import { createHash } from 'node:crypto'
 import { Semaphore } from '../../../kernel/semaphore.js'
 import { createFailureLimit, createRecentSuccesses } from './attempt-history.js'
 import { unmatchableHash, verifySecret } from './client-secret.js'
 import type { ClientRegistration, ClientStore } from './client.js'
+
+/** Wrong secrets on other machines, which count here too. */
+export interface FailureExchange {
+  /** Tells the others of a failure; `keys` are hashes. */
+  tellFailure(keys: readonly string[]): void
+  /** Sets what is done with the failures of others. */
+  onFailure(record: (keys: readonly string[]) => void): void
+}
 
 export interface ClientAuthenticationOptions {
   readonly clients: ClientStore
   /** Allowed failures of one client from one address; the other limits are multiples of it. */
   readonly failuresPerMinute: number
   readonly now: () => number
+  /** @default failures of this process only */
+  readonly exchange?: FailureExchange | undefined
 }
 
 type AuthenticationResult =
@@ -23,6 +34,12 @@ export interface ClientAuthentication {
    */
   readonly countFailure: (address: string) => number
 }
+
+const failureKinds = ['pair', 'address', 'client'] as const
+
+/** A hash: a secret that was typed in the place of an id must not travel. */
+const failureKey = (kind: (typeof failureKinds)[number], name: string): string =>
+  `${kind}:${createHash('sha256').update(name).digest('base64url').slice(0, 22)}`
 
 /** Several clients can share an address, so it may fail this many times as often as one client. */
 const addressFactor = 5
@@ -44,11 +61,17 @@ const busyMs = 1000
  * its address behind a proxy. An unknown client is handled like a known one with a wrong secret: same answer, cost and counts.
  */
 export const createClientAuthentication = (options: ClientAuthenticationOptions): ClientAuthentication => {
-  const { clients, failuresPerMinute, now } = options
+  const { clients, failuresPerMinute, now, exchange } = options
   const limit = (factor: number) => createFailureLimit({ failuresPerMinute: factor * failuresPerMinute, now })
-  const pairLimit = limit(1)
-  const addressLimit = limit(addressFactor)
-  const clientLimit = limit(clientFactor)
+  const limits = { pair: limit(1), address: limit(addressFactor), client: limit(clientFactor) }
+  const record = (keys: readonly string[]): void => {
+    for (const kind of failureKinds) limits[kind].record(keys.filter((key) => key.startsWith(`${kind}:`)))
+  }
+  const recordEverywhere = (keys: readonly string[]): void => {
+    record(keys)
+    exchange?.tellFailure(keys)
+  }
+  exchange?.onFailure(record)
   const successes = createRecentSuccesses({ now })
   const checks = new Semaphore({ permits: maxConcurrentChecks, maxWaiting: maxWaitingChecks })
   const hashForUnknown = unmatchableHash()
@@ -60,31 +83,35 @@ export const createClientAuthentication = (options: ClientAuthenticationOptions)
 
   // The limits are read when the check runs, so that concurrent guesses count each other.
   const check = async (clientId: string, secret: string, address: string): Promise<AuthenticationResult> => {
-    const pair = JSON.stringify([clientId, address])
+    const keys = {
+      pair: failureKey('pair', JSON.stringify([clientId, address])),
+      address: failureKey('address', address),
+      client: failureKey('client', clientId),
+    }
     const attempt = { clientId, secret, address }
     const forMs = successes.hasSecret(attempt)
       ? 0
       : Math.max(
-          pairLimit.retryAfterMs([pair]),
-          addressLimit.retryAfterMs([address]),
-          successes.has(attempt) ? 0 : clientLimit.retryAfterMs([clientId]),
+          limits.pair.retryAfterMs([keys.pair]),
+          limits.address.retryAfterMs([keys.address]),
+          successes.has(attempt) ? 0 : limits.client.retryAfterMs([keys.client]),
         )
     if (forMs > 0) return { type: 'wait', forMs }
     if (await matches(clients.find(clientId), secret)) {
       successes.record(attempt)
       return { type: 'accepted' }
     }
-    pairLimit.record([pair])
-    addressLimit.record([address])
-    clientLimit.record([clientId])
+    recordEverywhere([keys.pair, keys.address, keys.client])
     return { type: 'rejected' }
   }
 
   return {
-    retryAfterMs: (address) => (successes.hasAddress(address) ? 0 : addressLimit.retryAfterMs([address])),
+    retryAfterMs: (address) =>
+      successes.hasAddress(address) ? 0 : limits.address.retryAfterMs([failureKey('address', address)]),
     countFailure: (address) => {
-      const forMs = addressLimit.retryAfterMs([address])
-      if (forMs === 0) addressLimit.record([address])
+      const key = failureKey('address', address)
+      const forMs = limits.address.retryAfterMs([key])
+      if (forMs === 0) recordEverywhere([key])
       return forMs
     },
     authenticate: (clientId, secret, address) =>

@@ -38,6 +38,8 @@ export interface ConnectSharedOptions {
 /** A shared identity with its connection. */
 export interface ConnectedIdentity {
   readonly identity: SharedIdentity
+  /** The name of its bucket. */
+  readonly bucket: string
   /** The same connection, for messages between the machines. */
   readonly bus: MessageBus
   readonly close: () => Promise<void>
@@ -63,8 +65,7 @@ export const connectSharedIdentity = async (
       onFault,
     })
     return {
-      identity,
-      bus,
+      ...{ identity, bus, bucket: bucketName },
       close: () => {
         identity.close()
         return bus.close()

@@ -169,7 +169,6 @@ describe('a shared identity', () => {
   it('answers from memory while the servers are away, and refuses changes at once', async () => {
     const identity = await open()
     await identity.add(client('acme'))
-    bucket.isReachable = false
     isUp$.next(false)
     expect(identity.find('acme')).toEqual(client('acme'))
     const sentence =
@@ -197,6 +196,25 @@ describe('a shared identity', () => {
     await flushPromises()
     expect([identity.find('acme')?.cancelled, identity.isRevoked('t1')]).toEqual([true, true])
     expect(faults).toEqual([])
+  })
+
+  it('reports no change when it reads again what it has', async () => {
+    const identity = await open()
+    await identity.add(client('acme'))
+    const before = identity.version()
+    isUp$.next(false)
+    isUp$.next(true)
+    await flushPromises()
+    expect([bucket.readings, identity.version()]).toEqual([2, before])
+  })
+
+  it('knows at once of a revocation that another machine was faster with', async () => {
+    const identity = await open()
+    bucket.isSilent = true
+    bucket.set(revokedKey('t1'), encodeRevocation(1e12))
+    expect(identity.isRevoked('t1')).toBe(false)
+    await identity.revoke('t1')
+    expect(identity.isRevoked('t1')).toBe(true)
   })
 
   it('notices a watch that delivers nothing, and reads everything again', async () => {

@@ -1,0 +1,223 @@
+import { randomBytes } from 'node:crypto'
+import { either } from 'fp-ts'
+import * as t from 'io-ts'
+import { interval, Subscription, type SchedulerLike } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
+import type { FailureExchange } from '../identity/clients/client-authentication.js'
+import type { MessageBus } from '../nats/bus.js'
+import type { OtherCounts, SessionCounts } from '../sessions/admissions.js'
+
+/** What machines tell each other goes to all of them, by subjects of their bucket. */
+export interface MachineExchangeOptions {
+  readonly bus: Pick<MessageBus, 'publish' | 'messages'>
+  /** The bucket of the identity, which is the same on all machines of one service and on no other. */
+  readonly bucket: string
+  /** What all machines must have in common, so that they accept the tokens of each other. */
+  readonly origin: { readonly issuer: string; readonly audience: string }
+  readonly scheduler: SchedulerLike
+  readonly onFault: (error: unknown) => void
+}
+
+/** How often the counts are told, and for how long they are believed without news. */
+const tellEveryMs = 1_000
+const forgetAfterMs = 3_000
+/** The size of one message, below the limit of 64 kB of the configuration that this package ships. */
+const maxMessageBytes = 32_768
+/** Counts of other machines that are kept. */
+const maxCounts = 100_000
+
+const counts = t.readonlyArray(t.tuple([t.string, t.number]))
+const countsCodec = t.type({
+  v: t.literal(1),
+  from: t.string,
+  issuer: t.string,
+  audience: t.string,
+  tenants: counts,
+  tokens: counts,
+})
+const failuresCodec = t.type({ v: t.literal(1), from: t.string, keys: t.readonlyArray(t.string) })
+
+/**
+ * Tells the other machines of a service the sessions of each tenant and token, once a second, and each wrong secret, and
+ * hears theirs. Limits are soft: what starts within a second on several machines can exceed them. Nothing waits for an
+ * answer; while the bus is down every machine counts for itself.
+ */
+export class MachineExchange implements OtherCounts, FailureExchange {
+  readonly #options: MachineExchangeOptions
+  readonly #id = randomBytes(8).toString('base64url')
+  readonly #work = new Subscription()
+  readonly #tenants: CountsOfOthers
+  readonly #tokens: CountsOfOthers
+  readonly #origins = new Set<string>()
+  #told: SessionCounts = { tenants: new Map(), tokens: new Map() }
+  #recordFailure: (keys: readonly string[]) => void = () => undefined
+
+  constructor(options: MachineExchangeOptions) {
+    this.#options = options
+    const now = (): number => options.scheduler.now()
+    this.#tenants = new CountsOfOthers(now)
+    this.#tokens = new CountsOfOthers(now)
+    const { bus, onFault } = options
+    const hear = <A>(name: string, codec: t.Decoder<unknown, A>, take: (message: A) => void): void => {
+      const heard$ = bus.messages(this.#subject(name))
+      this.#work.add(
+        heard$.subscribe({
+          next: ({ payload }) => {
+            const message = codec.decode(parse(payload))
+            if (either.isRight(message)) take(message.right)
+          },
+          error: onFault,
+        }),
+      )
+    }
+    hear('counts', countsCodec, (message) => this.#takeCounts(message))
+    hear('failures', failuresCodec, ({ from, keys }) => {
+      if (from !== this.#id) this.#recordFailure(keys)
+    })
+  }
+
+  /** From now on tells the counts of this machine, at once and each second. */
+  tellCounts(own: () => SessionCounts): void {
+    const tell = (): void => this.#tell(own())
+    tell()
+    this.#work.add(interval(tellEveryMs, this.#options.scheduler).subscribe(tell))
+  }
+
+  ofTenant(tenant: string): number {
+    return this.#tenants.of(tenant)
+  }
+
+  ofToken(tokenId: string): number {
+    return this.#tokens.of(tokenId)
+  }
+
+  tellFailure(keys: readonly string[]): void {
+    this.#options.bus.publish(this.#subject('failures'), JSON.stringify({ v: 1, from: this.#id, keys }))
+  }
+
+  onFailure(record: (keys: readonly string[]) => void): void {
+    this.#recordFailure = record
+  }
+
+  close(): void {
+    this.#work.unsubscribe()
+  }
+
+  #subject(name: string): string {
+    return `rx.identity.${this.#options.bucket}.${name}`
+  }
+
+  /** A count that has become 0 is told once. */
+  #tell({ tenants, tokens }: SessionCounts): void {
+    const news = {
+      tenants: withEnded(tenants, this.#told.tenants),
+      tokens: withEnded(tokens, this.#told.tokens),
+    }
+    this.#told = { tenants: new Map(tenants), tokens: new Map(tokens) }
+    const { bus, origin } = this.#options
+    for (const part of partsOf(news)) {
+      const { issuer, audience } = origin
+      bus.publish(this.#subject('counts'), JSON.stringify({ v: 1, from: this.#id, issuer, audience, ...part }))
+    }
+    this.#tenants.forgetOld()
+    this.#tokens.forgetOld()
+  }
+
+  #takeCounts({ from, issuer, audience, tenants, tokens }: t.TypeOf<typeof countsCodec>): void {
+    if (from === this.#id) return
+    for (const [tenant, count] of tenants) this.#tenants.take(from, tenant, count)
+    for (const [tokenId, count] of tokens) this.#tokens.take(from, tokenId, count)
+    const { origin, onFault } = this.#options
+    const key = issuer === origin.issuer ? 'audience' : 'issuer'
+    const [theirs, ours] = key === 'issuer' ? [issuer, origin.issuer] : [audience, origin.audience]
+    if (theirs === ours || this.#origins.has(theirs) || this.#origins.size >= maxReportedOrigins) return
+    this.#origins.add(theirs)
+    onFault(otherOrigin(key, theirs, ours))
+  }
+}
+
+const maxReportedOrigins = 10
+
+const otherOrigin = (key: string, theirs: string, ours: string): SpeechError =>
+  new SpeechError(
+    'invalid-options',
+    `Another machine of this service has the ${key} ${theirs}, and this one has ${ours}, so they refuse the tokens of each other. Set the same identity.${key} on all of them.`,
+  )
+
+type Counts = readonly (readonly [name: string, count: number])[]
+interface CountsMessage {
+  readonly tenants: Counts
+  readonly tokens: Counts
+}
+
+const withEnded = (now: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): Counts => [
+  ...now,
+  ...[...before.keys()].filter((name) => !now.has(name)).map((name) => [name, 0] as const),
+]
+
+/** At least one message, so that others know of this machine. */
+const partsOf = ({ tenants, tokens }: CountsMessage): readonly CountsMessage[] => {
+  const parts: { tenants: Counts[number][]; tokens: Counts[number][] }[] = [{ tenants: [], tokens: [] }]
+  let bytes = 0
+  const add = (kind: 'tenants' | 'tokens', count: Counts[number]): void => {
+    const size = Buffer.byteLength(JSON.stringify(count)) + 1
+    if (bytes + size > maxMessageBytes) {
+      parts.push({ tenants: [], tokens: [] })
+      bytes = 0
+    }
+    bytes += size
+    parts.at(-1)?.[kind].push(count)
+  }
+  for (const count of tenants) add('tenants', count)
+  for (const count of tokens) add('tokens', count)
+  return parts
+}
+
+const parse = (payload: Uint8Array): unknown => {
+  try {
+    return JSON.parse(Buffer.from(payload).toString()) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+interface CountOfOther {
+  readonly count: number
+  readonly untilMs: number
+}
+
+/** Counts by name and machine, each believed for 3 s. */
+class CountsOfOthers {
+  readonly #now: () => number
+  readonly #byName = new Map<string, Map<string, CountOfOther>>()
+  #size = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  of(name: string): number {
+    let sum = 0
+    for (const { count } of this.#byName.get(name)?.values() ?? []) sum += count
+    return sum
+  }
+
+  take(from: string, name: string, count: number): void {
+    const counted = this.#byName.get(name) ?? new Map<string, CountOfOther>()
+    if (counted.delete(from)) this.#size -= 1
+    if (count > 0 && this.#size < maxCounts) {
+      counted.set(from, { count, untilMs: this.#now() + forgetAfterMs })
+      this.#size += 1
+    }
+    if (counted.size > 0) this.#byName.set(name, counted)
+    else this.#byName.delete(name)
+  }
+
+  /** Removes the counts of machines that have gone. */
+  forgetOld(): void {
+    const nowMs = this.#now()
+    for (const [name, counted] of [...this.#byName]) {
+      for (const [from, { untilMs }] of [...counted]) if (untilMs <= nowMs) this.take(from, name, 0)
+    }
+  }
+}
