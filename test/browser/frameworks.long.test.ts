@@ -1,19 +1,10 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Browser, Page } from 'puppeteer-core'
-import { firstValueFrom } from 'rxjs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { nodeFetch } from '../../src/auth/node-fetch.js'
-import { requestToken } from '../../src/auth/request-token.js'
-import { startDevelopmentService, type DevelopmentService } from '../../src/service/start/development-service.js'
 import { blocksOf } from '../docs/markdown.js'
-import { callModels, credentialsOf } from '../interop/live-service.js'
 import { turnsOf } from '../interop/sample-call.js'
 import { launch, needBrowser, playAsMicrophone, type BrowserName } from './browsers.js'
-import { createPageProject, serveWithVite, type PageProject, type ServedPage } from './page-project.js'
-import { writeSpokenWav } from './spoken-wav.js'
+import { serveProject, type ServedProject } from './served-project.js'
 
 const [greeting = ''] = turnsOf(0)
 
@@ -71,33 +62,11 @@ document.title = 'ready'`,
 
 declare const openStreams: readonly MediaStream[]
 
-let folder: string
-let service: DevelopmentService
-let project: PageProject
-let page: ServedPage
-let wav: string
+let project: ServedProject
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-frameworks-'))
-  service = await startDevelopmentService({
-    modelFolders: [callModels],
-    stateFolder: join(folder, 'state'),
-    http: { host: '127.0.0.1', port: 0 },
-    grpc: { host: '127.0.0.1', port: 0 },
-  })
-  const fetch = nodeFetch({ ca: await readFile(service.access.ca) })
-  const { accessToken: token } = await firstValueFrom(requestToken({ ...credentialsOf(service.access), fetch }))
-  const session = JSON.stringify({ url: service.access.wsUrl, token, model: 'call' })
-  project = createPageProject({ ...files, 'public/session.json': session })
-  page = await serveWithVite(project.folder)
-  wav = join(folder, 'greeting.wav')
-  await writeSpokenWav(wav, [{ fromMs: 0, toMs: 3_600 }])
+  project = await serveProject(files)
 })
-afterAll(async () => {
-  await page.close()
-  project.remove()
-  await service.close({ drainMs: 1_000 })
-  await rm(folder, { recursive: true })
-})
+afterAll(() => project.close())
 
 describe.each<BrowserName>(['chromium', 'firefox'])('frameworks in %s', (name) => {
   const needed = needBrowser(name)
@@ -110,8 +79,8 @@ describe.each<BrowserName>(['chromium', 'firefox'])('frameworks in %s', (name) =
   const open = async (path: string): Promise<Page> => {
     browser = await launch(name)
     const tab = await browser.newPage()
-    await playAsMicrophone(tab, wav)
-    await tab.goto(page.url + path)
+    await playAsMicrophone(tab, project.wav)
+    await tab.goto(project.url + path)
     return tab
   }
   /** The page has opened one device, and it is live or ended. A busy machine opens it after the session. */

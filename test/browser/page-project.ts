@@ -1,4 +1,15 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -18,15 +29,27 @@ export interface PageProject {
   readonly remove: () => void
 }
 
-/** What a page needs of the package in node_modules; a link would make Vite take it for sources of the project. */
-export const createPageProject = (files: Readonly<Record<string, string>>): PageProject => {
+/**
+ * What a page needs of the package in node_modules; a link would make Vite take it for sources of the project.
+ *
+ * @param packages of the registry, such as `vue@3.5.45`, which the checkout does not have
+ */
+export const createPageProject = (
+  files: Readonly<Record<string, string>>,
+  packages: readonly string[] = [],
+): PageProject => {
   const folder = mkdtempSync(join(tmpdir(), 'rxspeech-page-'))
+  if (packages.length > 0) {
+    const flags = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock']
+    execFileSync('npm', ['install', ...flags, '--loglevel=error', ...packages], { cwd: folder, stdio: 'pipe' })
+  }
   const installed = join(folder, 'node_modules/rxspeech')
   mkdirSync(installed, { recursive: true })
   cpSync(join(checkout, 'package.json'), join(installed, 'package.json'))
   cpSync(join(checkout, 'dist/esm'), join(installed, 'dist/esm'), { recursive: true })
   for (const name of readdirSync(join(checkout, 'node_modules'))) {
-    if (!name.startsWith('.')) symlinkSync(join(checkout, 'node_modules', name), join(folder, 'node_modules', name))
+    const link = join(folder, 'node_modules', name)
+    if (!name.startsWith('.') && !existsSync(link)) symlinkSync(join(checkout, 'node_modules', name), link)
   }
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, file)), { recursive: true })
@@ -35,11 +58,12 @@ export const createPageProject = (files: Readonly<Record<string, string>>): Page
   return { folder, remove: () => rmSync(folder, { recursive: true }) }
 }
 
-/** The development server of Vite. */
+/** The development server of Vite, with the `vite.config.js` of the project if there is one. */
 export const serveWithVite = async (root: string): Promise<ServedPage> => {
+  const configFile = join(root, 'vite.config.js')
   const server = await createServer({
     root,
-    configFile: false,
+    configFile: existsSync(configFile) ? configFile : false,
     logLevel: 'error',
     server: { host: '127.0.0.1', port: 0, hmr: false },
   })
