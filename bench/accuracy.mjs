@@ -1,31 +1,10 @@
 // npm run accuracy [-- folder [model]]: the words that the embedded engine reads in the recordings of the repository, and in
 // those of a folder whose README.md has rows `| file | rate | what is said |`. Voice activity cuts the recordings, as it does
 // in the service. BEFORE=<folder of a built checkout> measures that checkout.
+import wordErrors from '../dist/cjs/cli/view/word-errors.js'
 import { recognizeParts, recordingSets, seconds, segmentParts, withEngine } from './recordings.mjs'
 
-const wordsOf = (text) => text.split(' ').filter((word) => word !== '')
-
-/** The fewest changes from what was said to what was read, word by word. */
-const compare = (said, read) => {
-  const zero = { right: 0, substitutions: 0, insertions: 0, deletions: 0 }
-  const errors = ({ substitutions, insertions, deletions }) => substitutions + insertions + deletions
-  const add = (counts, key) => ({ ...counts, [key]: counts[key] + 1 })
-  let row = [zero]
-  while (row.length <= read.length) row.push(add(row.at(-1), 'insertions'))
-  for (const word of said) {
-    const next = [add(row[0], 'deletions')]
-    for (const [at, other] of read.entries()) {
-      const ways = [
-        add(row[at], word === other ? 'right' : 'substitutions'),
-        add(row[at + 1], 'deletions'),
-        add(next[at], 'insertions'),
-      ]
-      next.push(ways.reduce((best, way) => (errors(way) < errors(best) ? way : best)))
-    }
-    row = next
-  }
-  return row.at(-1)
-}
+const { alignWords, comparedWords, countErrors } = wordErrors
 
 const cpuSeconds = () => {
   const { user, system } = process.cpuUsage()
@@ -41,12 +20,11 @@ const measure = async (engine, { name, samples, text }) => {
   const hypotheses = await recognizeParts(engine, parts)
   const cpu = cpuSeconds() - before
   const read = hypotheses.flatMap((item) => (item.type === 'segment' && item.text !== '' ? [item.text] : [])).join(' ')
-  const counts = compare(wordsOf(text), wordsOf(read))
+  const counts = countErrors(alignWords(comparedWords(text), comparedWords(read)))
   return {
     name,
     text,
     read,
-    words: wordsOf(text).length,
     ...counts,
     audio: seconds(samples.length),
     speech: seconds(speech),
@@ -60,10 +38,10 @@ const sumOf = (rows) =>
       for (const key of Object.keys(sum)) if (typeof sum[key] === 'number') sum[key] += row[key]
       return sum
     },
-    { name: 'all', words: 0, right: 0, substitutions: 0, insertions: 0, deletions: 0, audio: 0, speech: 0, cpu: 0 },
+    { name: 'all', words: 0, right: 0, substituted: 0, inserted: 0, deleted: 0, audio: 0, speech: 0, cpu: 0 },
   )
 
-const columns = ['words', 'right', 'substitutions', 'insertions', 'deletions']
+const columns = ['words', 'right', 'substituted', 'inserted', 'deleted']
 const print = (row) => {
   const counts = columns.map((key) => String(row[key]).padStart(key.length))
   const factors = [row.cpu / row.audio, row.cpu / row.speech].map((factor) => factor.toFixed(3))
@@ -82,7 +60,7 @@ for (const set of await recordingSets(folder, model)) {
       const row = await measure(engine, recording)
       all.push(row)
       print(row)
-      if (row.right < row.words || row.insertions > 0) console.log(`    said: ${row.text}\n    read: ${row.read}`)
+      if (row.right < row.words || row.inserted > 0) console.log(`    said: ${row.text}\n    read: ${row.read}`)
     }
   })
 }

@@ -22,7 +22,11 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   // Input of the caller
   'invalid-options': row(1008, 3, 'Correct the option that the message names.'),
   'invalid-format': row(1008, 3, 'Use an encoding, a sample rate and a channel count that the message allows.'),
-  'invalid-wav': row(1003, 3, 'Use a RIFF/WAVE file with PCM16, µ-law or A-law samples; convert other files first.'),
+  'invalid-wav': row(
+    1003,
+    3,
+    'Use a RIFF/WAVE file with PCM, float, µ-law or A-law samples; convert other files first.',
+  ),
   'invalid-model': row(1011, 9, 'Correct the model folder as the message says.'),
   'invalid-project': row(1011, 9, 'Correct the project file as the message says.'),
   'source-failed': row(1011, 10, 'The audio source ended with an error; see its cause.'),

@@ -59,6 +59,23 @@ const linesUntil = async (stdout: NodeJS.ReadableStream, text: string): Promise<
 }
 
 describe('rxspeech transcribe', () => {
+  it('compares with a reference, and refuses one that cannot be read before it starts', async () => {
+    const reference = join(folder, 'call.txt')
+    writeFileSync(reference, 'agent: Good evening, harbour grill! How can I help you?\n')
+    const args = ['transcribe', agent, '--speakers', 'agent,guest', ...overGrpc]
+    const compared = await runInProcess([...args, '--reference', reference], { env })
+    expect(compared.code).toBe(0)
+    expect(compared.stderr).toContain(
+      'said  Good evening, harbour grill! How can I help you?\nread  good evening  harbor  ',
+    )
+    expect(compared.stderr).toContain(
+      'agent: 8 of 9 words right, 1 substituted, 0 inserted, 0 deleted: word error rate 11.1 %',
+    )
+    const missing = await runInProcess([...args, '--reference', join(folder, 'nope.txt')], { env })
+    expect(missing).toMatchObject({ code: 3, stdout: '' })
+    expect(missing.stderr).toMatch(/nope\.txt cannot be read \(ENOENT\); choose another file for --reference\.\n$/)
+  })
+
   it('prints the lines of a stereo WAV file with time and speaker, and a summary on stderr', async () => {
     const { code, stdout, stderr } = await runInProcess(['transcribe', call, '--speakers', 'agent,guest', ...patience])
     expect(stdout).toMatch(/^\[00:00\.\d\] agent: good evening harbor grill how can i help you$/m)

@@ -13,6 +13,7 @@ import type { OpenView, TranscriptionPlan } from '../transcription/transcribe-re
 import { captionView } from '../view/caption-view.js'
 import { ndjsonView } from '../view/ndjson-view.js'
 import { paintFor } from '../view/paint.js'
+import { defaultColumns } from '../view/live-screen.js'
 import { openTerminalView } from '../view/text-view.js'
 
 const formats = ['text', 'ndjson', 'vtt', 'srt'] as const
@@ -38,6 +39,7 @@ export const transcribeFlags = {
     ),
     speakers: flag('<names>', 'the names of the channels (default: left,right, or none for one channel)', speakers),
     record: flag('<file>', 'record the session to a cassette, with audio, without tokens', text),
+    reference: flag('<file>', 'a text of what is said; the wrong words and the word error rate go to stderr', text),
   }),
   ...flagGroup('Recognition:', {
     over: flag('<transport>', 'grpc or websocket (default: that of the address, else grpc)', oneOf(transports)),
@@ -53,13 +55,15 @@ export interface TranscribePlan extends TranscriptionPlan {
   readonly format: (typeof formats)[number]
   /** One for each channel. */
   readonly speakers: readonly string[] | undefined
+  /** The file with what is said. */
+  readonly reference: string | undefined
 }
 
 /** `rxspeech transcribe FILE`: the transcript on stdout, the summary on stderr. */
 export const addTranscribe = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
-      'Transcribes a recording: a WAV file of 16-bit PCM, µ-law or A-law, mono or stereo, 8000 to 48000 Hz, or raw samples. ' +
+      'Transcribes a recording: a WAV file of PCM, floats, µ-law or A-law, mono or stereo, 8000 to 48000 Hz, or raw samples. ' +
       'FILE may be - for standard input. Without an address the embedded service runs in this process.',
     argument: ['<file>', 'a WAV file, raw samples with --encoding, or - for standard input'],
     flags: transcribeFlags,
@@ -74,13 +78,25 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
         'with another service; the secret is in RXSPEECH_CLIENT_SECRET',
       ],
       ['rxspeech transcribe call.wav --format ndjson | jq -r \'select(.type=="final").text\'', 'every event as JSON'],
+      ['rxspeech transcribe call.wav --models ./models --reference call.txt', 'how many words are right'],
       ['rxspeech transcribe call.wav --format vtt --speakers Agent,Guest > call.vtt', 'captions of the call'],
     ],
     run: async ({ argument, flags, host, output }: CommandCall<typeof transcribeFlags, string>) => {
       const plan = planTranscribe(argument, flags, host.env)
       const { transcribeRecording } = await import('../transcription/transcribe-recording.js')
-      const summary = await transcribeRecording(plan, viewOf(plan, { host, output }), host, output)
-      host.stderr.write(`${summary}\n${isSampleModel(plan) ? sampleNote : ''}`)
+      const openView = viewOf(plan, { host, output })
+      if (plan.reference === undefined) {
+        const summary = await transcribeRecording(plan, openView, host, output)
+        host.stderr.write(`${summary}\n${isSampleModel(plan) ? sampleNote : ''}`)
+        return
+      }
+      const { readReference, ReferenceComparison } = await import('../transcription/reference.js')
+      const comparison = new ReferenceComparison(await readReference(plan.reference))
+      const openCompared: OpenView = async (audio, reader) =>
+        comparison.watch(await openView(audio, reader), namesFor(plan, audio.format.channels))
+      const summary = await transcribeRecording(plan, openCompared, host, output)
+      const style = { paint: paintFor(host.stderr, host.env), columns: host.stderr.columns ?? defaultColumns }
+      host.stderr.write(`${summary}\n${comparison.report(style)}`)
     },
   })
 
@@ -91,7 +107,7 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
 export const planTranscribe = (file: string, flags: TranscribeFlags, env: Environment): TranscribePlan => {
   const raw = rawFormat(flags)
   const service = planService(flags, env, flags.over)
-  const { timeoutMs, record, format } = flags
+  const { timeoutMs, record, format, reference } = flags
   return {
     input: { file: text(file, 'FILE'), raw },
     service,
@@ -101,6 +117,7 @@ export const planTranscribe = (file: string, flags: TranscribeFlags, env: Enviro
     speakers: speakersOf(flags),
     timeoutMs,
     record,
+    reference,
   }
 }
 

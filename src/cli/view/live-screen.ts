@@ -13,7 +13,8 @@ export interface ScreenOptions {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-const defaultColumns = 80
+/** The width of what is no terminal. */
+export const defaultColumns = 80
 /** Moves up by the rows and to the beginning of the line, and erases everything below (ECMA-48). */
 const erase = (rowsUp: number): string => `${rowsUp > 0 ? `\u001b[${rowsUp}A` : ''}\r\u001b[J`
 

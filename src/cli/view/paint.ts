@@ -1,7 +1,14 @@
 import type { ScreenStream } from './live-screen.js'
 
 /** Select Graphic Rendition (ECMA-48 8.3.117). */
-const codes = { bold: [1, 22], dim: [2, 22], cyan: [36, 39], magenta: [35, 39], green: [32, 39] } as const
+const codes = {
+  bold: [1, 22],
+  dim: [2, 22],
+  cyan: [36, 39],
+  magenta: [35, 39],
+  green: [32, 39],
+  red: [31, 39],
+} as const
 export type Color = keyof typeof codes
 
 /** Colors a text, or returns it unchanged. */

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { parseReference, readReference, ReferenceComparison } from '../../../src/cli/transcription/reference.js'
+import type { SessionEvent } from '../../../src/protocol/session-event.js'
+
+const speakers = ['left', 'right']
+const style = { paint: (color: string, text: string) => (color === 'red' ? `!${text}` : text), columns: 40 }
+
+const report = (reference: string, events: readonly SessionEvent[], names = speakers): string => {
+  const comparison = new ReferenceComparison(reference)
+  const seen: string[] = []
+  const view = comparison.watch(
+    { event: ({ type }) => void seen.push(type), sent: () => undefined, end: () => undefined },
+    names,
+  )
+  for (const event of events) view.event(event)
+  expect(seen).toEqual(events.map(({ type }) => type))
+  return comparison.report(style)
+}
+
+const milestone = (channel: number, startMs: number, text: string): SessionEvent => ({
+  type: 'milestone',
+  channel,
+  startMs,
+  endMs: startMs + 100,
+  text,
+})
+
+describe('a reference', () => {
+  it('is one text, or a text for each speaker in lines as transcribe prints them', () => {
+    expect(parseReference('good evening\nhow can i help', speakers)).toEqual([{ text: 'good evening how can i help' }])
+    expect(parseReference('[00:01.2] left: good\n[00:02.0] right: yes\r\nplease\nleft: bye\n', speakers)).toEqual(
+      [
+        { speaker: 'left', text: ' good  bye' },
+        { speaker: 'right', text: ' yes please ' },
+      ].map((reference) => ({ ...reference, text: expect.stringMatching(/\S/) as unknown })),
+    )
+  })
+
+  it('must be readable and have words', async () => {
+    await expect(readReference('/nowhere/call.txt')).rejects.toMatchObject({
+      code: 'source-failed',
+      message: '/nowhere/call.txt cannot be read (ENOENT); choose another file for --reference.',
+    })
+    await expect(readReference('/dev/null')).rejects.toMatchObject({
+      message: expect.stringContaining('has no words') as unknown,
+    })
+  })
+})
+
+describe('the comparison with a reference', () => {
+  it('shows the rows that differ, and counts for each speaker and all', () => {
+    const events = [
+      milestone(1, 900, 'yes'),
+      milestone(0, 100, 'good evening'),
+      milestone(0, 2_000, ' how can help you'),
+    ]
+    expect(report('left: good evening how can i help\nright: yes', events)).toBe(
+      [
+        'left:',
+        'said  good evening how can i help —',
+        'read  good evening how can !— help !you',
+        'left: 5 of 6 words right, 0 substituted, 1 inserted, 1 deleted: word error rate 33.3 %',
+        'right: 1 of 1 words right, 0 substituted, 0 inserted, 0 deleted: word error rate 0.0 %',
+        'all: 6 of 7 words right, 0 substituted, 1 inserted, 1 deleted: word error rate 28.6 %',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  it('compares a text without speakers with all channels in the order of time', () => {
+    const events = [milestone(1, 900, 'two'), milestone(0, 100, 'one'), milestone(0, 2_000, ' three')]
+    expect(report('one two three', events)).toContain('3 of 3 words right')
+  })
+
+  it('wraps rows at the width of the terminal, wide characters counted twice', () => {
+    const text = report(
+      '一二三 四五六 七八九 one two three four five',
+      [milestone(0, 0, '一二三 四五六 七八九 one too three four five')],
+      [],
+    )
+    expect(text.split('\n').slice(0, 2)).toEqual([
+      'said  一二三 四五六 七八九 one two',
+      'read  一二三 四五六 七八九 one !too',
+    ])
+  })
+
+  it('takes the text of a final from a service without milestones', () => {
+    const final: SessionEvent = { type: 'final', text: 'one two' }
+    expect(report('one two', [final], [])).toContain('2 of 2 words right')
+    expect(report('one two', [milestone(0, 0, 'one two'), { ...final, channel: 0 }], [])).toContain(
+      '2 of 2 words right',
+    )
+  })
+})
