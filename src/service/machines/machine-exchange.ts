@@ -104,7 +104,7 @@ export class MachineExchange implements OtherCounts, FailureExchange {
   }
 
   #subject(name: string): string {
-    return `rx.identity.${this.#options.bucket}.${name}`
+    return `rxspeech.identity.${this.#options.bucket}.${name}`
   }
 
   /** A count that has become 0 is told once. */

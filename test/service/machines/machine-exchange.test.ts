@@ -148,8 +148,8 @@ describe('a machine exchange', () => {
   it('ignores messages that it cannot read', () => {
     const { exchange } = machine()
     for (const text of ['', '{', '[]', '{"v":2,"from":"x"}', '{"v":1,"from":"x","tenants":[["a"]]}']) {
-      bus.publish('rx.identity.b.counts', text)
-      bus.publish('rx.identity.b.failures', text)
+      bus.publish('rxspeech.identity.b.counts', text)
+      bus.publish('rxspeech.identity.b.failures', text)
     }
     expect([exchange.ofTenant('a'), faults]).toEqual([0, []])
   })
