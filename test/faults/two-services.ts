@@ -97,6 +97,14 @@ export const disturbedCall = async (
   return { over: isOneSession ? 'grpc' : 'websocket', ...outcome, switchesMs, services }
 }
 
+/** The other service was tried without a delay. */
+export const expectNoDelays = ({ events }: DisturbedCall): void => {
+  const delays = events.flatMap((event) =>
+    event.type === 'connection' && event.state === 'reconnecting' && event.attempt === 1 ? [event.delayMs] : [],
+  )
+  expect(Math.max(...delays)).toBe(0)
+}
+
 /** Each loss was over within a second. */
 export const expectQuickSwitches = ({ switchesMs }: DisturbedCall): void => {
   expect(Math.max(0, ...switchesMs)).toBeLessThanOrEqual(1_000)
