@@ -58,6 +58,7 @@ export const innerLayers = {
       'listen',
       'machines',
       'monitor',
+      'nats',
       'nodes',
       'operations',
       'project',

@@ -59,6 +59,14 @@ export type { AdmissionLimits } from './service/sessions/admissions.js'
 export type { LoadLimits } from './service/operations/service-load.js'
 export type { SessionLimits } from './service/sessions/session-context.js'
 export type { Service, ServiceCloseOptions } from './service/start/running-service.js'
+export {
+  startEngineProcess,
+  type EngineProcess,
+  type EngineProcessCloseOptions,
+  type EngineProcessOptions,
+} from './service/start/engine-process.js'
+export type { NatsEnginesOptions } from './service/engines/nats/fleet-options.js'
+export type { NatsOptions } from './service/nats/nats-options.js'
 export { startService } from './service/start/service.js'
 export type { ServiceOptions } from './service/start/service-options.js'
 export type { CustomNodeOptions, CustomNodeSource } from './service/custom-nodes/custom-node-source.js'

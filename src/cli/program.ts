@@ -26,6 +26,14 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: 'run the service',
     load: async () => (await import('./commands/serve.js')).addServe,
   },
+  engine: {
+    summary: 'recognize speech for services on other machines',
+    load: async () => (await import('./commands/engine.js')).addEngine,
+  },
+  engines: {
+    summary: 'list the engine processes',
+    load: async () => (await import('./commands/engines.js')).addEngines,
+  },
   models: {
     summary: 'list models, and create one',
     load: async () => (await import('./commands/models.js')).addModels,
@@ -76,6 +84,7 @@ export const createProgram = async (args: readonly string[], context: CommandCon
             Environment: [
               ['RXSPEECH_CLIENT_SECRET', 'the secret of --client-id, safer than the flag'],
               ['RXSPEECH_TOKEN', 'a token, instead of --client-id and its secret'],
+              ['RXSPEECH_NATS_PASSWORD', 'the password of --nats-user'],
               ['NO_COLOR', 'no colors'],
             ],
             'Exit codes': [

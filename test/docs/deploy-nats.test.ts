@@ -14,7 +14,13 @@ import { adaptConfiguration, type Changes } from '../interop/balancer.js'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../service/nats/nats-server.js'
 import { freePort } from '../transport/tcp-proxy.js'
 
-const passwords = { NATS_EDGE: 'the-edge', NATS_ENGINE: 'the-engine', NATS_IDENTITY: 'the-identity' }
+const passwords = {
+  NATS_EDGE: 'the-edge',
+  NATS_ENGINE: 'the-engine',
+  NATS_ENGINE_GPU: 'the-gpu',
+  NATS_OPERATOR: 'the-operator',
+  NATS_IDENTITY: 'the-identity',
+}
 type User = 'edge' | 'engine' | 'identity'
 
 let folder: string
@@ -69,11 +75,11 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
   it('lets edges and engines exchange what they need', async () => {
     const [edge, engine] = [await busOf('edge'), await busOf('engine')]
     for (const [from, to, subject] of [
-      [engine, edge, 'rxspeech.alive'],
-      [engine, edge, 'rxspeech.models'],
+      [engine, edge, 'rxspeech.alive.engine'],
+      [engine, edge, 'rxspeech.models.engine'],
       [edge, engine, 'rxspeech.who'],
-      [edge, engine, 'rxspeech.engine.gpu-1.0123456789abcdef.in'],
-      [engine, edge, 'rxspeech.edge.a.0123456789abcdef.7'],
+      [edge, engine, 'rxspeech.engine.engine.0123456789abcdef.in'],
+      [engine, edge, 'rxspeech.edge.edge.0123456789abcdef.7'],
     ] as const) {
       const received = firstValueFrom(to.messages(subject).pipe(timeout(5_000)))
       await expect.poll(() => from.publish(subject, 'x') && to.isUp).toBe(true)
@@ -87,8 +93,8 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
     ['edge', 'rxspeech.engine.>'],
     ['edge', '>'],
     ['engine', 'rxspeech.edge.>'],
-    ['engine', 'rxspeech.alive'],
-    ['identity', 'rxspeech.alive'],
+    ['engine', 'rxspeech.alive.*'],
+    ['identity', 'rxspeech.alive.*'],
     ['identity', '>'],
     ['identity', '$KV.>'],
   ])('refuses %s to listen to %s', async (user, subject) => {
@@ -97,7 +103,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
   })
 
   it.each<readonly [User, string]>([
-    ['edge', 'rxspeech.alive'],
+    ['edge', 'rxspeech.alive.engine'],
     ['edge', 'rxspeech.edge.other.0123456789abcdef.1'],
     ['engine', 'rxspeech.who'],
     ['engine', 'rxspeech.engine.other.0123456789abcdef.in'],
@@ -124,7 +130,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
 
   it('keeps identity apart from audio, also where subjects have the same name', async () => {
     const [edge, identity] = [await busOf('edge'), await busOf('identity')]
-    const heard = firstValueFrom(edge.messages('rxspeech.edge.>').pipe(timeout(300)))
+    const heard = firstValueFrom(edge.messages('rxspeech.edge.edge.*.*').pipe(timeout(300)))
     identity.publish('rxspeech.identity.rxspeech-identity.counts', 'x')
     await expect(heard).rejects.toThrow(/Timeout/)
   })

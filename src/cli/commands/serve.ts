@@ -1,29 +1,31 @@
 import type { Command } from 'commander'
 import type { ListenAddress } from '../../service/listen/listen-address.js'
 import { isLoopback } from '../../protocol/loopback.js'
-import { logFormats, type LogFormat } from '../../service/configuration/service-configuration.js'
-import {
-  logLevels,
-  type Logger,
-  openJsonLogger,
-  textLogger,
-  type LogLevel,
-  type TextStyle,
-} from '../../service/operations/logger.js'
+import { logFormats, type ServiceConfiguration } from '../../service/configuration/service-configuration.js'
+import { logLevels, type Logger } from '../../service/operations/logger.js'
 import { minSecretLength } from '../../service/identity/clients/client-secret.js'
 import { listenAddress } from '../parsing/addresses.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
-import { flag, flagGroup, flagName, flagOr, repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
+import {
+  flag,
+  flagGroup,
+  flagOr,
+  repeatedFlag,
+  switchFlag,
+  type FlagValues,
+  refuseOtherFlags,
+} from '../parsing/flags.js'
 import type { Environment } from '../parsing/service-flags.js'
 import { customNodes, oneOf, text, workers } from '../parsing/values.js'
 import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { EndingSignal, Host } from '../process/host.js'
 import { watchInterruption } from '../process/interruption.js'
-import type { LoadedConfiguration } from '../service/start-configured.js'
+import type { LoadedConfiguration } from '../service/configuration-file.js'
 import type { PortName, ServeBasics, ServePlan, StartedService } from '../service/start-planned.js'
 import { findServicePackage } from '../../service/threads/load-optional.js'
 import { sampleCall } from '../process/package-files.js'
-import { paintFor, type Paint } from '../view/paint.js'
+import { openLog } from '../service/open-log.js'
+import { paintFor } from '../view/paint.js'
 import { serviceSummary } from '../view/service-summary.js'
 import { programOf } from '../view/typed-command.js'
 
@@ -179,17 +181,17 @@ const loadConfigured = () => import('../service/start-configured.js')
 /** The flags that can be combined with `--config`, which replaces all others. */
 const withConfig: readonly string[] = ['config', 'check', 'logLevel', 'logFormat']
 
-/** The configuration file; if it has faults, the command ends with a line for each of them. */
-const readForServe = async (file: string, given: readonly string[], host: Host): Promise<LoadedConfiguration> => {
-  const refused = given.find((name) => !withConfig.includes(name))
-  if (refused !== undefined) {
-    throw usageError(`--config is the whole configuration; omit ${flagName(refused)}, or set it in the file.`)
-  }
+const readForServe = async (
+  file: string,
+  given: readonly string[],
+  host: Host,
+): Promise<LoadedConfiguration<ServiceConfiguration>> => {
+  refuseOtherFlags(given, withConfig)
   return (await loadConfigured()).readConfigured(file, host)
 }
 
 const checkConfigured = async (
-  loaded: LoadedConfiguration | undefined,
+  loaded: LoadedConfiguration<ServiceConfiguration> | undefined,
   { host, output }: CommandContext,
 ): Promise<void> => {
   if (loaded === undefined) throw usageError('--check needs a file; set it with --config.')
@@ -274,37 +276,3 @@ const summaryOf = (access: StartedService['access'], { env, stdout }: Host): str
     folder: process.cwd(),
     paint: paintFor(stdout, env),
   })
-
-interface LogOptions {
-  /** @default 'debug' with RXSPEECH_DEBUG, else 'info' */
-  readonly level?: LogLevel | undefined
-  /** @default 'text' in a terminal, else 'json' */
-  readonly format?: LogFormat | undefined
-}
-
-/** The log of the service, on stderr. */
-const openLog = async (
-  { stderr, env }: Pick<Host, 'stderr' | 'env'>,
-  { level = env['RXSPEECH_DEBUG'] === undefined ? 'info' : 'debug', format }: LogOptions,
-): Promise<Logger> => {
-  // A closed stderr must not end the service.
-  stderr.on('error', () => undefined)
-  if ((format ?? (stderr.isTTY ? 'text' : 'json')) === 'json') return openJsonLogger(stderr, level)
-  return textLogger(stderr, { level, now: () => new Date(), paint: logPaint(paintFor(stderr, env)) })
-}
-
-/** The log in a terminal: warnings and errors stand out, the fields of every line are dim. */
-const logPaint =
-  (paint: Paint) =>
-  (style: TextStyle, text: string): string => {
-    switch (style) {
-      case 'dim':
-        return paint('dim', text)
-      case 'warn':
-        return paint('magenta', text)
-      case 'error':
-        return paint('bold', paint('magenta', text))
-      case 'plain':
-        return paint('cyan', text)
-    }
-  }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { usageError } from '../process/failure.js'
 
 /** Parses the text of a flag. Throws `invalid-options` with a sentence that names the flag. */
 export type ParseValue<A> = (typed: string, flag: string) => A
@@ -103,3 +104,14 @@ export const readFlags = <F extends Flags>(flags: F, typed: TypedFlags): FlagVal
   Object.fromEntries(
     Object.entries(flags).map(([name, { valueOf }]) => [name, valueOf(typed[name], flagName(name))]),
   ) as FlagValues<F>
+
+/**
+ * Throws `invalid-options` for a flag that cannot be combined with `--config`, which replaces all others.
+ *
+ * @param given the flags that were typed
+ */
+export const refuseOtherFlags = (given: readonly string[], allowed: readonly string[]): void => {
+  const refused = given.find((name) => !allowed.includes(name))
+  if (refused === undefined) return
+  throw usageError(`--config is the whole configuration; omit ${flagName(refused)}, or set it in the file.`)
+}

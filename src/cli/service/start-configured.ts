@@ -1,82 +1,32 @@
-import { readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import { either } from 'fp-ts'
-import { readConfiguration, type ConfigurationFault } from '../../service/configuration/read-configuration.js'
-import type { CustomNode, NatsValues, ServiceConfiguration } from '../../service/configuration/service-configuration.js'
-import type { SecretSource } from '../../service/configuration/settings.js'
+import type { CustomNode, ServiceConfiguration } from '../../service/configuration/service-configuration.js'
 import { hashSecret, minSecretLength } from '../../service/identity/clients/client-secret.js'
 import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
 import type { IdentityNatsOptions } from '../../service/identity/shared/connect.js'
-import { checkNatsOptions, type NatsOptions } from '../../service/nats/nats-options.js'
 import { makePrivateFolder } from '../../service/identity/state/state-files.js'
 import { everything, memoryClients, type ClientRegistration } from '../../service/identity/clients/client.js'
 import type { Logger } from '../../service/operations/logger.js'
 import type { ServiceOptions } from '../../service/start/service-options.js'
 import { startService } from '../../service/start/service.js'
-import { exitCode, SilentExit, usageError } from '../process/failure.js'
+import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { sampleCall, sampleModels, studioFolder } from '../process/package-files.js'
 import { readServerCertificate } from './certificate-files.js'
+import { readConfiguration } from '../../service/configuration/read-configuration.js'
+import { readConfigurationFile, readSecret, type LoadedConfiguration } from './configuration-file.js'
+import { natsOfFile } from './nats-settings.js'
 import { accessOf, hasStored, type StartedService } from './start-planned.js'
 
-/** A configuration file, checked. */
-export interface LoadedConfiguration {
-  readonly file: string
-  readonly values: ServiceConfiguration
-  /** The absolute path; relative ones begin at the folder of the file. */
-  readonly path: (path: string) => string
-}
+type Loaded = LoadedConfiguration<ServiceConfiguration>
 
-/** A file with faults; each is a line `FILE:LINE:COLUMN: key: sentence`. */
-class ConfigurationFaults extends Error {
-  override readonly name = 'ConfigurationFaults'
-  readonly lines: readonly string[]
-
-  constructor(file: string, faults: readonly ConfigurationFault[]) {
-    super(`${file} has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}; nothing was started.`)
-    this.lines = faults.map(
-      ({ line, column, key, sentence }) => `${file}:${line}:${column}: ${key === '' ? '' : `${key}: `}${sentence}`,
-    )
-  }
-}
-
-/** Reads and checks the file. Rejects with `ConfigurationFaults`, `invalid-options` or `missing-dependency`. */
-const loadConfiguration = async (file: string): Promise<LoadedConfiguration> => {
-  const read = await readConfiguration(readText('--config', file))
-  if (either.isLeft(read)) throw new ConfigurationFaults(file, read.left)
-  const folder = dirname(resolve(file))
-  return { file, values: read.right, path: (path) => resolve(folder, path) }
-}
-
-/** The same; if the file has faults, the command ends with a line for each of them. */
-export const readConfigured = async (file: string, { stderr }: Pick<Host, 'stderr'>): Promise<LoadedConfiguration> => {
-  try {
-    return await loadConfiguration(file)
-  } catch (error) {
-    if (!(error instanceof ConfigurationFaults)) throw error
-    for (const line of error.lines) stderr.write(`${line}\n`)
-    stderr.write(`rxspeech: ${error.message}\n`)
-    throw new SilentExit(exitCode.usage)
-  }
-}
-
-const readText = (what: string, file: string): string => {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw usageError(`${what} names ${file}, which cannot be read; check the path and its rights.`, error)
-  }
-}
+/** Reads the file of `--config`; if it has faults, the command ends with a line for each of them. */
+export const readConfigured = (file: string, host: Pick<Host, 'stderr'>): Promise<Loaded> =>
+  readConfigurationFile(file, readConfiguration, host)
 
 /**
  * Starts the service of the file. Rejects with `invalid-options` or `listen-failed`, and closes everything it has
  * opened.
  */
-export const startConfigured = async (
-  loaded: LoadedConfiguration,
-  logger: Logger,
-  env: Host['env'],
-): Promise<StartedService> => {
+export const startConfigured = async (loaded: Loaded, logger: Logger, env: Host['env']): Promise<StartedService> => {
   const options = await serviceOptions(loaded, env)
   const isShared = options.identity?.nats !== undefined
   if (!isShared) {
@@ -93,17 +43,18 @@ export const startConfigured = async (
 
 /** The options of the service that the file sets; reads certificates and secrets. */
 export const serviceOptions = async (
-  loaded: LoadedConfiguration,
+  loaded: Loaded,
   env: Host['env'],
 ): Promise<ServiceOptions & { readonly stateFolder: string }> => {
   const { values, path } = loaded
-  const { models, projects, nodes, tls } = values
+  const { models, engines, projects, nodes, tls } = values
   const { issuer, failuresPerMinute, keysFile, nats, ...identity } = values.identity ?? {}
   const { maxMessageBytes, drainMs: _drain, ...limits } = values.limits ?? {}
   const clients = await clientsOf(loaded, env)
   return {
     stateFolder: path(values.stateFolder ?? '.rxspeech'),
-    modelFolders: models?.folders?.map(path) ?? [sampleModels()],
+    modelFolders: models?.folders?.map(path) ?? (engines?.nats === undefined ? [sampleModels()] : []),
+    natsEngines: engines?.nats && { ...natsOfFile(engines.nats, loaded, env), ...fleetOf(engines.nats) },
     limits,
     env,
     identity: {
@@ -136,45 +87,26 @@ export const serviceOptions = async (
   }
 }
 
-/** The connection to NATS that the file names; reads its secrets and certificates. Throws `invalid-options`. */
-const natsOptions = (
-  { servers = [], user, password, credentialsFile, caFile, certificateFile, keyFile, insecure }: NatsValues,
-  loaded: LoadedConfiguration,
-  env: Host['env'],
-): NatsOptions => {
-  const read = (key: string, file: string | undefined): string | undefined =>
-    file === undefined ? undefined : readText(`${loaded.file}: ${key}`, loaded.path(file))
-  return checkNatsOptions({
-    servers,
-    user,
-    password: password && readSecret(password, loaded, env),
-    credentials: read('credentialsFile', credentialsFile),
-    ca: read('caFile', caFile),
-    certificate: read('certificateFile', certificateFile),
-    key: read('keyFile', keyFile),
-    insecure,
-  })
-}
-
 type IdentityNatsValues = NonNullable<NonNullable<ServiceConfiguration['identity']>['nats']>
 
 /** The servers of `identity.nats`. Throws `invalid-options`. */
 export const identityNats = (
   { bucket, replicas, ...nats }: IdentityNatsValues,
-  loaded: LoadedConfiguration,
+  loaded: Loaded,
   env: Host['env'],
-): IdentityNatsOptions => ({ ...natsOptions(nats, loaded, env), bucket, replicas })
+): IdentityNatsOptions => ({ ...natsOfFile(nats, loaded, env), bucket, replicas })
 
-const customNodeOf = (
-  { file, package: name, ...host }: CustomNode,
-  { path }: LoadedConfiguration,
-): CustomNodeSource => {
+type NatsEngines = NonNullable<NonNullable<ServiceConfiguration['engines']>['nats']>
+
+const fleetOf = ({ name, region, otherRegions, waitMs }: NatsEngines) => ({ name, region, otherRegions, waitMs })
+
+const customNodeOf = ({ file, package: name, ...host }: CustomNode, { path }: Loaded): CustomNodeSource => {
   const given = { ...host, from: path('.') }
   // The check of the file has found one of the two.
   return name === undefined ? { ...given, file: file ?? '' } : { ...given, package: name }
 }
 
-const clientsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<readonly ClientRegistration[]> =>
+const clientsOf = (loaded: Loaded, env: Host['env']): Promise<readonly ClientRegistration[]> =>
   Promise.all(
     (loaded.values.subscriptions ?? []).map(
       async ({
@@ -186,7 +118,7 @@ const clientsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<reado
         tokenLifetimeSeconds,
       }): Promise<ClientRegistration> => ({
         clientId,
-        secretHash: await hashSecret(readSecret(secret, loaded, env)),
+        secretHash: await hashSecret(readSecret(secret, loaded, { env, minLength: minSecretLength })),
         tenants: tenants ?? [everything],
         projects: projects ?? [everything],
         models: models ?? [everything],
@@ -197,17 +129,3 @@ const clientsOf = (loaded: LoadedConfiguration, env: Host['env']): Promise<reado
       }),
     ),
   )
-
-/** The secret itself. Throws `invalid-options` that says where it is missing. */
-const readSecret = (
-  source: SecretSource,
-  { file, path }: LoadedConfiguration,
-  env: Readonly<Record<string, string | undefined>>,
-): string => {
-  const where = 'env' in source ? `the variable ${source.env}` : `the file ${source.file}`
-  const secret = 'env' in source ? (env[source.env] ?? '') : readText(`${file}: a secret`, path(source.file)).trim()
-  if (secret.length < minSecretLength) {
-    throw usageError(`${file}: ${where} must contain a secret of at least ${minSecretLength} characters.`)
-  }
-  return secret
-}

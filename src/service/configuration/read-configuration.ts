@@ -5,7 +5,9 @@ import type { Document, LineCounter } from 'yaml'
 import { loadOptional } from '../threads/load-optional.js'
 import { maxReportedFaults } from '../project/format/project-fault.js'
 import { tooManyMarks } from '../project/format/read-yaml.js'
+import { engineConfiguration, type EngineConfiguration } from './engine-configuration.js'
 import { configuration, type ServiceConfiguration } from './service-configuration.js'
+import type { ListenAddress } from '../listen/listen-address.js'
 import { isLoopback } from '../../protocol/loopback.js'
 
 /** One fault of the file, with its line and column, counted from 1, and its key. */
@@ -23,9 +25,22 @@ const maxCharacters = 1_048_576
  * Reads the text of a configuration file. Left: the faults in the order of the file, at most 50, and then how many more
  * there are. Rejects with `missing-dependency`.
  */
-export const readConfiguration = async (
+export const readConfiguration = (
   source: string,
-): Promise<either.Either<readonly ConfigurationFault[], ServiceConfiguration>> => {
+): Promise<either.Either<readonly ConfigurationFault[], ServiceConfiguration>> =>
+  readFile(source, configuration.codec, findConflicts)
+
+/** The same for the file of an engine process. */
+export const readEngineConfiguration = (
+  source: string,
+): Promise<either.Either<readonly ConfigurationFault[], EngineConfiguration>> =>
+  readFile(source, engineConfiguration.codec, findEngineConflicts)
+
+const readFile = async <Values>(
+  source: string,
+  codec: t.Decoder<unknown, Values>,
+  conflictsOf: (values: Values) => readonly PathFault[],
+): Promise<either.Either<readonly ConfigurationFault[], Values>> => {
   const yaml = await loadOptional<typeof Yaml>('yaml', 'A configuration file')
   if (source.length > maxCharacters)
     return either.left([
@@ -62,7 +77,7 @@ export const readConfiguration = async (
     })
     const inOrder = reported.toSorted((a, b) => a.line - b.line || a.column - b.column)
     return bounded(inOrder, faults.length)
-  })(decode(value))
+  })(decode(value, codec, conflictsOf))
 }
 
 const top = { line: 1, column: 1, key: '' }
@@ -96,10 +111,14 @@ const duplicateKeys = (document: Document): readonly { readonly at: number; read
 }
 
 /** Left: the faults of single keys, or otherwise the conflicts between keys. */
-const decode = (value: unknown): either.Either<readonly PathFault[], ServiceConfiguration> => {
-  const read = configuration.codec.decode(value)
+const decode = <Values>(
+  value: unknown,
+  codec: t.Decoder<unknown, Values>,
+  conflictsOf: (values: Values) => readonly PathFault[],
+): either.Either<readonly PathFault[], Values> => {
+  const read = codec.decode(value)
   if (either.isLeft(read)) return either.left(read.left.map(faultOfKey))
-  const conflicts = findConflicts(read.right)
+  const conflicts = conflictsOf(read.right)
   return conflicts.length > 0 ? either.left(conflicts) : read
 }
 
@@ -149,13 +168,33 @@ interface PathFault {
   readonly sentence: string
 }
 
-/** The conflicts between keys in a file whose single keys are valid. */
-const findConflicts = ({ tls, nodes, ...values }: ServiceConfiguration): readonly PathFault[] => {
+/** Faults of a certificate without its key, and of addresses that need one. */
+const tlsConflicts = (
+  {
+    tls,
+    ...values
+  }: Partial<Record<'http' | 'grpc' | 'operations', ListenAddress>> & Pick<ServiceConfiguration, 'tls'>,
+  addresses: readonly ('http' | 'grpc' | 'operations')[],
+): readonly PathFault[] => {
   const faults: PathFault[] = []
   if ((tls?.certificateFile === undefined) !== (tls?.keyFile === undefined)) {
     const given = tls?.certificateFile === undefined ? 'keyFile' : 'certificateFile'
     faults.push({ path: ['tls', given], sentence: 'certificateFile and keyFile belong together; set both' })
   }
+  for (const key of addresses) {
+    const host = values[key]?.host
+    if (host !== undefined && tls?.certificateFile === undefined && !isLoopback(host)) {
+      faults.push({ path: [key], sentence: `listening on ${host} needs tls; plain text is for loopback only` })
+    }
+  }
+  return faults
+}
+
+const findEngineConflicts = (values: EngineConfiguration): readonly PathFault[] => tlsConflicts(values, ['operations'])
+
+/** The conflicts between keys in a file whose single keys are valid. */
+const findConflicts = ({ nodes, ...values }: ServiceConfiguration): readonly PathFault[] => {
+  const faults: PathFault[] = [...tlsConflicts(values, ['http', 'grpc', 'operations'])]
   const { issuer, keysFile, rotateKeysAfterMs, nats } = values.identity ?? {}
   if (nats !== undefined && (nats.servers ?? []).length === 0) {
     faults.push({ path: ['identity', 'nats'], sentence: 'needs at least one of servers' })
@@ -172,12 +211,6 @@ const findConflicts = ({ tls, nodes, ...values }: ServiceConfiguration): readonl
   if (keysFile !== undefined && rotateKeysAfterMs !== undefined) {
     const sentence = 'has no effect with keysFile, whose keys rxspeech keys rotate --file creates; omit one of both'
     faults.push({ path: ['identity', 'rotateKeysAfterMs'], sentence })
-  }
-  for (const key of ['http', 'grpc', 'operations'] as const) {
-    const host = values[key]?.host
-    if (host !== undefined && tls?.certificateFile === undefined && !isLoopback(host)) {
-      faults.push({ path: [key], sentence: `listening on ${host} needs tls; plain text is for loopback only` })
-    }
   }
   for (const [at, { file, package: name }] of (nodes ?? []).entries()) {
     if ((file === undefined) !== (name === undefined)) continue

@@ -1,10 +1,11 @@
-import type * as t from 'io-ts'
-import { maxTimerMs } from '../../kernel/timers.js'
 import { defaultSessionLimits } from '../sessions/session-context.js'
 import { proxyProtocols } from '../listen/accepted-connections.js'
 import { logLevels } from '../operations/logger.js'
+import { natsKeys } from './nats-configuration.js'
 import {
+  durationMs,
   section,
+  setting,
   type Section,
   type SectionShape,
   type SectionValues,
@@ -21,15 +22,6 @@ import {
   workers,
   yesOrNo,
 } from './settings.js'
-
-const setting = <A>(codec: t.Decoder<unknown, A>, byDefault: string, help: string): Setting<A> => ({
-  codec,
-  byDefault,
-  help,
-})
-
-const durationMs = (min: number, byDefault: number, help: string): Setting<number> =>
-  setting(wholeFrom(min, maxTimerMs), String(byDefault), help)
 
 const names = listOf(text)
 const dayMs = 86_400_000
@@ -61,18 +53,6 @@ const customNode = section({
   maxWorkers: setting(wholeFrom(1, 10_000), '64', 'threads at the same time'),
 })
 
-/** A connection to NATS. */
-const natsKeys = {
-  servers: setting(names, 'none: this machine alone', 'The servers of one cluster, such as tls://nats-0:4222.'),
-  user: setting(text, 'none', 'The user of this connection.'),
-  password: setting(secretSource, 'none', 'The source of its password.'),
-  credentialsFile: setting(text, 'none', 'A `.creds` file, instead of user and password.'),
-  caFile: setting(text, 'those of Node', 'The CA certificates of the servers, PEM.'),
-  certificateFile: setting(text, 'none', 'A client certificate, PEM, for servers that ask for one.'),
-  keyFile: setting(text, 'none', 'Its private key, PEM.'),
-  insecure: setting(yesOrNo, 'false', 'Whether plain text is allowed beyond loopback.'),
-}
-
 /** All keys of the file. A test compares them with `docs/OPERATING.md`. */
 export const configuration = section({
   http: setting(listenAddress, '127.0.0.1:0', 'Token endpoint and recognition socket.'),
@@ -87,6 +67,26 @@ export const configuration = section({
   models: section({
     folders: setting(names, 'that of the package', 'Folders of models, `<tenant>/<name>/<version>/model.json`.'),
     defaultModel: setting(text, 'the first of the tenant Default', 'The model of a session that names none.'),
+  }),
+  engines: section({
+    nats: section(
+      {
+        ...natsKeys,
+        name: setting(text, 'that of the host', 'The name of this process in the subjects of its messages.'),
+        region: setting(text, 'none', 'Engine processes of this region are used.'),
+        otherRegions: setting(
+          yesOrNo,
+          'false',
+          'Whether those of other regions are used while none of the own one has a free place.',
+        ),
+        waitMs: durationMs(
+          0,
+          10_000,
+          'How long the start waits for the first model, without `models.defaultModel`; then it fails.',
+        ),
+      },
+      ['servers'],
+    ),
   }),
   nodes: setting(
     listOf(customNode.codec),
@@ -232,7 +232,6 @@ export const configuration = section({
 /** The decoded file, with paths unchanged. */
 export type ServiceConfiguration = SectionValues<typeof configuration.shape>
 export type CustomNode = SectionValues<typeof customNode.shape>
-export type NatsValues = SectionValues<typeof natsKeys>
 
 export interface ConfigurationRow {
   /** Such as `limits.maxSessionMs`. */

@@ -1,4 +1,5 @@
 import { either } from 'fp-ts'
+import { maxTimerMs } from '../../kernel/timers.js'
 import { nearestName } from '../../protocol/nearest-name.js'
 import { maxReportedFaults } from '../project/format/project-fault.js'
 import * as t from 'io-ts'
@@ -13,6 +14,12 @@ export interface Setting<A> {
   readonly byDefault: string
   readonly help: string
 }
+
+export const setting = <A>(codec: t.Decoder<unknown, A>, byDefault: string, help: string): Setting<A> => ({
+  codec,
+  byDefault,
+  help,
+})
 
 /** A group of keys, which are optional unless they are required. */
 export interface Section<Shape extends SectionShape> {
@@ -139,6 +146,9 @@ export const secretSource: t.Type<SecretSource, unknown> = codecOf(
     return undefined
   },
 )
+
+export const durationMs = (min: number, byDefault: number, help: string): Setting<number> =>
+  setting(wholeFrom(min, maxTimerMs), String(byDefault), help)
 
 /** A list; faults name the index of their item. */
 export const listOf = <A>(item: t.Decoder<unknown, A>): t.Type<readonly A[], unknown> =>

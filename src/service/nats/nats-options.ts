@@ -45,10 +45,14 @@ const natsServers: Codec<readonly string[]> = codec(
   (value): value is readonly string[] => listOf(natsServer).is(value) && value.length > 0,
 )
 
-const natsOptions = optionsOf<NatsOptions>()(
-  { servers: natsServers },
-  { user: text, password: text, credentials: text, ca: text, certificate: text, key: text, insecure: flag },
-)
+/** The codec of each option; `servers` is required. */
+export const natsCodecs = {
+  servers: natsServers,
+  ...{ user: text, password: text, credentials: text, ca: text, certificate: text, key: text, insecure: flag },
+}
+
+const { servers: serversCodec, ...optionalCodecs } = natsCodecs
+export const natsOptions = optionsOf<NatsOptions>()({ servers: serversCodec }, optionalCodecs)
 
 /** Throws `invalid-options`, also for options that contradict each other. */
 export const checkNatsOptions = (given: NatsOptions): NatsOptions => {

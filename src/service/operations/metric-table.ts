@@ -159,6 +159,46 @@ export const metricTable = {
     help: 'How long ago all shared subscriptions and revocations were last known to be here; 0 without `identity.nats`.',
     aggregator: 'max',
   },
+  rxspeech_nats_up: {
+    type: 'gauge',
+    labels: [],
+    help: '1 while the connection to NATS stands.',
+    aggregator: 'max',
+  },
+  rxspeech_engine_places: {
+    type: 'gauge',
+    labels: ['state'],
+    help: 'Places of an engine process for segments: used or free.',
+    aggregator: 'max',
+  },
+  rxspeech_fleet_engines: {
+    type: 'gauge',
+    labels: ['model'],
+    help: 'Engine processes that serve a model, as the service sees them.',
+    aggregator: 'max',
+  },
+  rxspeech_fleet_places: {
+    type: 'gauge',
+    labels: ['model', 'state'],
+    help: 'Places of the engine processes of a model: used or free. A process with several models counts for each.',
+    aggregator: 'max',
+  },
+  rxspeech_fleet_waiting_segments: { type: 'gauge', labels: [], help: 'Segments that wait for a place.' },
+  rxspeech_fleet_wait_seconds_total: {
+    type: 'counter',
+    labels: [],
+    help: 'How long segments have waited for a place, in total.',
+  },
+  rxspeech_fleet_lost_total: {
+    type: 'counter',
+    labels: ['cause'],
+    help: 'Segments that were read again or failed because an engine process was lost: gone, silent, bus, gap, unanswered or violation.',
+  },
+  rxspeech_fleet_full_total: {
+    type: 'counter',
+    labels: [],
+    help: 'How often an engine process had no place for a segment after all.',
+  },
   rxspeech_workers: {
     type: 'gauge',
     labels: [],

@@ -6,6 +6,8 @@ import type { EngineMeter } from './engine-meter.js'
 import { loadOptional } from '../threads/load-optional.js'
 import { readProcessMetrics, type ProcessMetric } from './merged-metrics.js'
 import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
+import type { FleetUse } from '../engines/nats/fleet.js'
+import type { NatsUse } from './nats-use.js'
 
 export interface SpeechMetrics {
   readonly monitor: ServiceMonitor
@@ -17,6 +19,8 @@ export interface SpeechMetrics {
   readonly contentType: string
   /** Returns the metrics for `MergedMetrics` of another process. */
   readonly collect: () => Promise<readonly ProcessMetric[]>
+  /** Reads the use of NATS with each scrape. */
+  readonly watchNats: (use: () => NatsUse) => void
   readonly setWorkers: (count: number) => void
   /** Reports the age of the shared identity, in milliseconds, from now on. */
   readonly watchIdentity: (ageMs: () => number) => void
@@ -41,6 +45,7 @@ export const openSpeechMetrics = async ({ engines, load, isReady }: SpeechMetric
   client.collectDefaultMetrics({ register: registry })
   const meters = new Meters(registry, client)
   let identityAgeMs = (): number => 0
+  let natsUse: (() => NatsUse) | undefined
   const update = (): void => {
     meters.set('rxspeech_identity_age_seconds', {}, identityAgeMs() / 1000)
     meters.set('rxspeech_ready', {}, isReady() ? 1 : 0)
@@ -48,6 +53,7 @@ export const openSpeechMetrics = async ({ engines, load, isReady }: SpeechMetric
     meters.set('rxspeech_loop_delay_seconds', {}, load.loopDelayMs / 1000)
     meters.set('rxspeech_partials_thinned', {}, load.partialIntervalMs > 0 ? 1 : 0)
     meters.readEngines(engines)
+    if (natsUse !== undefined) meters.readNats(natsUse())
   }
   return {
     monitor: metricsMonitor(meters),
@@ -68,6 +74,9 @@ export const openSpeechMetrics = async ({ engines, load, isReady }: SpeechMetric
     },
     watchIdentity: (ageMs) => {
       identityAgeMs = ageMs
+    },
+    watchNats: (use) => {
+      natsUse = use
     },
     setWorkers: (count) => {
       meters.set('rxspeech_workers', {}, count)
@@ -91,6 +100,10 @@ class Meters {
   readonly #tenants = new LabelLimiter(maxNames)
   readonly #models = new LabelLimiter(maxNames)
   readonly #nodes = new LabelLimiter(maxNames)
+  /** Models that engine processes have served; without one their gauges are 0. */
+  readonly #fleetModels = new Set<string>()
+  /** Counts of a source that were added to counters, by their names and labels. */
+  readonly #counted = new Map<string, number>()
 
   constructor(registry: Prometheus.Registry, client: typeof Prometheus) {
     for (const [name, row] of Object.entries(metricTable) as [MetricName, MetricRow][]) {
@@ -136,6 +149,40 @@ class Meters {
   /** The labels of a granted session. */
   use({ interface: by, tenant, model }: SessionFacts): { interface: string; tenant: string; model: string } {
     return { interface: by, tenant: this.#tenants.of(tenant), model: this.#models.of(model) }
+  }
+
+  readNats({ isUp, places, fleet }: NatsUse): void {
+    this.set('rxspeech_nats_up', {}, isUp ? 1 : 0)
+    if (places !== undefined) {
+      this.set('rxspeech_engine_places', { state: 'used' }, places.used)
+      this.set('rxspeech_engine_places', { state: 'free' }, Math.max(places.capacity - places.used, 0))
+    }
+    if (fleet !== undefined) this.#readFleet(fleet)
+  }
+
+  #readFleet({ models, waiting, waitedMs, lost, full }: FleetUse): void {
+    const gone = [...this.#fleetModels]
+      .filter((label) => models.every((model) => model.label !== label))
+      .map((label) => ({ label, engines: 0, used: 0, capacity: 0 }))
+    for (const { label, engines, used, capacity } of [...models, ...gone]) {
+      this.#fleetModels.add(label)
+      const model = this.#models.of(label)
+      this.set('rxspeech_fleet_engines', { model }, engines)
+      this.set('rxspeech_fleet_places', { model, state: 'used' }, used)
+      this.set('rxspeech_fleet_places', { model, state: 'free' }, Math.max(capacity - used, 0))
+    }
+    this.set('rxspeech_fleet_waiting_segments', {}, waiting)
+    this.#countUpTo('rxspeech_fleet_wait_seconds_total', {}, waitedMs / 1000)
+    this.#countUpTo('rxspeech_fleet_full_total', {}, full)
+    for (const [cause, count = 0] of Object.entries(lost))
+      this.#countUpTo('rxspeech_fleet_lost_total', { cause }, count)
+  }
+
+  /** Raises a counter to a total that is counted elsewhere. */
+  #countUpTo(name: MetricName, labels: Labels, total: number): void {
+    const key = JSON.stringify([name, labels])
+    this.count(name, labels, Math.max(total - (this.#counted.get(key) ?? 0), 0))
+    this.#counted.set(key, total)
   }
 
   readEngines(engines: EngineMeter): void {

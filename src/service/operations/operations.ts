@@ -8,6 +8,7 @@ import { combineMonitors, type ServiceMonitor } from '../monitor/service-monitor
 import { openGrpcHealth, openGrpcReflection } from './grpc-services.js'
 import type { Logger } from './logger.js'
 import { openSpeechMetrics, type SpeechMetrics } from './metrics.js'
+import type { NatsUse } from './nats-use.js'
 import { ReadinessTracker, type Readiness } from './readiness.js'
 import { modelBehind, ServiceLoad, watchLoop, type LoadLimits, type Refusing } from './service-load.js'
 import { logFault, RateLimitedLog, refusingLog, sessionLog } from './service-log.js'
@@ -43,6 +44,8 @@ export interface Operations {
   readonly scrape: Scrape | undefined
   /** Returns a registry to use instead, whose engines are measured. */
   readonly watchModels: (registry: ModelRegistry) => ModelRegistry
+  /** The connection to NATS; when it is down for long, a process of engines is not ready. */
+  readonly watchNats: (use: () => NatsUse) => void
   /** Adds health, and reflection where it is enabled, to a gRPC server that does not listen yet. */
   readonly addTo: (server: Server) => void
   /** The service listens. With an operations listener it is ready once an engine is loaded, this one first. */
@@ -131,6 +134,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     readiness: () => tracker.readiness,
     setServing: (isServing) => health.setServing(isServing),
     watchModels: (registry) => tracker.watchModels(registry),
+    watchNats: (use) => metrics?.watchNats(use),
     addTo: (server) => {
       health.addTo(server)
       addReflection?.(server)
@@ -176,7 +180,7 @@ export const openReports = (
 const readinessLines: Readonly<Record<Readiness['type'], string>> = {
   starting: 'starting: the service does not listen yet, or its first engine is not loaded\n',
   ready: 'ready\n',
-  'without-engine': 'without-engine: no model can be loaded; the log says why\n',
+  'without-engine': 'without-engine: no model can be loaded, or no engine process serves one; the log says why\n',
   draining: 'draining: the service is closing\n',
 }
 

@@ -29,6 +29,7 @@ export class ReadinessTracker {
   #isWarming: boolean
   #isLoading = false
   #retry: Subscription | undefined
+  #change: Subscription | undefined
 
   /** With `warmsUp`, the service is not ready until its first engine is loaded. */
   constructor(scheduler: SchedulerLike, warmsUp: boolean) {
@@ -48,10 +49,15 @@ export class ReadinessTracker {
   get readiness(): Readiness {
     if (this.#isDraining) return { type: 'draining' }
     if (!this.#isOpen || this.#isWarming) return { type: 'starting' }
-    return this.engines.allBroken(this.#models?.list() ?? []) ? { type: 'without-engine' } : { type: 'ready' }
+    return (this.#models?.list() ?? []).every((model) => this.#isBroken(model))
+      ? { type: 'without-engine' }
+      : { type: 'ready' }
   }
 
   watchModels(registry: ModelRegistry): ModelRegistry {
+    this.#change = registry.changed$?.subscribe(() => {
+      this.#update()
+    })
     return (this.#models = this.engines.watch(registry))
   }
 
@@ -72,6 +78,7 @@ export class ReadinessTracker {
   close(): void {
     this.#isDraining = true
     this.#retry?.unsubscribe()
+    this.#change?.unsubscribe()
   }
 
   /** Loads engines until one can recognize: that of the model first, then those of the other models. */
@@ -98,6 +105,12 @@ export class ReadinessTracker {
       this.engines.failed(model)
       return false
     }
+  }
+
+  /** Whether the engine of the model failed, or no engine process serves it. */
+  #isBroken(model: ModelDescription): boolean {
+    const isServed = this.#models?.isServed?.(model)
+    return isServed === undefined ? this.engines.allBroken([model]) : !isServed
   }
 
   async #ready(model: ModelDescription): Promise<void> {

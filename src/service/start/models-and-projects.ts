@@ -64,7 +64,14 @@ export const allNodes = async ({
 export const openProjects = async (
   options: Pick<
     ServiceOptions,
-    'projectFolders' | 'nodes' | 'customNodes' | 'recordingsFolder' | 'tenants' | 'grantedTenants' | 'env'
+    | 'projectFolders'
+    | 'nodes'
+    | 'customNodes'
+    | 'recordingsFolder'
+    | 'tenants'
+    | 'grantedTenants'
+    | 'env'
+    | 'natsEngines'
   >,
   models: ModelRegistry,
   defaultModel = '',
@@ -73,7 +80,8 @@ export const openProjects = async (
     folders: options.projectFolders ?? [],
     facts: {
       nodes: await allNodes(options),
-      hasModel: hasModelIn(models),
+      // Models of engine processes come and go; a session that names one that is absent is refused.
+      hasModel: options.natsEngines === undefined ? hasModelIn(models) : () => true,
       recordings: options.recordingsFolder !== undefined,
     },
     model: { name: defaultModel },
@@ -96,10 +104,13 @@ export const openProjects = async (
 
 /**
  * The model of sessions that name none: the one that the operator named, otherwise the first that all tenants share, if
- * there is one. Throws `invalid-options` if the named model does not exist.
+ * there is one. Throws `invalid-options` if the named model does not exist; one of an engine process may appear later.
  */
-export const chooseDefaultModel = (models: ModelRegistry, named: string | undefined): string | undefined => {
-  checkDefaultModel(models, named)
+export const chooseDefaultModel = (
+  models: ModelRegistry,
+  { defaultModel: named, natsEngines }: Pick<ServiceOptions, 'defaultModel' | 'natsEngines'>,
+): string | undefined => {
+  if (natsEngines === undefined) checkDefaultModel(models, named)
   return named ?? models.list().find(({ tenant }) => tenant === sharedTenant)?.name
 }
 
@@ -120,6 +131,6 @@ const checkDefaultModel = (models: ModelRegistry, name: string | undefined): voi
  */
 export const checkService = async (options: ServiceOptions): Promise<readonly SpeechError[]> => {
   const models = openModels(options)
-  const projects = await openProjects(options, models, chooseDefaultModel(models, options.defaultModel))
+  const projects = await openProjects(options, models, chooseDefaultModel(models, options))
   return [...models.problems(), ...projects.problems()]
 }

@@ -17,7 +17,7 @@ import {
 import { openWorkerOperations } from '../workers/worker-operations.js'
 import { WorkerSet } from '../workers/worker-set.js'
 import { createAdmission, openIdentity, openRequests } from './identity-service.js'
-import { chooseDefaultModel, openModels, openProjects } from './models-and-projects.js'
+import { chooseDefaultModel, openProjects } from './models-and-projects.js'
 import {
   closeAll,
   operationsOptions,
@@ -27,6 +27,7 @@ import {
   type Service,
 } from './running-service.js'
 import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { openServiceModels } from './service-models.js'
 import { loopbackAnyPort } from './session-server.js'
 
 /**
@@ -46,13 +47,13 @@ export const openServiceOfWorkers = async (
   const operation = await openWorkerOperations(operationsOptions(options, scheduler, limits), workers)
   opened.push(operation.close, () => workers.close())
   const { onFault } = operation
-  const models = openModels({ ...options, scheduler, onFault })
+  const { models } = await openServiceModels({ ...options, scheduler, onFault })
   let repaired = repairUnfinishedRecordings(options, onFault)
   opened.push(
     () => models.close(),
     () => repaired(),
   )
-  const defaultModel = chooseDefaultModel(models, options.defaultModel)
+  const defaultModel = chooseDefaultModel(models, options)
   const gate = new ConnectionGate(limits)
   const accepting = {
     ...{ gate, onFault },
@@ -138,6 +139,7 @@ const closeWithinMs = 9_000
 const sendableOptions = ({
   certificate,
   modelFolders,
+  natsEngines,
   projectFolders,
   customNodes,
   env,
@@ -152,7 +154,17 @@ const sendableOptions = ({
   proxyProtocol,
   reflection,
 }: ServiceOptions) => ({
-  ...{ certificate, modelFolders, projectFolders, customNodes, env, recordingsFolder, tenants, grantedTenants },
+  ...{
+    certificate,
+    modelFolders,
+    natsEngines,
+    projectFolders,
+    customNodes,
+    env,
+    recordingsFolder,
+    tenants,
+    grantedTenants,
+  },
   ...{ development, limits, maxMessageBytes, allowQueryToken, trustedProxies, proxyProtocol, reflection },
 })
 

@@ -21,6 +21,7 @@ import { identityGroup, type IdentityOptions } from '../identity/identity.js'
 import { defaultSessionLimits, type SessionLimits } from '../sessions/session-context.js'
 import type { CustomNodeSource } from '../custom-nodes/custom-node-source.js'
 import type { EngineKind } from '../engines/engine.js'
+import { natsEnginesOptions, type NatsEnginesOptions } from '../engines/nats/fleet-options.js'
 import type { ClientStore } from '../identity/clients/client.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import type { Logger } from '../operations/logger.js'
@@ -59,6 +60,12 @@ export interface ServiceOptions {
   readonly modelFolders: readonly string[]
   /** Engines that models can name, in addition to the built-in ones. @default none */
   readonly engines?: readonly EngineKind[] | undefined
+  /**
+   * Engine processes on this and other machines, over NATS: their models are served in addition to those of
+   * `modelFolders`, which can then be empty.
+   * @default none
+   */
+  readonly natsEngines?: NatsEnginesOptions | undefined
   /** The model of sessions that name none. @default the first model of the tenant `Default` */
   readonly defaultModel?: string | undefined
   /** Folders of projects, in the layout `<tenant>/<name>/<version>.yaml`; see docs/PROJECTS.md. @default none */
@@ -172,6 +179,7 @@ export const serviceCodecs = {
   certificate: serverCertificateCodec,
   clients: objectWith('find'),
   engines: listOf(anything),
+  natsEngines: natsEnginesOptions,
   defaultModel: text,
   projectFolders: listOf(text),
   nodes: listOf(anything),

@@ -5,7 +5,7 @@ import { openOperations } from '../operations/operations.js'
 import { loadVoiceActivity } from '../recognition/voice-activity/fvad.js'
 import { resolveWorkerCount } from '../threads/worker-count.js'
 import { createAdmission, openIdentity, openRequests } from './identity-service.js'
-import { chooseDefaultModel, openModels, openProjects } from './models-and-projects.js'
+import { chooseDefaultModel, openProjects } from './models-and-projects.js'
 import {
   closeAll,
   operationsOptions,
@@ -15,6 +15,7 @@ import {
   type Service,
 } from './running-service.js'
 import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { openServiceModels } from './service-models.js'
 import { openServiceOfWorkers } from './service-of-workers.js'
 import { openServiceHttp, openSessionServer } from './session-server.js'
 
@@ -46,9 +47,11 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
   const operation = await openOperations(operationsOptions(options, scheduler, limits))
   opened.push(operation.close)
   const { onFault } = operation
-  const models = operation.watchModels(openModels({ ...options, scheduler, onFault }))
+  const { models: found, natsUse } = await openServiceModels({ ...options, scheduler, onFault })
+  const models = operation.watchModels(found)
+  if (natsUse !== undefined) operation.watchNats(natsUse)
   opened.push(() => models.close(), repairUnfinishedRecordings(options, onFault))
-  const defaultModel = chooseDefaultModel(models, options.defaultModel)
+  const defaultModel = chooseDefaultModel(models, options)
   const origin = { gate: new ConnectionGate(limits) }
   const http = await openServiceHttp(options, origin, { onFault })
   opened.push(http.close)

@@ -114,7 +114,11 @@ export const openSessionServer = async (server: SessionServerOptions): Promise<S
   const { options, origin, http, operation, models, projects, admit } = server
   const { scheduler = asyncScheduler } = options
   const { maxMessageBytes, ...limits } = resolveServiceLimits(options)
-  const { monitor, onFault, load, checkModel } = operation
+  const { monitor, onFault, load } = operation
+  const checkModel = (model: ModelDescription): void => {
+    operation.checkModel(model)
+    models.admit?.(model)
+  }
   const drain$ = new ReplaySubject<Drain>(1)
   const context: DataflowContext = {
     ...{ projects, models, checkModel, limits, drain$, scheduler, onFault },

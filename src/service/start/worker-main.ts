@@ -15,9 +15,10 @@ import {
   type WorkerChannel,
 } from '../workers/worker-link.js'
 import type { WorkerStart } from '../workers/worker-host.js'
-import { chooseDefaultModel, openModels, openProjects } from './models-and-projects.js'
+import { chooseDefaultModel, openProjects } from './models-and-projects.js'
 import { closeAll, type Opened } from './running-service.js'
 import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { openServiceModels } from './service-models.js'
 import { openServiceHttp, openSessionServer, type SessionServer } from './session-server.js'
 
 /** The running parts of this worker. */
@@ -50,9 +51,12 @@ const openWorker = async (
   })
   opened.push(operation.close)
   const { onFault } = operation
-  const models = operation.watchModels(openModels({ ...options, onFault }, start.cores))
+  const logger = remoteLogger(channel)
+  const { models: found, natsUse } = await openServiceModels({ ...options, logger, onFault }, start.cores)
+  const models = operation.watchModels(found)
+  if (natsUse !== undefined) operation.watchNats(natsUse)
   opened.push(() => models.close())
-  const defaultModel = chooseDefaultModel(models, options.defaultModel)
+  const defaultModel = chooseDefaultModel(models, options)
   const origin = {
     gate: connections.gate,
     acceptConnections: {

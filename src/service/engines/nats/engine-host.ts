@@ -52,7 +52,7 @@ export interface EngineHostOptions {
   readonly name?: string | undefined
   /** @default none */
   readonly region?: string | undefined
-  /** Called with what the server does not allow. */
+  /** Called with failures of engines, and with what the server does not allow. */
   readonly onFault: (error: unknown) => void
   /** @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
@@ -177,6 +177,7 @@ export class EngineHost {
     let isOver = false
     const segment = new HostedSegment(served.engine, startMs, {
       answer: (answer) => this.#answer(replyTo, answer, goneSubject(this.address, number)),
+      onFault: this.#options.onFault,
       ended: () => {
         isOver = true
         this.#free(replyTo, number)
@@ -213,13 +214,13 @@ export class EngineHost {
   #advertise(): void {
     const { used, capacity, address: engine } = this
     const advert = { v: protocolVersion, engine, capacity, used, state: this.#state }
-    this.#options.bus.publish(aliveSubject, encodeJson(advert))
+    this.#options.bus.publish(aliveSubject(engine.name), encodeJson(advert))
   }
 
   #advertiseModels(): void {
     const { bus, region } = this.#options
     const models = [...this.#models.values()].map(({ advert }) => advert)
     const advert = { v: protocolVersion, engine: this.address, startedAtMs: this.#startedAtMs, models }
-    bus.publish(modelsSubject, encodeJson(region === undefined ? advert : { ...advert, region }))
+    bus.publish(modelsSubject(this.address.name), encodeJson(region === undefined ? advert : { ...advert, region }))
   }
 }

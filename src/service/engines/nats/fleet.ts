@@ -38,6 +38,18 @@ export interface FleetCounts {
   readonly waitedMs: number
 }
 
+/** What operators see of a fleet. */
+export interface FleetUse extends FleetCounts {
+  readonly models: readonly {
+    readonly label: string
+    readonly engines: number
+    readonly used: number
+    readonly capacity: number
+  }[]
+  /** Segments that wait for a place. */
+  readonly waiting: number
+}
+
 /**
  * The engine processes that an edge sees, and the segments that it has there. A segment gets a place at once, or waits in
  * one line of this process, first come, first served.
@@ -96,6 +108,17 @@ export class Fleet {
     return { lost: this.#lost, full: this.#full, waitedMs: this.#waitedMs }
   }
 
+  /** The same, and the engines of each model. */
+  get use(): FleetUse {
+    const labels = new Set(this.roster.engines.flatMap(({ models }) => [...models.keys()]))
+    const models = [...labels].map((label) => {
+      const serving = this.roster.serving({ label })
+      const sum = (key: 'used' | 'capacity'): number => serving.reduce((total, engine) => total + engine[key], 0)
+      return { label, engines: serving.length, used: sum('used'), capacity: sum('capacity') }
+    })
+    return { models, waiting: this.waiting, ...this.counts }
+  }
+
   /** Segments without a place. */
   get waiting(): number {
     return this.#line.size
@@ -122,12 +145,12 @@ export class Fleet {
       // An attempt that is over has no entry any more.
       this.#attempts.get(numberOf(subject))?.receive(hasNoReceiver ? 'gone' : decodeAnswer(payload))
     })
-    on(aliveSubject, ({ payload }) => {
-      const advert = decodeEngineAdvert(payload)
+    on(aliveSubject('*'), (message) => {
+      const advert = decodeEngineAdvert(message)
       if (advert !== undefined && this.roster.alive(advert)) this.#ask()
     })
-    on(modelsSubject, ({ payload }) => {
-      const advert = decodeModelsAdvert(payload)
+    on(modelsSubject('*'), (message) => {
+      const advert = decodeModelsAdvert(message)
       if (advert === undefined) return
       this.roster.models(advert)
       this.onChange()

@@ -12,6 +12,7 @@ const maxUnreadMs = 4_000
 /** What a segment needs of its host. */
 export interface SegmentHost {
   readonly answer: (answer: EngineAnswer) => void
+  readonly onFault: (error: unknown) => void
   /** The segment has ended and its place is free. Called once. */
   readonly ended: () => void
 }
@@ -36,7 +37,10 @@ export class HostedSegment {
     this.#subscription.add(
       this.#part$.pipe(engine.recognize()).subscribe({
         next: (hypothesis) => this.#handle(hypothesis),
-        error: (error: unknown) => this.#end(answerTo(error)),
+        error: (error: unknown) => {
+          this.#host.onFault(error)
+          this.#end(answerTo(error))
+        },
       }),
     )
     if (this.#isOver) this.#subscription.unsubscribe()

@@ -1,8 +1,8 @@
 // The messages between edges, which serve sessions, and engine processes, which recognize their segments. Each attempt to
 // recognize a segment has a number of its own, which is never used again: an answer to an earlier attempt meets no listener.
 //
-//   rxspeech.alive                                  engine → edges    it is there, and how many places it has
-//   rxspeech.models                                 engine → edges    its models; at the start and on request
+//   rxspeech.alive.<name>                           engine → edges    it is there, and how many places it has
+//   rxspeech.models.<name>                          engine → edges    its models; at the start and on request
 //   rxspeech.who                                    edge → engines    asks for that
 //   rxspeech.engine.<name>.<instance>.in            edge → engine     open, audio, close, abort, ping; with the reply
 //   rxspeech.edge.<name>.<instance>.<attempt>       engine → edge     answers; with the reply
@@ -34,8 +34,8 @@ export const createAddress = (name: string = hostname()): ProcessAddress => ({
 
 const maxNameLength = 64
 
-export const aliveSubject = 'rxspeech.alive'
-export const modelsSubject = 'rxspeech.models'
+export const aliveSubject = (name: string): string => `rxspeech.alive.${name}`
+export const modelsSubject = (name: string): string => `rxspeech.models.${name}`
 export const whoSubject = 'rxspeech.who'
 
 const engineOf = ({ name, instance }: ProcessAddress): string => `rxspeech.engine.${name}.${instance}`
@@ -195,8 +195,24 @@ export type EngineAnswer = t.TypeOf<typeof engineAnswer>
 export const encodeJson = (message: EngineAnswer | EngineAdvert | ModelsAdvert): string => JSON.stringify(message)
 
 export const decodeAnswer = (payload: Uint8Array): EngineAnswer | undefined => decodeJson(engineAnswer, payload)
-export const decodeEngineAdvert = (payload: Uint8Array): EngineAdvert | undefined => decodeJson(engineAdvert, payload)
-export const decodeModelsAdvert = (payload: Uint8Array): ModelsAdvert | undefined => decodeJson(modelsAdvert, payload)
+/** Undefined also for an advert of an engine with another name than its subject, which permissions can bind to a user. */
+export const decodeEngineAdvert = ({ subject, payload }: Received): EngineAdvert | undefined => {
+  const advert = decodeJson(engineAdvert, payload)
+  return advert?.engine.name === nameOf(subject) ? advert : undefined
+}
+
+/** The same for what an engine serves. */
+export const decodeModelsAdvert = ({ subject, payload }: Received): ModelsAdvert | undefined => {
+  const advert = decodeJson(modelsAdvert, payload)
+  return advert?.engine.name === nameOf(subject) ? advert : undefined
+}
+
+interface Received {
+  readonly subject: string
+  readonly payload: Uint8Array
+}
+
+const nameOf = (subject: string): string => subject.slice(subject.lastIndexOf('.') + 1)
 
 /** Undefined for a message that is no JSON or not of this kind. */
 const decodeJson = <A>(codec: t.Decoder<unknown, A>, payload: Uint8Array): A | undefined => {

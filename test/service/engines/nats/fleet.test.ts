@@ -239,7 +239,7 @@ describe('segments over NATS', () => {
     // An advert of places that it does not have.
     const advert = { v: 1, engine: small.host.address, capacity: 100, used: 0, state: 'serving' }
     await fleet.pass(300)
-    small.bus.publish('rxspeech.alive', JSON.stringify(advert))
+    small.bus.publish(`rxspeech.alive.${small.host.address.name}`, JSON.stringify(advert))
     await fleet.pass(10)
     const lanes = [await fleet.openLane(), await fleet.openLane(), await fleet.openLane()]
     for (const lane of lanes) lane.open()
@@ -432,9 +432,9 @@ describe('segments over NATS', () => {
     const { host } = fleet.startEngine()
     const bus = fleet.broker.connect()
     const open = Buffer.from(`\u0001${JSON.stringify({ v: 1, model: 'Default/calls/1', startMs: 0 })}`)
-    bus.publish(engineSubject(host.address), open, 'rxspeech.models')
+    bus.publish(engineSubject(host.address), open, 'rxspeech.models.x')
     const before = fleet.broker.posted.length
     await fleet.pass(100)
-    expect(fleet.broker.posted.slice(before).filter(({ subject }) => subject === 'rxspeech.models')).toEqual([])
+    expect(fleet.broker.posted.slice(before).filter(({ subject }) => subject === 'rxspeech.models.x')).toEqual([])
   })
 })

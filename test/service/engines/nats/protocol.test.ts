@@ -17,6 +17,11 @@ import { callsModel } from './virtual-fleet.js'
 
 const engine = createAddress('gpu-1')
 
+const advertOf = (advert: object, name = 'gpu-1') => ({
+  subject: `rxspeech.alive.${name}`,
+  payload: Buffer.from(JSON.stringify(advert)),
+})
+
 describe('the messages between edges and engines', () => {
   it.each<EngineRequest>([
     { type: 'open', v: 1, model: 'Default/calls/1', startMs: 12.5 },
@@ -55,16 +60,17 @@ describe('the messages between edges and engines', () => {
 
   it('ignores keys of a later version in adverts', () => {
     const alive = { v: 1, engine, capacity: 4, used: 1, state: 'serving', temperature: 40 }
-    expect(decodeEngineAdvert(Buffer.from(JSON.stringify(alive)))).toMatchObject({ capacity: 4, used: 1 })
+    expect(decodeEngineAdvert(advertOf(alive))).toMatchObject({ capacity: 4, used: 1 })
     const models = { v: 1, engine, startedAtMs: 5, models: [{ ...callsModel, languages: ['en'] }] }
-    expect(decodeModelsAdvert(Buffer.from(JSON.stringify(models)))?.models[0]).toMatchObject(callsModel)
+    expect(decodeModelsAdvert(advertOf(models))?.models[0]).toMatchObject(callsModel)
   })
 
   it('reads anything else as undefined, and never throws', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
-        for (const decode of [decodeAnswer, decodeEngineAdvert, decodeModelsAdvert]) {
-          expect(decode(bytes)).toBeUndefined()
+        expect(decodeAnswer(bytes)).toBeUndefined()
+        for (const decode of [decodeEngineAdvert, decodeModelsAdvert]) {
+          expect(decode({ subject: 'rxspeech.alive.gpu-1', payload: bytes })).toBeUndefined()
         }
         decodeRequest(bytes)
       }),
@@ -74,10 +80,19 @@ describe('the messages between edges and engines', () => {
     }
     for (const state of ['busy', 1]) {
       const advert = { v: 1, engine, capacity: 4, used: 1, state }
-      expect(decodeEngineAdvert(Buffer.from(JSON.stringify(advert)))).toBeUndefined()
+      expect(decodeEngineAdvert(advertOf(advert))).toBeUndefined()
     }
     const spoofed = { v: 1, engine: { ...engine, name: 'a.b' }, capacity: 4, used: 1, state: 'serving' }
-    expect(decodeEngineAdvert(Buffer.from(JSON.stringify(spoofed)))).toBeUndefined()
+    expect(decodeEngineAdvert(advertOf(spoofed))).toBeUndefined()
+  })
+
+  it('ignores the advert of an engine under the name of another one', () => {
+    const alive = { v: 1, engine, capacity: 4, used: 1, state: 'serving' }
+    const models = { v: 1, engine, startedAtMs: 5, models: [callsModel] }
+    expect(decodeEngineAdvert(advertOf(alive))).toBeDefined()
+    expect(decodeEngineAdvert(advertOf(alive, 'gpu-2'))).toBeUndefined()
+    expect(decodeModelsAdvert(advertOf(models))).toBeDefined()
+    expect(decodeModelsAdvert(advertOf(models, 'gpu-2'))).toBeUndefined()
   })
 
   it('makes names of hosts fit for subjects, and instances of their own', () => {
@@ -87,7 +102,7 @@ describe('the messages between edges and engines', () => {
 
   it('tells replies to edges from other subjects', () => {
     expect(isAttemptSubject(attemptSubject(engine, 12))).toBe(true)
-    for (const subject of ['rxspeech.models', 'rxspeech.edge.a.b.1', `${attemptSubject(engine, 12)}.x`, '']) {
+    for (const subject of ['rxspeech.models.a', 'rxspeech.edge.a.b.1', `${attemptSubject(engine, 12)}.x`, '']) {
       expect(isAttemptSubject(subject)).toBe(false)
     }
   })

@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { asyncScheduler, map, type SchedulerLike } from 'rxjs'
+import { toSpeechError, SpeechError } from '../../errors/speech-error.js'
+import { listOf } from '../../protocol/collections.js'
+import {
+  anything,
+  checkOptions,
+  durationMs,
+  functionValue,
+  jsonObject,
+  objectWith,
+  optionsOf,
+  schedulerValue,
+  text,
+  wholeNumber,
+} from '../../protocol/validation.js'
+import type { Engine, EngineKind, ModelDescription } from '../engines/engine.js'
+import { createModelRegistry, type ModelRegistry } from '../engines/models/model-registry.js'
+import { EngineHost, type ServedModel } from '../engines/nats/engine-host.js'
+import {
+  listenAddressCodec,
+  serverCertificateCodec,
+  type ListenAddress,
+  type ServerCertificate,
+} from '../listen/listen-address.js'
+import { createBus, type MessageBus } from '../nats/bus.js'
+import { connectNats } from '../nats/connection.js'
+import { natsOptions, type NatsOptions } from '../nats/nats-options.js'
+import type { Logger } from '../operations/logger.js'
+import { openOperations } from '../operations/operations.js'
+import { builtInEngines } from './models-and-projects.js'
+import { closeAll, type Opened } from './running-service.js'
+import { logConnection } from './service-models.js'
+
+/** What an engine process serves, and to whom. */
+export interface EngineProcessOptions {
+  /** The connection over which services find it. */
+  readonly nats: NatsOptions
+  /** Folders of models, in the layout `<tenant>/<name>/<version>/model.json`; all are loaded at the start. */
+  readonly modelFolders: readonly string[]
+  /** Engines that models can name, in addition to the built-in ones. @default none */
+  readonly engines?: readonly EngineKind[] | undefined
+  /**
+   * How many segments it recognizes at the same time, of all models together.
+   * @default the largest number that one of its engines decodes at the same time
+   */
+  readonly capacity?: number | undefined
+  /** Its name in the subjects of its messages, which permissions can name. @default that of the host */
+  readonly name?: string | undefined
+  /** The region that it tells services. @default none */
+  readonly region?: string | undefined
+  /** The address of `/livez`, `/readyz` and `/metrics`; beyond loopback it needs the certificate. @default none */
+  readonly operations?: ListenAddress | undefined
+  /** The TLS certificate of that address. @default none */
+  readonly certificate?: ServerCertificate | undefined
+  /** The environment variables that models can name for secrets. @default process.env */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** The log of its start and end, of faults and of the connection. @default none */
+  readonly logger?: Logger | undefined
+  /** Called with failures of engines, and with what NATS does not allow. @default none */
+  readonly onFault?: ((error: unknown) => void) | undefined
+  /** The clock and the timers. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+}
+
+const engineProcessOptions = optionsOf<EngineProcessOptions>()(
+  { nats: natsOptions, modelFolders: listOf(text) },
+  {
+    engines: listOf(anything),
+    capacity: wholeNumber({ min: 1, max: 100_000 }),
+    name: text,
+    region: text,
+    operations: listenAddressCodec,
+    certificate: serverCertificateCodec,
+    env: jsonObject,
+    logger: objectWith('log'),
+    onFault: functionValue,
+    scheduler: schedulerValue,
+  },
+)
+
+/** A running engine process. */
+export interface EngineProcess {
+  /** Its name and the number of this run, as `rxspeech engines` shows them. */
+  readonly name: string
+  /** The number of this run. */
+  readonly instance: string
+  /** The models that it serves. */
+  readonly models: readonly ModelDescription[]
+  /** How many segments it recognizes at the same time. */
+  readonly capacity: number
+  /** The base address of `/livez`, `/readyz` and `/metrics`, if `operations` is set. */
+  readonly operationsUrl: string | undefined
+  /**
+   * Takes no more segments, waits until those that are open have ended, and closes everything. What is still open after
+   * `drainMs` is recognized elsewhere. Idempotent.
+   */
+  close(options?: EngineProcessCloseOptions): Promise<void>
+}
+
+/** How an engine process ends. */
+export interface EngineProcessCloseOptions {
+  /** How long open segments may take, in milliseconds. @default 60_000 */
+  readonly drainMs?: number | undefined
+}
+
+const closeOptions = optionsOf<EngineProcessCloseOptions>()({}, { drainMs: durationMs(0) })
+
+/** After this time without NATS the process is not ready, in milliseconds. */
+const natsAbsentMs = 5_000
+
+/** An engine process has no sessions, and no loop that they could fill. */
+const noLimits = { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 }
+
+/**
+ * Starts an engine process: loads its models and serves their engines over NATS. Resolves when services can find it. Rejects
+ * with the errors of a connection to NATS, with `invalid-options`, `listen-failed`, and with `invalid-model` if no model can
+ * be loaded; models that cannot be loaded beside others are reported by `onFault`.
+ *
+ * @example
+ * const engine = await startEngineProcess({ nats: { servers: ['nats://127.0.0.1:4222'] }, modelFolders: ['models'] })
+ */
+export const startEngineProcess = async (options: EngineProcessOptions): Promise<EngineProcess> => {
+  checkOptions(engineProcessOptions, options)
+  const opened: Opened = []
+  try {
+    return await openEngineProcess(options, opened)
+  } catch (error) {
+    await closeAll(opened).catch(() => undefined)
+    throw error
+  }
+}
+
+const openEngineProcess = async (options: EngineProcessOptions, opened: Opened): Promise<EngineProcess> => {
+  const { name, region, certificate, logger, scheduler = asyncScheduler } = options
+  const operation = await openOperations({
+    ...{ address: options.operations, certificate, logger, onFault: options.onFault },
+    ...{ reflection: false, limits: noLimits, scheduler },
+  })
+  opened.push(operation.close)
+  const { onFault } = operation
+  const bus = createBus(await connectNats(options.nats, { name: 'rxspeech engine', scheduler }))
+  opened.push(() => bus.close(), logConnection(bus, logger))
+  const found = createModelRegistry({
+    folders: options.modelFolders,
+    kinds: [...builtInEngines(options.env), ...(options.engines ?? [])],
+    ...{ scheduler, onFault },
+    // The service that uses an engine retries its segments, here or elsewhere.
+    retry: false,
+  })
+  const models = operation.watchModels(whileConnected(found, bus, scheduler))
+  opened.push(() => models.close())
+  const served = await loadModels(models, onFault)
+  const capacity = options.capacity ?? Math.max(...served.map(({ engine }) => engine.capabilities.segmentsAtOnce))
+  const host = new EngineHost({ bus, models: served, capacity, name, region, onFault, scheduler })
+  opened.push(() => host.close())
+  operation.watchNats(() => ({ isUp: bus.isUp, places: { used: host.used, capacity } }))
+  operation.opened(models.list()[0])
+  let closing: Promise<void> | undefined
+  return {
+    ...host.address,
+    models: models.list().filter((model) => served.some(({ advert }) => isSame(advert, model))),
+    capacity,
+    operationsUrl: operation.url,
+    close: async (given = {}) => {
+      const { drainMs = 60_000 } = checkOptions(closeOptions, given)
+      operation.draining()
+      await (closing ??= host.drain(drainMs).then(() => closeAll(opened)))
+    },
+  }
+}
+
+type Name = Pick<ModelDescription, 'tenant' | 'name' | 'version'>
+
+const isSame = (one: Name, other: Name): boolean =>
+  one.tenant === other.tenant && one.name === other.name && one.version === other.version
+
+/** The same registry, whose models count as not served while NATS has been away for long. */
+const whileConnected = (registry: ModelRegistry, bus: MessageBus, scheduler: SchedulerLike): ModelRegistry => {
+  let lastUpMs = scheduler.now()
+  const subscription = bus.isUp$.subscribe(() => (lastUpMs = scheduler.now()))
+  return {
+    ...registry,
+    close: () => {
+      subscription.unsubscribe()
+      return registry.close()
+    },
+    isServed: () => (bus.isUp || scheduler.now() - lastUpMs <= natsAbsentMs ? undefined : false),
+    changed$: bus.isUp$.pipe(map(() => undefined)),
+  }
+}
+
+/** Loads all models, one after another. */
+const loadModels = async (
+  models: ModelRegistry,
+  onFault: (error: unknown) => void,
+): Promise<readonly ServedModel[]> => {
+  for (const problem of models.problems()) onFault(problem)
+  const served: ServedModel[] = []
+  let firstError: unknown
+  for (const model of models.list()) {
+    try {
+      const engine = await models.engine(model)
+      await engine.ready()
+      served.push({ engine, advert: { ...describe(model, engine), digest: await digestOf(model.folder) } })
+    } catch (error) {
+      firstError ??= error
+      onFault(error)
+    }
+  }
+  if (served.length > 0) return served
+  if (firstError !== undefined) throw toSpeechError(firstError, 'invalid-model', 'No model could be loaded.')
+  throw (
+    models.problems()[0] ?? new SpeechError('invalid-model', 'The folders contain no model; set others with --models.')
+  )
+}
+
+const describe = ({ tenant, name, version, options }: ModelDescription, { capabilities }: Engine) => {
+  const { sampleRateHz, kind, partials, words } = capabilities
+  return {
+    tenant,
+    name,
+    version,
+    sampleRateHz,
+    kind,
+    partials,
+    words,
+    ...(options['batch'] === true && { batch: true }),
+  }
+}
+
+/** SHA-256 over the names and contents of all files of a folder. */
+const digestOf = async (folder: string): Promise<string> => {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const hash = createHash('sha256')
+  for (const file of files.toSorted()) {
+    hash.update(`${relative(folder, file)}\0`)
+    for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer)
+    hash.update('\0')
+  }
+  return hash.digest('hex')
+}

@@ -1,0 +1,166 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { catchError, filter, firstValueFrom, map, merge, of, Subject, take, timer } from 'rxjs'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Hypothesis, SegmentPart } from '../../../../src/service/engines/engine.js'
+import { createModelRegistry } from '../../../../src/service/engines/models/model-registry.js'
+import { EngineHost } from '../../../../src/service/engines/nats/engine-host.js'
+import { Fleet } from '../../../../src/service/engines/nats/fleet.js'
+import { createFleetModels } from '../../../../src/service/engines/nats/fleet-models.js'
+import { listEngines } from '../../../../src/service/engines/nats/list-engines.js'
+import { isSpeechError } from '../../../../src/errors/speech-error.js'
+import { developmentCertificates } from '../../../../src/service/identity/keys/development-certificates.js'
+import { createBus, type MessageBus } from '../../../../src/service/nats/bus.js'
+import { connectNats } from '../../../../src/service/nats/connection.js'
+import type { NatsOptions } from '../../../../src/service/nats/nats-options.js'
+import { scriptedEngine } from '../../../../src/testing/scripted-engine.js'
+import { adaptConfiguration } from '../../../interop/balancer.js'
+import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../../nats/nats-server.js'
+import { callsModel } from './virtual-fleet.js'
+
+const passwords = {
+  NATS_EDGE: 'edge-password',
+  NATS_ENGINE: 'engine-password',
+  NATS_ENGINE_GPU: 'engine-gpu-password',
+  NATS_OPERATOR: 'operator-password',
+  NATS_IDENTITY: 'identity-password',
+}
+
+let folder: string
+let server: NatsServer
+let ca: string
+
+/** How long nothing must arrive, to be sure that it was refused. */
+const quietMs = 200
+
+describe.skipIf(natsIsSkipped)(natsTitle('the engines of docs/deploy/nats.conf'), () => {
+  const cleanups: (() => unknown)[] = []
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'deployed-nats-'))
+    const certificates = await developmentCertificates(folder)
+    ca = certificates.ca
+    // The shipped file with the paths of this test; the port comes from the command line.
+    const configFile = await adaptConfiguration(
+      'nats.conf',
+      [
+        ['"/etc/nats/tls/chain.pem"', `"${join(folder, 'server.pem')}"`],
+        ['"/etc/nats/tls/key.pem"', `"${join(folder, 'server.pem')}"`],
+        ['/var/lib/nats', join(folder, 'store')],
+        ['http: 127.0.0.1:8222', 'http: "127.0.0.1:-1"'],
+      ],
+      folder,
+    )
+    server = await startNatsServer({ configFile, env: passwords })
+  })
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+  })
+  afterAll(async () => {
+    await server.close()
+    await rm(folder, { recursive: true })
+  })
+
+  const optionsOf = (user: string): NatsOptions => ({
+    servers: [server.url.replace('nats:', 'tls:')],
+    ...{ user, password: `${user}-password`, ca },
+  })
+  const openBus = async (user: string): Promise<MessageBus> => {
+    const bus = createBus(await connectNats(optionsOf(user), { name: user, connectWithinMs: 0 }))
+    cleanups.push(() => bus.close())
+    return bus
+  }
+  /** The subject of the first message, or why there is none. */
+  const outcome = (bus: MessageBus, subject: string): Promise<string> =>
+    firstValueFrom(
+      merge(
+        bus.messages(subject).pipe(map((message) => message.subject)),
+        timer(quietMs).pipe(map(() => 'nothing')),
+      ).pipe(
+        take(1),
+        catchError((error: unknown) => of(isSpeechError(error) ? error.code : 'another error')),
+      ),
+    )
+
+  it('lets services and engine processes work, and operators list them', async () => {
+    const [edge, engine] = [await openBus('edge'), await openBus('engine')]
+    const faults: unknown[] = []
+    const onFault = (error: unknown): void => void faults.push(error)
+    const recognizer = scriptedEngine({ texts: ['hello world'] })
+    const host = new EngineHost({
+      ...{ bus: engine, name: 'engine', capacity: 2, onFault },
+      models: [{ advert: callsModel, engine: recognizer }],
+    })
+    const fleet = new Fleet({ bus: edge, name: 'edge', onFault })
+    const models = createFleetModels({ fleet, local: createModelRegistry({ folders: [], kinds: [] }), onFault })
+    cleanups.push(
+      () => models.close(),
+      () => host.close(),
+    )
+    const model = await firstValueFrom(
+      merge(of(undefined), models.changed$ ?? []).pipe(
+        map(() => models.list()[0]),
+        filter((found) => found !== undefined),
+      ),
+    )
+    const part$ = new Subject<SegmentPart>()
+    const result = firstValueFrom(
+      part$.pipe(
+        (await models.engine(model)).recognize(),
+        filter((hypothesis: Hypothesis) => hypothesis.type === 'segment'),
+      ),
+    )
+    const parts: readonly SegmentPart[] = [
+      { type: 'open', startMs: 0 },
+      { type: 'audio', samples: new Int16Array(8000) },
+      { type: 'close', endMs: 1000 },
+    ]
+    for (const part of parts) part$.next(part)
+    expect(await result).toMatchObject({ text: 'hello world' })
+    expect(faults).toEqual([])
+    const listed = await listEngines(await openBus('operator'), 400)
+    expect(listed.map(({ address }) => address.name)).toEqual(['engine'])
+  })
+
+  it.each([
+    ['another engine', 'engine-gpu', 'rxspeech.engine.engine.0123456789abcdef.in'],
+    ['another engine, by a wildcard', 'engine-gpu', 'rxspeech.engine.>'],
+    ['an engine, by a service', 'edge', 'rxspeech.engine.>'],
+    ['an engine, by an operator', 'operator', 'rxspeech.engine.>'],
+    ['everything', 'edge', '>'],
+  ])('does not let anybody read the audio of %s', async (_what, user, subject) => {
+    const [thief, edge] = [await openBus(user), await openBus('edge')]
+    const stolen = outcome(thief, subject)
+    edge.publish('rxspeech.engine.engine.0123456789abcdef.in', 'audio')
+    expect(await stolen).toBe('refused')
+  })
+
+  it.each([
+    ['engine-gpu', 'rxspeech.edge.edge.0123456789abcdef.1'],
+    ['operator', 'rxspeech.edge.>'],
+    ['edge', 'rxspeech.edge.other.*.*'],
+  ])('does not let %s read results that go to %s', async (user, subject) => {
+    expect(await outcome(await openBus(user), subject)).toBe('refused')
+  })
+
+  it.each([
+    ['edge', 'rxspeech.alive.engine'],
+    ['edge', 'rxspeech.models.engine'],
+    ['engine-gpu', 'rxspeech.alive.engine'],
+    ['operator', 'rxspeech.alive.engine'],
+  ])('does not let %s advertise on %s', async (user, subject) => {
+    const [forger, edge] = [await openBus(user), await openBus('edge')]
+    const seen = outcome(edge, subject)
+    forger.publish(subject, '{}')
+    expect(await seen).toBe('nothing')
+  })
+
+  it('lets the engine of a name advertise under it', async () => {
+    const [engine, edge] = [await openBus('engine'), await openBus('edge')]
+    const seen = outcome(edge, 'rxspeech.alive.*')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    engine.publish('rxspeech.alive.engine', '{}')
+    expect(await seen).toBe('rxspeech.alive.engine')
+  })
+})

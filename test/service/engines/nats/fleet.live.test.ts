@@ -1,0 +1,42 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { delay } from './delay.js'
+import { natsIsSkipped, natsTitle } from '../../nats/nats-server.js'
+import { callThrough, LiveFleet, wordsOf } from './live-fleet.js'
+
+let fleet: LiveFleet
+afterEach(() => fleet.close())
+
+describe.skipIf(natsIsSkipped)(natsTitle('a service whose engines are other processes'), () => {
+  it('transcribes a call as with engines of its own, also when one is killed within a segment', async () => {
+    fleet = await LiveFleet.start()
+    await Promise.all([fleet.startEngine(), fleet.startEngine()])
+    const service = await fleet.startService()
+    expect(service.defaultModel).toBe('call')
+    const undisturbed = await callThrough(service, { speed: 8 })
+    expect(undisturbed.length).toBeGreaterThan(10)
+    expect(fleet.faults).toEqual([])
+    const killed = await callThrough(service, { speed: 8 }, async () => {
+      await delay(1_000)
+      await (await fleet.busy()).kill()
+    })
+    expect(wordsOf(killed)).toEqual(wordsOf(undisturbed))
+    expect(fleet.faults.length).toBeGreaterThan(0)
+  })
+
+  it('refuses sessions beyond the places of its engines at once, and serves the others', async () => {
+    fleet = await LiveFleet.start()
+    await fleet.startEngine(['--capacity', '5'])
+    const service = await fleet.startService()
+    const offered = await Promise.allSettled(
+      [1, 2, 3, 4, 5, 6, 7, 8].map(() => callThrough(service, { speed: 8, resumption: false })),
+    )
+    const served = offered.flatMap((one) => (one.status === 'fulfilled' ? [wordsOf(one.value)] : []))
+    const refused = offered.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []))
+    expect(served).toHaveLength(4)
+    for (const words of served) expect(words).toEqual(served[0])
+    expect(refused).toHaveLength(4)
+    for (const error of refused)
+      expect(error).toMatchObject({ code: 'overloaded', message: expect.stringContaining('busy') })
+    expect(fleet.faults).toEqual([])
+  })
+})
