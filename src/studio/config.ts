@@ -1,5 +1,5 @@
-import { defer, map, type Observable } from 'rxjs'
-import type { Token } from 'rxspeech'
+import { defer, tap, type Observable } from 'rxjs'
+import { keepFresh, type Token } from 'rxspeech'
 
 /** A model that the service offers. */
 export interface Model {
@@ -31,21 +31,16 @@ export const loadConfig = async (token = ''): Promise<StudioConfig> => {
   return (await response.json()) as StudioConfig
 }
 
-/** Requests a token whenever a session needs one; a valid one is used again. */
-export const pageTokens = (url: string, taken: (expiresAtMs: number) => void): Observable<Token> => {
-  let current: Token | undefined
-  return defer(() => {
-    if (current !== undefined && current.expiresAtMs - Date.now() > renewBeforeMs) return [current]
-    return defer(() => requestPageToken(url)).pipe(
-      map((token) => {
-        current = token
-        taken(token.expiresAtMs)
-        return token
-      }),
-    )
-  })
-}
-const renewBeforeMs = 30_000
+/** Tokens of the service: one for all connections of a session, until it expires or is refused, as after a restart. */
+export const pageTokens = (
+  url: string,
+  rejected$: Observable<Pick<Token, 'accessToken'>>,
+  taken: (expiresAtMs: number) => void,
+): Observable<Token> =>
+  defer(() => requestPageToken(url)).pipe(
+    tap(({ expiresAtMs }) => taken(expiresAtMs)),
+    keepFresh({ rejected$, renewBeforeMs: 30_000 }),
+  )
 
 const requestPageToken = async (url: string): Promise<Token> => {
   const response = await fetch(url, { method: 'POST' })

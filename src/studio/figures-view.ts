@@ -1,4 +1,5 @@
-import { ledgerShares } from './ledger-shares.js'
+import type { LedgerAccount } from 'rxspeech'
+import { ledgerOfNow, ledgerShares } from './ledger-shares.js'
 import { create, element, setList, setText } from './page.js'
 import { incidentSentence, secondsText, statusSentence } from './sentences.js'
 import type { StudioState } from './state.js'
@@ -22,11 +23,16 @@ export class FiguresView {
     }
   }
 
-  render(state: StudioState, nowMs: number): void {
-    setText(this.#status, statusSentence(state))
+  /**
+   * @param capturedMs the audio of a running session, of all channels together
+   * @param notice what is more urgent than the state of the session
+   */
+  render(state: StudioState, { nowMs, capturedMs, notice }: Moment): void {
+    setText(this.#status, notice ?? statusSentence(state))
     this.#lamp.className = state.phase === 'streaming' ? 'on' : state.phase === 'reconnecting' ? 'lost' : ''
-    setList(this.#figures, figuresOf(state, nowMs))
-    const { total, shares } = ledgerShares(state.ledger ?? nothing)
+    const account = ledgerOfNow(state.ledger ?? nothing, capturedMs)
+    setList(this.#figures, figuresOf(state, nowMs, account))
+    const { total, shares } = ledgerShares(account)
     const channels = state.channels.length > 1 ? ` on ${state.channels.length} channels` : ''
     setText(this.#total, `${total}${channels}${state.isLedgerEstimated ? ', estimated' : ''}`)
     for (const [index, { share, text }] of shares.entries()) {
@@ -39,6 +45,12 @@ export class FiguresView {
   }
 }
 
+interface Moment {
+  readonly nowMs: number
+  readonly capturedMs: number
+  readonly notice: string | undefined
+}
+
 const nothing = { capturedMs: 0, finalizedMs: 0, pendingMs: 0, replayedPendingMs: 0, droppedMs: 0, sentMs: 0 }
 const none = '–'
 
@@ -48,11 +60,12 @@ const seconds = (ms: number | undefined): string => (ms === undefined ? none : s
 const figuresOf = (
   { metrics, tokenExpiresAtMs }: StudioState,
   nowMs: number,
+  { pendingMs, replayedPendingMs }: LedgerAccount,
 ): readonly (readonly [string, string])[] => [
   ['First partial', milliseconds(metrics?.timeToFirstPartialMs)],
   ['Speech to milestone', milliseconds(metrics?.speechToMilestoneMs)],
   ['Lag', seconds(metrics?.lagMs)],
-  ['Buffered', seconds(metrics?.bufferedMs)],
+  ['Buffered', seconds(metrics && pendingMs + replayedPendingMs)],
   ['Reconnects', metrics === undefined ? none : String(metrics.reconnects)],
   ['Token', tokenExpiresAtMs === undefined ? none : lifetime(tokenExpiresAtMs - nowMs)],
 ]

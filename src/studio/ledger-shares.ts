@@ -9,6 +9,12 @@ export interface LedgerShare {
   readonly text: string
 }
 
+/** The account of this moment: what was captured since it was reported is pending. */
+export const ledgerOfNow = (account: LedgerAccount, capturedMs: number): LedgerAccount => {
+  const addedMs = Math.max(0, capturedMs - account.capturedMs)
+  return { ...account, capturedMs: account.capturedMs + addedMs, pendingMs: account.pendingMs + addedMs }
+}
+
 /** The parts of the captured audio, and the total, as they are shown. */
 export const ledgerShares = (
   account: LedgerAccount,

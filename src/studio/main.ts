@@ -1,4 +1,5 @@
 import { of, Subject, Subscription } from 'rxjs'
+import type { Token } from 'rxspeech'
 import { AudioTrack } from './audio-track.js'
 import { parseCassette } from './cassette-lines.js'
 import { playCassette, type PlayedCassette } from './cassette-player.js'
@@ -62,6 +63,8 @@ class Studio {
   #playing: WordAt | undefined
   #cursorMs: number | undefined
   #isStarting = false
+  /** What a start waits for. */
+  #loading: string | undefined
   #frame = 0
 
   async open(): Promise<void> {
@@ -92,7 +95,7 @@ class Studio {
   #showModels({ models, token }: StudioConfig): void {
     const options = models.map(({ name, version }) => new Option(version === '' ? name : `${name}, version ${version}`))
     element('model').replaceChildren(...(options.length === 0 ? [new Option('No model')] : options))
-    element('token-label').hidden = token !== null
+    element('token-form').hidden = token !== null
     if (models.length > 0) return this.#report(undefined)
     this.#report(
       token === null
@@ -123,6 +126,7 @@ class Studio {
     if (this.#isRunning || config === undefined || model === undefined) return
     this.#report(undefined)
     this.#isStarting = true
+    this.#loading = this.#kind === 'sample' ? 'Loading the sample call.' : undefined
     this.#draw()
     try {
       const source = await this.#openSource(config, model)
@@ -131,6 +135,7 @@ class Studio {
       this.#report(sentenceOf(error))
     } finally {
       this.#isStarting = false
+      this.#loading = undefined
       this.#draw()
     }
   }
@@ -145,9 +150,25 @@ class Studio {
       element('file').click()
       return undefined
     }
-    const response = await fetch(config.sampleCall ?? '')
-    if (!response.ok) throw new Error(`The sample call cannot be loaded: the service answered ${response.status}.`)
-    return recordingSource(await readAudioFile(await response.blob(), rate), 'Sample call', ['Restaurant', 'Guest'])
+    const call = await this.#loadCall(config.sampleCall ?? '')
+    return recordingSource(await readAudioFile(call, rate), 'Sample call', ['Restaurant', 'Guest'])
+  }
+
+  /** Shows how much is loaded, because a slow network takes seconds. */
+  async #loadCall(address: string): Promise<Blob> {
+    const { ok, status, body, headers } = await fetch(address)
+    if (!ok || body === null) throw new Error(`The sample call cannot be loaded: the service answered ${status}.`)
+    const totalBytes = Number(headers.get('content-length') ?? 0)
+    const parts: Uint8Array<ArrayBuffer>[] = []
+    let bytes = 0
+    const reader = body.getReader()
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      parts.push(part.value)
+      bytes += part.value.length
+      this.#loading = `Loading the sample call${totalBytes > 0 ? `: ${Math.floor((bytes / totalBytes) * 100)} %` : ''}.`
+      this.#draw()
+    }
+    return new Blob(parts)
   }
 
   #runSession(config: StudioConfig, model: Model, source: Source): void {
@@ -160,16 +181,18 @@ class Studio {
       (line) => cassette.add(line),
       () => performance.now() - startMs,
     )
+    const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
     const token$ =
       config.token === null
         ? of(this.#token)
-        : pageTokens(config.token, (expiresAtMs) => this.#take({ type: 'token', expiresAtMs }))
+        : pageTokens(config.token, rejected$, (expiresAtMs) => this.#take({ type: 'token', expiresAtMs }))
     const session = createSession({
       url: config.ws,
       model: model.name,
       tenant: model.tenant,
       modelVersion: model.version === '' ? undefined : model.version,
       token: token$,
+      rejected$,
       source,
       tracks,
       socketClass: (channel) => recorder.socketClass(channel),
@@ -355,7 +378,14 @@ class Studio {
     const { played, tracks = [], session } = this.#run ?? {}
     const state = this.#shown
     this.#captions.render(state, this.#current, this.#playing)
-    this.#figures.render(state, Date.now())
+    const isLive = this.#isRunning && session !== undefined
+    this.#figures.render(state, {
+      nowMs: Date.now(),
+      capturedMs: isLive ? tracks.reduce((sum, { durationMs }) => sum + durationMs, 0) : 0,
+      notice:
+        this.#loading ??
+        (isLive && !navigator.onLine ? 'This computer is offline. Audio is kept meanwhile.' : undefined),
+    })
     const marked = this.#playing ?? this.#current
     this.#timeline.render({
       state: this.#state,
@@ -477,6 +507,10 @@ class Studio {
     onClick('source-file', () => element('file').click())
     onClick('open-cassette', () => element('cassette').click())
     onClick('help', () => elementOf(HTMLDialogElement, 'keys').showModal())
+    element('token-form').addEventListener('submit', (event) => {
+      event.preventDefault()
+      void this.#useToken()
+    })
     element('token').addEventListener('change', () => void this.#useToken())
     onClick('theme', () => {
       const isDark =

@@ -42,10 +42,16 @@ export const statusSentence = (state: StudioState): string => {
 }
 
 /** The failure of a session, and what to do. */
-export const failureSentence = ({ code, message }: Failure): string => {
+export const failureSentence = ({ code, message: original }: Failure): string => {
+  const message = messages[code] ?? original
   const help = code === 'unknown' || isOfMicrophone({ code }) ? undefined : (remedies[code] ?? errorTable[code].help)
   const sentence = /[.!?]$/.test(message) ? message : `${message}.`
   return help === undefined || sentence.includes(help) ? sentence : `${sentence} ${help}`
+}
+
+/** Instead of messages that are for programs. */
+const messages: Readonly<Partial<Record<Failure['code'], string>>> = {
+  'connection-failed': 'The service cannot be reached.',
 }
 
 const remedies: Readonly<Partial<Record<Failure['code'], string>>> = {

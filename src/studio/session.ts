@@ -15,7 +15,7 @@ import {
   type SchedulerLike,
   type Unsubscribable,
 } from 'rxjs'
-import { ledger, metrics, recognize, sampleClock, type SocketClass, type TokenSource } from 'rxspeech'
+import { ledger, metrics, recognize, sampleClock, type SocketClass, type Token, type TokenSource } from 'rxspeech'
 import type { AudioTrack } from './audio-track.js'
 import { failureOf } from './sentences.js'
 import { started, type Source } from './sources.js'
@@ -27,6 +27,8 @@ export interface SessionSettings {
   readonly tenant?: string | undefined
   readonly modelVersion?: string | undefined
   readonly token: TokenSource
+  /** Gets the tokens that the service refused. */
+  readonly rejected$?: Subject<Pick<Token, 'accessToken'>> | undefined
   readonly source: Source
   /** One for each channel. */
   readonly tracks: readonly AudioTrack[]
@@ -77,6 +79,7 @@ export const createSession = (settings: SessionSettings): StudioSession => {
       tenant: settings.tenant,
       modelVersion: settings.modelVersion,
       token: settings.token,
+      rejected$: settings.rejected$,
       format,
       finalize$: settings.finalize$,
       stop$: merge(settings.stop$, failed$),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ledgerShares } from '../../src/studio/ledger-shares.js'
+import { ledgerOfNow, ledgerShares } from '../../src/studio/ledger-shares.js'
 
 const ms = fc.double({ min: 0, max: 7_200_000, noNaN: true })
 const tenths = (text: string): number => Math.round(Number(text.replace(' s', '')) * 10)
@@ -23,6 +23,19 @@ describe('the ledger bar', () => {
         expect(shares.reduce((sum, { text }) => sum + tenths(text), 0)).toBe(tenths(total))
       }),
     )
+  })
+
+  it('counts what was captured since the last report as pending', () => {
+    const account = {
+      capturedMs: 900,
+      finalizedMs: 500,
+      pendingMs: 300,
+      replayedPendingMs: 0,
+      droppedMs: 100,
+      sentMs: 0,
+    }
+    expect(ledgerOfNow(account, 1000)).toEqual({ ...account, capturedMs: 1000, pendingMs: 400 })
+    expect(ledgerOfNow(account, 0)).toEqual(account)
   })
 
   it('rounds the largest remainders up', () => {

@@ -160,6 +160,8 @@ describe('the state of the studio', () => {
     const denied = { code: 'microphone-denied', message: 'Allow it.' } as const
     expect(statusSentence(run({ ...ended, failure: denied }))).toBe('The microphone failed. What to do is said above.')
     expect(failureSentence(denied)).toBe('Allow it.')
+    const unreachable = { code: 'connection-failed', message: 'The connection failed; see the cause.' } as const
+    expect(failureSentence(unreachable)).toMatch(/^The service cannot be reached\. Check that the service runs\. /)
   })
 
   it('keeps the ledger as it was reported', () => {

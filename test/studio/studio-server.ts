@@ -9,7 +9,10 @@ import { hashSecret, memoryClients, startService, type Service } from '../../src
 /** The page of the studio with a real service behind it. */
 export interface StudioServer {
   readonly url: string
+  /** The service that runs now. */
   readonly service: Service
+  /** Stops the service without a grace period, and starts another one at its addresses, which knows no token of it. */
+  readonly restart: () => Promise<void>
   /** A token with all rights. */
   readonly token: () => Promise<string>
   readonly close: () => Promise<void>
@@ -26,7 +29,12 @@ const types: Readonly<Record<string, string>> = {
   '.wav': 'audio/wav',
 }
 
-export const startStudioServer = async (): Promise<StudioServer> => {
+export interface StudioServerOptions {
+  /** What `/studio/config.json` says instead. */
+  readonly config?: Readonly<Record<string, unknown>>
+}
+
+export const startStudioServer = async ({ config = {} }: StudioServerOptions = {}): Promise<StudioServer> => {
   const client = {
     clientId: 'studio',
     secretHash: await hashSecret(secret),
@@ -34,14 +42,16 @@ export const startStudioServer = async (): Promise<StudioServer> => {
     projects: ['*'],
     models: ['*'],
   }
-  const service = await startService({
-    http: { host: '127.0.0.1', port: 0 },
-    operations: { host: '127.0.0.1', port: 0 },
-    modelFolders: [join(root, 'samples/models')],
-    // Browsers on the same processors keep them busy.
-    limits: { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 },
-    clients: memoryClients([{ ...client, validFromMs: 0, validUntilMs: Date.parse('2040-01-01'), cancelled: false }]),
-  })
+  const start = (port: number): Promise<Service> =>
+    startService({
+      http: { host: '127.0.0.1', port },
+      operations: { host: '127.0.0.1', port: 0 },
+      modelFolders: [join(root, 'samples/models')],
+      // Browsers on the same processors keep them busy.
+      limits: { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 },
+      clients: memoryClients([{ ...client, validFromMs: 0, validUntilMs: Date.parse('2040-01-01'), cancelled: false }]),
+    })
+  let service = await start(0)
   const token = async (): Promise<string> => {
     const { authUrl } = service
     return (await firstValueFrom(requestToken({ authUrl, clientId: 'studio', clientSecret: secret }))).accessToken
@@ -60,6 +70,7 @@ export const startStudioServer = async (): Promise<StudioServer> => {
           projects: ['transcribe'],
           sampleCall: '/studio/call.wav',
           metrics: '/metrics',
+          ...config,
         })
         return
       case '/studio/token':
@@ -82,7 +93,14 @@ export const startStudioServer = async (): Promise<StudioServer> => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    service,
+    get service() {
+      return service
+    },
+    restart: async () => {
+      const { port } = new URL(service.wsUrl)
+      await service.close({ drainMs: 0 })
+      service = await start(Number(port))
+    },
     token,
     close: async () => {
       server.closeAllConnections()

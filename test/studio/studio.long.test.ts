@@ -38,7 +38,8 @@ const openPage = async (browser: Browser, path = ''): Promise<Opened> => {
   const page = await browser.newPage()
   const faults: string[] = []
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warn') faults.push(message.text())
+    // Chromium has suggestions for forms of the type "verbose".
+    if (['error', 'warn', 'verbose'].includes(message.type())) faults.push(message.text())
   })
   page.on('pageerror', (error) => faults.push(String(error)))
   page.on('request', (request) => {
@@ -308,6 +309,29 @@ describe('the studio in Chromium', () => {
     await until(page, '#operations-tables', 'completed')
     await check()
     expect(faults).toEqual([])
+    await page.close()
+  })
+
+  it('loses no word over a slow network that fails for seconds while the service restarts', async () => {
+    const { page } = await openPage(browser)
+    const slow = { download: 50_000, upload: 30_000, latency: 400 }
+    await page.emulateNetworkConditions(slow)
+    await page.click('#play-sample')
+    await until(page, '#status-text', 'Loading the sample call: ')
+    await until(page, '#turns', 'good evening')
+    await page.emulateNetworkConditions({ ...slow, offline: true })
+    await until(page, '#status-text', 'This computer is offline. Audio is kept meanwhile.')
+    const pendingMs = async (): Promise<number> =>
+      Number.parseFloat(await page.$eval('#ledger-legend li:nth-child(2) b', ({ textContent }) => textContent)) * 1000
+    const before = await pendingMs()
+    await studio.restart()
+    await new Promise((resolve) => setTimeout(resolve, 4000))
+    // Two channels.
+    expect(await pendingMs()).toBeGreaterThan(before + 6000)
+    await page.emulateNetworkConditions(slow)
+    await until(page, '#incident', 'nothing lost')
+    await until(page, '#status-text', 'Ended. All results have arrived.')
+    expect(await textsOf(page)).toEqual(await undisturbed())
     await page.close()
   })
 
