@@ -2,7 +2,7 @@ import { Subject, VirtualTimeScheduler } from 'rxjs'
 import type { Socket, SocketClass } from 'rxspeech'
 import { AudioTrack } from './audio-track.js'
 import { fromBase64, type Cassette, type CassetteLine } from './cassette-lines.js'
-import { asWebSocketCassette, type RecordedWords } from './grpc-cassette.js'
+import { asWebSocketCassette } from './grpc-cassette.js'
 import { createSession } from './session.js'
 import type { Failure, StudioInput } from './state.js'
 
@@ -28,7 +28,7 @@ const stepMs = 10
  * events, the ledger and the figures are those that the library gives for these messages.
  */
 export const playCassette = async (cassette: Cassette, title: string): Promise<PlayedCassette> => {
-  const { header, lines, words } = asWebSocketCassette(cassette)
+  const { header, lines } = asWebSocketCassette(cassette)
   const { sampleRateHz } = header.format
   const scheduler = new VirtualTimeScheduler(undefined, 0)
   const keys = [...new Set(dialsOf(lines).map(({ channel }) => channel))].sort((a = 0, b = 0) => a - b)
@@ -51,12 +51,11 @@ export const playCassette = async (cassette: Cassette, title: string): Promise<P
     scheduler,
   })
   const inputs: PlacedInput[] = []
-  const addWords = wordAdder(words)
   let isEnded = false
   const subscription = session.inputs$.subscribe({
     next: (input) => {
       if (input.type === 'event' && input.event.type === 'partial') tracks[input.channel]?.partials.add(input.audioMs)
-      inputs.push({ audioMs: session.audioMs(), input: addWords(input) })
+      inputs.push({ audioMs: session.audioMs(), input })
     },
     complete: () => {
       isEnded = true
@@ -98,25 +97,6 @@ const recordedFailure = (lines: readonly CassetteLine[]): Failure | undefined =>
   const end = lines.findLast(({ event, outcome }) => event === 'end' && outcome === 'error')
   const message = end?.['message']
   return end && { code: 'unknown', message: typeof message === 'string' ? message : 'The recorded session failed.' }
-}
-
-/** Adds the recorded words to the milestones, in their order. The times of a milestone are those of the session. */
-const wordAdder = (recorded: readonly RecordedWords[]): ((input: StudioInput) => StudioInput) => {
-  const remaining = [...recorded]
-  return (input) => {
-    if (input.type !== 'event' || input.event.type !== 'milestone') return input
-    const { event, channel } = input
-    const at = remaining.findIndex((other) => other.channel === channel && other.text === event.text)
-    const [found] = at === -1 ? [] : remaining.splice(at, 1)
-    if (found === undefined) return input
-    const shiftMs = (event.startMs ?? found.startMs) - found.startMs
-    const words = found.words.map((word) => ({
-      ...word,
-      startMs: word.startMs + shiftMs,
-      endMs: word.endMs + shiftMs,
-    }))
-    return { ...input, event: { ...event, words } }
-  }
 }
 
 /** How long after the last line the session may still take to end. */

@@ -1,29 +1,15 @@
-import { bytesOf, decodeALaw, decodeMuLaw, type Word } from 'rxspeech'
+import { bytesOf, decodeALaw, decodeMuLaw } from 'rxspeech'
 import { fromBase64, toBase64, type Cassette, type CassetteLine } from './cassette-lines.js'
-
-/** The words of a milestone, which the messages of a socket do not have. */
-export interface RecordedWords {
-  readonly channel: number
-  readonly text: string
-  /** Of the milestone, as the words count their times: since the beginning of their connection. */
-  readonly startMs: number
-  readonly words: readonly Word[]
-}
-
-/** A recorded session as the studio plays it. */
-export interface PlayableCassette extends Cassette {
-  readonly words: readonly RecordedWords[]
-}
 
 /**
  * A cassette of gRPC as one of the WebSocket with the same audio, results and connections, because a page has sessions of
  * the WebSocket only: a connection for each channel, and 16-bit PCM. Events that are no results of recognition are left out.
  */
-export const asWebSocketCassette = ({ header, lines }: Cassette): PlayableCassette => {
-  if (header.transport === 'websocket') return { header, lines, words: [] }
+export const asWebSocketCassette = (cassette: Cassette): Cassette => {
+  const { header, lines } = cassette
+  if (header.transport === 'websocket') return cassette
   const channels = Array.from({ length: header.format.channels }, (_, channel) => channel)
   const model = modelOf(lines)
-  const words: RecordedWords[] = []
   const converted = lines.flatMap((line): readonly CassetteLine[] =>
     line.connection === undefined
       ? [line]
@@ -42,8 +28,7 @@ export const asWebSocketCassette = ({ header, lines }: Cassette): PlayableCasset
               return text === undefined ? [] : [{ ...sent, text }]
             }
             case 'received': {
-              const { text, recorded } = answerOf(line, channel)
-              if (recorded !== undefined) words.push(recorded)
+              const text = answerOf(line, channel)
               return text === undefined ? [] : [{ ...base, text }]
             }
             default:
@@ -51,7 +36,7 @@ export const asWebSocketCassette = ({ header, lines }: Cassette): PlayableCasset
           }
         }),
   )
-  return { header: { ...header, transport: 'websocket' }, lines: converted, words }
+  return { header: { ...header, transport: 'websocket' }, lines: converted }
 }
 
 const request = (name: string, fields: object = {}): string => JSON.stringify({ 'message-name': name, ...fields })
@@ -91,54 +76,40 @@ const results: Readonly<Record<string, string>> = {
   'SR Final': 'final-result',
 }
 
-interface Answer {
-  readonly text?: string
-  readonly recorded?: RecordedWords
-}
-
-const answerOf = ({ contentType, text = '{}' }: CassetteLine, channel: number): Answer => {
+const answerOf = ({ contentType, text = '{}' }: CassetteLine, channel: number): string | undefined => {
   const message = parse(text)
   if (contentType === 3) {
     const outcome = textOf(message['OperationResult'] ?? message['operation-result'])
-    const isSuccess = outcome.toLowerCase() === 'success'
-    return nameOf(message) === 'startresponse'
-      ? {
-          text: request('recognize-response', {
-            'operation-result': isSuccess ? 'Success' : outcome,
-            'recognition-id': 'recorded',
-          }),
-        }
-      : {}
+    const isStart = nameOf(message) === 'startresponse'
+    return isStart
+      ? request('recognize-response', { 'operation-result': outcome, 'recognition-id': 'recorded' })
+      : undefined
   }
   const { Name: name, Channel: of, StartMsec: startMs, EndMsec: endMs, Data: data } = message
   const result = typeof name === 'string' ? results[name] : undefined
-  if (result === undefined || !isObject(data) || (typeof of === 'number' && of >= 0 && of !== channel)) return {}
+  if (result === undefined || !isObject(data) || (typeof of === 'number' && of >= 0 && of !== channel)) return undefined
   const { Text: said = '', Confidence: confidence, HeardMsec: heardMs, Words: words } = data
-  const fields = {
+  return request(result, {
     'recognition-id': 'recorded',
     text: said,
     'start-msec': numberText(startMs),
     'end-msec': numberText(endMs),
     confidence: numberText(confidence),
     'heard-msec': numberText(heardMs),
+    words: Array.isArray(words) ? words.filter(isObject).map(wordOf) : undefined,
     'operation-result': result === 'final-result' ? 'Success' : undefined,
-  }
-  const recorded =
-    Array.isArray(words) && typeof startMs === 'number' && typeof said === 'string'
-      ? { channel, text: said, startMs, words: words.filter(isObject).map(wordOf) }
-      : undefined
-  return { text: request(result, fields), ...(recorded && { recorded }) }
+  })
 }
 
 /** Numbers are texts in the messages of a socket (PROTOCOL 4.2); -1 stands for none. */
 const numberText = (value: unknown): string | undefined =>
   typeof value === 'number' && value >= 0 ? String(value) : undefined
 
-const wordOf = ({ Text: text, StartMsec: startMs, EndMsec: endMs, Confidence: confidence }: Json): Word => ({
-  text: textOf(text),
-  startMs: Number(startMs),
-  endMs: Number(endMs),
-  confidence: Number(confidence ?? 1),
+const wordOf = ({ Text: text, StartMsec: startMs, EndMsec: endMs, Confidence: confidence }: Json): object => ({
+  text,
+  'start-msec': numberText(startMs),
+  'end-msec': numberText(endMs),
+  confidence: numberText(confidence),
 })
 
 /** The audio of one channel as 16-bit PCM. Of a cassette without audio, silence of its length. */

@@ -79,7 +79,10 @@ class Studio {
       return
     }
     this.#showModels(this.#config)
-    element('source-sample').hidden = typeof this.#config.sampleCall !== 'string'
+    const hasSample = typeof this.#config.sampleCall === 'string'
+    for (const id of ['source-sample', 'play-sample']) element(id).hidden = !hasSample
+    setText(element('other-sources'), `${hasSample ? 'or use' : 'Use'} the microphone, or drop an audio file here.`)
+    if (!hasSample) this.#chooseSource('microphone')
     this.#route()
     this.#draw()
   }
@@ -92,16 +95,12 @@ class Studio {
     return this.#config?.models[elementOf(HTMLSelectElement, 'model').selectedIndex]
   }
 
-  #showModels({ models, token }: StudioConfig): void {
+  #showModels(config: StudioConfig): void {
+    const { models, token } = config
     const options = models.map(({ name, version }) => new Option(version === '' ? name : `${name}, version ${version}`))
     element('model').replaceChildren(...(options.length === 0 ? [new Option('No model')] : options))
     element('token-form').hidden = token !== null
-    if (models.length > 0) return this.#report(undefined)
-    this.#report(
-      token === null
-        ? 'Enter a token above: this service gives none to pages. "rxspeech token --for-page" requests one.'
-        : 'The service has no model. Start it with --models and a folder of models, then reload this page.',
-    )
+    this.#report(withoutModel(config))
   }
 
   /** A service that gives no token to pages tells a person's token what it may use. */
@@ -442,7 +441,7 @@ class Studio {
       element(`source-${other}`).setAttribute('aria-pressed', String(other === kind))
     }
     element('devices-label').hidden = kind !== 'microphone'
-    this.#report(undefined)
+    this.#report(this.#config && withoutModel(this.#config))
   }
 
   async #listMicrophones(): Promise<void> {
@@ -582,6 +581,14 @@ class Studio {
     '?': () => elementOf(HTMLDialogElement, 'keys').showModal(),
   }
 }
+
+/** Why no session can start. */
+const withoutModel = ({ models, token }: StudioConfig): string | undefined =>
+  models.length > 0
+    ? undefined
+    : token === null
+      ? 'Enter a token above: this service gives none to pages. "rxspeech token --for-page" requests one.'
+      : 'The service has no model. Start it with --models and a folder of models, then reload this page.'
 
 const darkScheme = matchMedia('(prefers-color-scheme: dark)')
 

@@ -244,8 +244,8 @@ describe('the studio in Chromium', () => {
     await page.mouse.wheel({ deltaX: 30 })
     await page.waitForFunction(() => document.querySelector('#zoom-live')?.getAttribute('aria-pressed') === 'false')
     await page.click('#zoom-fit')
-    // The first turn is 3 of the few seconds that are shown.
-    await page.mouse.click(box.x + 88 + (box.width - 88) / 6, y)
+    // The words are from 0.8 to 3 of the few seconds that are shown.
+    await page.mouse.click(box.x + 88 + (box.width - 88) / 4, y)
     await page.waitForSelector('.word.current')
 
     const other = await browser.newPage()
@@ -283,33 +283,74 @@ describe('the studio in Chromium', () => {
     await page.close()
   })
 
-  it('has no serious finding of axe, and fits a phone, in both schemes', async () => {
-    const { page, faults } = await openPage(browser)
-    const check = async (): Promise<void> => {
-      for (const value of ['light', 'dark']) {
-        // Without motion, because axe would measure colors that are still changing.
-        await page.emulateMediaFeatures([
-          { name: 'prefers-color-scheme', value },
-          { name: 'prefers-reduced-motion', value: 'reduce' },
-        ])
-        for (const viewport of [phone, desktop]) {
-          await page.setViewport(viewport)
-          expect(await seriousFindings(page)).toEqual([])
-          expect(await isWiderThanScreen(page)).toBe(false)
-        }
+  /** Both schemes on a phone and on a desktop, without motion, because axe would measure colors that are still changing. */
+  const checkAccess = async (page: Page, state: string): Promise<void> => {
+    for (const value of ['light', 'dark']) {
+      await page.emulateMediaFeatures([
+        { name: 'prefers-color-scheme', value },
+        { name: 'prefers-reduced-motion', value: 'reduce' },
+      ])
+      for (const viewport of [phone, desktop]) {
+        await page.setViewport(viewport)
+        const findings = await seriousFindings(page)
+        expect({ state, value, ...viewport, findings, isWide: await isWiderThanScreen(page) }).toEqual({
+          state,
+          value,
+          ...viewport,
+          findings: [],
+          isWide: false,
+        })
+        const name = `${state}-${value}-${viewport.width}.png`
+        if (process.env['STUDIO_SHOTS'] !== undefined)
+          await page.screenshot({ path: join(process.env['STUDIO_SHOTS'], name) })
       }
     }
-    await check()
+  }
+
+  it('has no serious finding of axe, and fits a phone, in both schemes and all states of a session', async () => {
+    const { page, faults } = await openPage(browser)
+    await checkAccess(page, 'empty')
+    await page.click('#help')
+    await checkAccess(page, 'keys')
+    await page.keyboard.press('Escape')
     await page.click('#play-sample')
     await until(page, '#live', 'hello')
-    await check()
+    await page.click('#cut')
+    await until(page, '#incident', 'nothing lost')
+    await page.click('#facts summary')
+    await checkAccess(page, 'running')
     await page.click('#stop')
     await until(page, '#status-text', 'Stopped.')
+    await page.click('#export summary')
+    await checkAccess(page, 'after')
+    await page.click('#export summary')
+    const [, content] = await exported(page, 'cassette')
+    const file = join(folder, 'stopped.jsonl')
+    await writeFile(file, content)
+    const input = await page.$('#cassette')
+    await (input as unknown as { uploadFile: (path: string) => Promise<void> }).uploadFile(file)
+    await page.waitForSelector('#scrub-label:not([hidden])')
+    await checkAccess(page, 'cassette')
     await page.click('#nav-operations')
-    await until(page, '#operations-tables', 'completed')
-    await check()
+    await page.waitForSelector('#operations-tables td')
+    await checkAccess(page, 'operations')
     expect(faults).toEqual([])
     await page.close()
+  })
+
+  it('has no serious finding of axe where a person has to enter a token', async () => {
+    const other = await startStudioServer({ config: { token: null, models: [], sampleCall: null } })
+    const page = await browser.newPage()
+    await page.goto(other.url)
+    await until(page, '#source-error', 'Enter a token above')
+    await page.click('#source-microphone')
+    expect(await textOf(page, '#source-error')).toContain('Enter a token above')
+    expect(
+      await page.$$eval('#play-sample, #source-sample', (all) => all.map((each) => each.hasAttribute('hidden'))),
+    ).toEqual([true, true])
+    await checkAccess(page, 'token')
+    await page.close()
+    await other.close()
   })
 
   it('loses no word over a slow network that fails for seconds while the service restarts', async () => {
