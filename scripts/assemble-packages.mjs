@@ -1,7 +1,8 @@
 // @ts-check
 // Assembles the two published packages in dist/packages, from the sources and the build: `rxspeech`, with few and small dependencies,
-// and `rxspeech-service`, which contains only a bin and depends on the packages that the service and the command need.
+// and `rxspeech-service`, which contains the command and depends on the packages that it and the service need.
 import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
 import { dts } from 'rolldown-plugin-dts'
@@ -233,7 +234,7 @@ const moduleGroups = [
   ['protocol/validation', ['protocol/json-object', 'protocol/nearest-name', 'protocol/validation']],
   ['errors/speech-error', ['errors/error-code', 'errors/speech-error']],
   ['kernel', ['kernel/']],
-  ['audio/wav', ['audio/frame-aligner', 'audio/read-wav', 'audio/wav-header']],
+  ['audio/wav', ['audio/frame-aligner', 'audio/read-wav', 'audio/wav-header', 'audio/wav-samples']],
   ['audio/pcm', ['audio/channels', 'audio/pcm']],
   ['audio/codec', ['audio/codec', 'audio/g711', 'audio/silence']],
   ['operators/audio', ['operators/audio/']],
@@ -284,10 +285,45 @@ await writeManifest(client, {
   peerDependenciesMeta: { ...manifest.peerDependenciesMeta, 'rxspeech-service': { optional: true } },
 })
 
+/**
+ * Moves a file of the command from `rxspeech`, which cannot run it, to `rxspeech-service`. What it requires of the library
+ * stays there, behind no entry point.
+ *
+ * @param {string} file in dist/cjs
+ */
+const moveToService = async (file) => {
+  const from = join(client, 'dist/cjs', file)
+  const text = (await readFile(from, 'utf8')).replace(/\brequire\("\.{1,2}\/([\w-]+\.js)"\)/g, (call, name) =>
+    commandFiles.includes(name) ? call : `require(libraryFile("${name}"))`,
+  )
+  for (const [, name = ''] of text.matchAll(/\brequire\("([^."][^"]*)"\)/g))
+    if (!isBuiltin(name)) commandPackages.add(name)
+  const libraryFile =
+    'const libraryFile = (name) => require("node:path").join(require.resolve("rxspeech/package.json"), "../dist/cjs", name);\n'
+  const [first = '', ...lines] = text.split(/(?<=\n)/)
+  const moved = first.startsWith('#!') ? [first, libraryFile, ...lines] : [libraryFile, first, ...lines]
+  await mkdir(dirname(join(service, 'dist/cjs', file)), { recursive: true })
+  await writeFile(join(service, 'dist/cjs', file), moved.join(''))
+  await rm(from)
+}
+const commandFiles = ['cli.js', 'cli/main.js']
+/** The packages that these require. @type {Set<string>} */
+const commandPackages = new Set()
+const command = 'dist/cjs/cli/main.js'
+
 const needed = Object.entries(optionalDependencies)
+
+/** @param {string} name of a package that the library and the command need */
+const versionOf = (name) => {
+  const version = manifest.dependencies[name] ?? manifest.peerDependencies[name]
+  if (version === undefined) throw new Error(`The command requires ${name}, which is no dependency of rxspeech.`)
+  return version
+}
+
 const isNative = (/** @type {[string, unknown]} */ [name]) => nativePackages.includes(name)
 await cp(join(root, 'packages/rxspeech-service'), service, { recursive: true })
-await chmod(join(service, 'rxspeech.js'), 0o755)
+for (const file of commandFiles) await moveToService(file)
+await chmod(join(service, command), 0o755)
 await copy(['LICENSE', 'samples', 'dist/studio', ...operatorPages.map((name) => `docs/${name}`)], service)
 const allPages = await readdir(join(root, 'docs'))
 await unlink(
@@ -302,11 +338,11 @@ await writeManifest(service, {
   license: manifest.license,
   type: 'commonjs',
   engines: manifest.engines,
-  bin: { rxspeech: 'rxspeech.js', 'rxspeech-service': 'rxspeech.js' },
-  files: ['rxspeech.js', 'samples', '!samples/*.ts', 'docs', 'dist/studio'],
+  bin: { rxspeech: command, 'rxspeech-service': command },
+  files: ['samples', '!samples/*.ts', 'docs', 'dist'],
   dependencies: {
     [manifest.name]: manifest.version,
-    rxjs: manifest.peerDependencies.rxjs,
+    ...Object.fromEntries([...commandPackages].map((name) => [name, versionOf(name)])),
     ...Object.fromEntries(needed.filter((entry) => !isNative(entry))),
   },
   optionalDependencies: Object.fromEntries(needed.filter(isNative)),

@@ -96,7 +96,7 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     expect(install).toBe(`npm install ${[name, ...required].join(' ')}`)
     expect(runs.map((run) => run.replace('npx rxspeech-service ', ''))).toEqual(['demo', 'serve --dev'])
     const assembly = readFileSync(join(checkout, 'scripts/assemble-packages.mjs'), 'utf8')
-    expect(assembly).toMatch(/name: 'rxspeech-service',[^}]*bin: \{[^}]*'rxspeech-service': 'rxspeech.js'/s)
+    expect(assembly).toMatch(/name: 'rxspeech-service',[^}]*bin: \{[^}]*'rxspeech-service': command/s)
   },
   'npm ci && npm start': async ({ text }) => {
     expect(text).toBe('npm ci && npm start\nnpm test')

@@ -2,6 +2,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { SpeechError } from '../../errors/speech-error.js'
 
+/** The command is in the second one (scripts/assemble-packages.mjs). */
+const packageNames: readonly unknown[] = ['rxspeech', 'rxspeech-service']
+
 const packageName = (folder: string): unknown => {
   try {
     return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: unknown }).name
@@ -11,11 +14,11 @@ const packageName = (folder: string): unknown => {
 }
 
 /**
- * The folder of this package: the nearest one upwards from `folder` whose package.json is named rxspeech. It is the
- * same from the sources and from the build. Throws `internal` if there is none.
+ * The folder of the package of a file: the nearest one upwards from `folder` with a package.json of `rxspeech` or
+ * `rxspeech-service`. It is the same from the sources and from the build. Throws `internal` if there is none.
  */
 export const findPackageRoot = (folder: string): string => {
-  if (packageName(folder) === 'rxspeech') return folder
+  if (packageNames.includes(packageName(folder))) return folder
   const parent = dirname(folder)
   if (parent === folder) throw new SpeechError('internal', 'The package.json of rxspeech was not found; reinstall it.')
   return findPackageRoot(parent)
