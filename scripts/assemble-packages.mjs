@@ -273,7 +273,7 @@ for (const name of entryPoints) {
 }
 await copy(['dist/esm/package.json', worklet, 'LICENSE', 'README.md', 'docs', 'proto'], client)
 /** In `docs`, for operators, who install the other package. */
-const operatorPages = ['deploy', 'openapi.yaml', 'ENGINES.md', 'NODES.md', 'OPERATING.md', 'PROJECTS.md']
+const operatorPages = ['deploy', 'openapi.yaml', 'ENGINES.md', 'NODES.md', 'OPERATING.md', 'PROJECTS.md', 'SCALING.md']
 /** In `docs`, for those who work on the sources. */
 const sourcePages = ['ARCHITECTURE.md', 'DECISIONS.md', 'notebooks', 'studio.webp']
 for (const name of [...operatorPages, ...sourcePages]) await rm(join(client, 'docs', name), { recursive: true })

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { engineConfiguration } from '../../src/service/configuration/engine-configuration.js'
 import { configurationRows } from '../../src/service/configuration/service-configuration.js'
 import { metricTable } from '../../src/service/operations/metric-table.js'
 import { tableBelow } from './markdown.js'
@@ -19,6 +20,19 @@ describe('docs/OPERATING.md', () => {
         `\`${name}\``,
         type,
         labels.join(', '),
+        help,
+      ]),
+    )
+  })
+})
+
+describe('docs/SCALING.md', () => {
+  it('has every key of the file of an engine process, in its order, and no other', () => {
+    expect(tableBelow(readFileSync('docs/SCALING.md', 'utf8'), 'All keys of an engine process')).toEqual(
+      configurationRows(engineConfiguration.shape).map(({ key, takes, byDefault, help }) => [
+        `\`${key}\``,
+        takes,
+        byDefault,
         help,
       ]),
     )

@@ -1,0 +1,106 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../service/nats/nats-server.js'
+import { callModels, ended, firstLine, run, start } from './command.js'
+
+describe('rxspeech engine', () => {
+  it.each([
+    ['without a server', [], 'NATS needs a server; set it with --nats.'],
+    [
+      'with a user without a password',
+      ['--nats', 'nats://127.0.0.1', '--nats-user', 'e'],
+      'set RXSPEECH_NATS_PASSWORD',
+    ],
+    ['in plain text beyond loopback', ['--nats', 'nats://nats-0:4222'], 'plain text'],
+    ['with a password in the address', ['--nats', 'nats://u:hunter2@127.0.0.1'], 'without a user or a password'],
+    ['with a certificate without its key', ['--nats', 'nats://127.0.0.1', '--cert', 'x'], '--cert and --key'],
+    ['with a file and other flags', ['--config', 'engine.yaml', '--capacity', '1'], 'omit --capacity'],
+  ])('refuses to start %s', async (_how, flags, sentence) => {
+    const { code, stderr } = await run(['engine', ...flags])
+    expect(code).toBe(2)
+    expect(stderr).toContain(sentence)
+    expect(stderr).not.toContain('hunter2')
+  })
+})
+
+describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
+  let nats: NatsServer
+  let folder: string
+  const cleanups: (() => void)[] = []
+  beforeAll(async () => {
+    nats = await startNatsServer()
+    folder = mkdtempSync(join(tmpdir(), 'cli-engine-'))
+  })
+  afterEach(() => {
+    for (const cleanup of cleanups.splice(0)) cleanup()
+  })
+  afterAll(async () => {
+    await nats.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const startEngine = (flags: readonly string[]) => {
+    const child = start(['engine', ...flags])
+    cleanups.push(() => child.kill('SIGKILL'))
+    return { child, end: ended(child), line: firstLine(child) }
+  }
+  const list = async (): Promise<readonly unknown[]> => {
+    const { stdout } = await run(['engines', '--nats', nats.url, '--json', '--wait-ms', '600'])
+    return JSON.parse(stdout) as readonly unknown[]
+  }
+
+  it('are listed as long as they run, are ready, and end with 0 on SIGTERM', async () => {
+    const config = [
+      `nats: { servers: ["${nats.url}"] }`,
+      `models: { folders: ["${callModels}"] }`,
+      'name: gpu-2',
+      'capacity: 3',
+      'region: eu',
+      'operations: 127.0.0.1:0',
+    ]
+    writeFileSync(join(folder, 'engine.yaml'), config.join('\n'))
+    const first = startEngine(['--nats', nats.url, '--models', callModels, '--name', 'gpu-1', '--capacity', '2'])
+    const second = startEngine(['--config', join(folder, 'engine.yaml')])
+    await first.line
+    const { operations } = JSON.parse(await second.line) as { operations: string }
+    const model = {
+      model: 'Default/call/1',
+      sampleRateHz: 8000,
+      digest: expect.stringMatching(/^[\da-f]{64}$/) as string,
+    }
+    expect(await list()).toMatchObject([
+      { name: 'gpu-1', region: null, used: 0, capacity: 2, draining: false, models: [model] },
+      { name: 'gpu-2', region: 'eu', used: 0, capacity: 3, draining: false, models: [model] },
+    ])
+    const table = (await run(['engines', '--nats', nats.url, '--wait-ms', '600'])).stdout
+    expect(table).toMatch(
+      /^NAME +INSTANCE +REGION +USED +CAPACITY +STATE +SINCE +MODELS\ngpu-1 .* serving .*Default\/call\/1/,
+    )
+    expect((await fetch(`${operations}/readyz`)).status).toBe(200)
+    const metrics = await (await fetch(`${operations}/metrics`)).text()
+    expect(metrics).toContain('rxspeech_nats_up 1')
+    expect(metrics).toContain('rxspeech_engine_places{state="free"} 3')
+    first.child.kill('SIGTERM')
+    const { code, stderr } = await first.end
+    expect(code).toBe(0)
+    expect(stderr).toContain('The engine process has ended.')
+    expect(await list()).toMatchObject([{ name: 'gpu-2' }])
+  })
+
+  it('do not start without a model, and say so', async () => {
+    const { code, stderr } = await run(['engine', '--nats', nats.url, '--models', folder])
+    expect(code).toBe(1)
+    expect(stderr).toContain('contain no model')
+  })
+
+  it('report the faults of their file by line', async () => {
+    const file = join(folder, 'wrong.yaml')
+    writeFileSync(file, 'nats:\n  server: x\ncapacty: 3\noperations: 0.0.0.0:9464\n')
+    const { code, stderr } = await run(['engine', '--config', file])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`${file}:2:3: nats.server: there is no such key; did you mean servers?`)
+    expect(stderr).toContain(`${file}:3:1: capacty: there is no such key; did you mean capacity?`)
+  })
+})
