@@ -65,6 +65,7 @@ export class FleetSegment implements EngineSegment {
   /** Hops that were not sent, oldest first. The caller bounds them by `progress`. */
   readonly #hops: Int16Array[] = []
   #endMs: number | undefined
+  #isCut = false
   #state: State = { type: 'waiting', ticksWithoutEngine: 0 }
 
   constructor(
@@ -88,10 +89,11 @@ export class FleetSegment implements EngineSegment {
     this.#pump()
   }
 
-  close(endMs: number): void {
+  close(endMs: number, isCut = false): void {
     if (this.#state.type === 'over') return
     this.#cutter.flush()
     this.#endMs = endMs
+    this.#isCut = isCut
     this.#pump()
   }
 
@@ -166,8 +168,8 @@ export class FleetSegment implements EngineSegment {
       case 'decided':
         if (!attempt.isClosed) this.#lose('violation')
         else if (this.#end('decided')) {
-          const { text, confidence, words } = answer
-          this.#listener.decided(words, { text, ...(confidence !== undefined && { confidence }) })
+          const { text, confidence, words, isIncomplete } = answer
+          this.#listener.decided(words, { text, confidence, isIncomplete })
         }
         return
       case 'failed':
@@ -210,7 +212,7 @@ export class FleetSegment implements EngineSegment {
   #sendEnd(attempt: Attempt): void {
     if (this.#endMs === undefined || attempt.isClosed) return
     attempt.isClosed = true
-    this.#send(attempt, { type: 'close', total: attempt.sentSamples, endMs: this.#endMs })
+    this.#send(attempt, { type: 'close', total: attempt.sentSamples, endMs: this.#endMs, isCut: this.#isCut })
   }
 
   #send(attempt: Attempt, request: EngineRequest): void {

@@ -56,7 +56,7 @@ export class HostedSegment {
     if (request === undefined || request.type === 'open') this.#end({ t: 'lost', why: 'violation' })
     else if (request.type === 'abort') this.#end()
     else if (request.type === 'audio') this.#write(request.from, request.samples)
-    else if (request.type === 'close') this.#close(request.total, request.endMs)
+    else if (request.type === 'close') this.#close(request)
   }
 
   tick(): void {
@@ -80,11 +80,11 @@ export class HostedSegment {
     else this.#part$.next({ type: 'audio', samples })
   }
 
-  #close(total: number, endMs: number): void {
+  #close({ total, endMs, isCut }: Extract<EngineRequest, { readonly type: 'close' }>): void {
     if (total !== this.#receivedSamples || this.#isClosed) this.#end({ t: 'lost', why: 'gap' })
     else {
       this.#isClosed = true
-      this.#part$.next({ type: 'close', endMs })
+      this.#part$.next({ type: 'close', endMs, isCut })
     }
   }
 
@@ -93,8 +93,14 @@ export class HostedSegment {
     if (hypothesis.type === 'progress') this.#readSamples += hypothesis.sampleCount
     else if (hypothesis.type === 'partial') this.#partial = hypothesis.text
     else if (hypothesis.type === 'segment') {
-      const { text, words, confidence } = hypothesis
-      this.#end({ t: 'decided', text, words, ...(confidence !== undefined && { confidence }) })
+      const { text, words, confidence, isIncomplete } = hypothesis
+      this.#end({
+        t: 'decided',
+        text,
+        words,
+        ...(confidence !== undefined && { confidence }),
+        ...(isIncomplete && { isIncomplete }),
+      })
       return
     }
     this.#answerSoon()

@@ -108,7 +108,7 @@ const kinds = { open: 1, audio: 2, close: 3, abort: 4, ping: 5 } as const
 const openBody = t.readonly(
   t.intersection([t.type({ v: count, model: t.string, startMs: t.number }), t.partial({ traceparent: t.string })]),
 )
-const closeBody = t.readonly(t.type({ total: count, endMs: t.number }))
+const closeBody = t.readonly(t.type({ total: count, endMs: t.number, isCut: t.boolean }))
 
 export type EngineRequest =
   | ({ readonly type: 'open' } & t.TypeOf<typeof openBody>)
@@ -182,7 +182,7 @@ const engineAnswer = t.union([
   t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string })]),
   t.intersection([
     t.type({ t: t.literal('decided'), text: t.string, words: t.readonlyArray(word) }),
-    t.partial({ confidence: t.number }),
+    t.partial({ confidence: t.number, isIncomplete: t.boolean }),
   ]),
   /** The decoder failed. */
   t.intersection([t.type({ t: t.literal('failed') }), t.partial({ final: t.boolean })]),

@@ -46,10 +46,14 @@ export const countingEngine = (
           samples.push(...chunk)
           if (reads) listener.progress(chunk.length, `${samples.length}`)
         },
-        close: (endMs) =>
+        close: (endMs, isCut) =>
           void clock.schedule(() => {
             if (!listeners.delete(listener)) return
-            listener.decided([{ text: textOf(samples), startMs, endMs, confidence: 0.5 }])
+            const text = textOf(samples)
+            listener.decided(
+              [{ text, startMs, endMs, confidence: 0.5 }],
+              isCut ? { text, isIncomplete: true } : undefined,
+            )
           }, decideAfterMs),
         abort: () => void listeners.delete(listener),
       }

@@ -46,6 +46,21 @@ describe('segments over NATS', () => {
     expect(lane.faults).toEqual([])
   })
 
+  it('tells the engine that the audio was cut, and the service that the text is incomplete', async () => {
+    const fleet = await fleetOf(1)
+    const lane = await fleet.openLane()
+    for (const isCut of [true, false]) {
+      lane.open()
+      await lane.speak(300)
+      lane.end(isCut)
+      await fleet.pass(100)
+    }
+    expect(lane.results.flatMap((result) => (result.type === 'segment' ? [result.isIncomplete] : []))).toEqual([
+      true,
+      undefined,
+    ])
+  })
+
   it('reads a segment again elsewhere when its engine is killed', async () => {
     const fleet = await fleetOf(3)
     const lane = await fleet.openLane()

@@ -28,7 +28,7 @@ describe('the messages between edges and engines', () => {
     { type: 'open', v: 1, model: 'Default/calls/1', startMs: 0, traceparent: '00-a-b-01' },
     { type: 'audio', from: 4_000_000_000, samples: Int16Array.of(-32_768, 0, 32_767) },
     { type: 'audio', from: 0, samples: new Int16Array(0) },
-    { type: 'close', total: 800, endMs: 100 },
+    { type: 'close', total: 800, endMs: 100, isCut: true },
     { type: 'abort' },
     { type: 'ping' },
   ])('carries $type', (request) => {
@@ -51,7 +51,13 @@ describe('the messages between edges and engines', () => {
     { t: 'full' },
     { t: 'taken', at: 800 },
     { t: 'taken', at: 800, partial: 'hello' },
-    { t: 'decided', text: 'hi', words: [{ text: 'hi', startMs: 0, endMs: 1, confidence: 1 }], confidence: 0.5 },
+    {
+      t: 'decided',
+      text: 'hi',
+      words: [{ text: 'hi', startMs: 0, endMs: 1, confidence: 1 }],
+      confidence: 0.5,
+      isIncomplete: true,
+    },
     { t: 'failed', final: true },
     { t: 'lost', why: 'gap' },
   ])('carries $t', (answer) => {

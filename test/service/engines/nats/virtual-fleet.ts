@@ -156,8 +156,8 @@ export class Lane {
   }
 
   /** Ends the segment; returns the text that it must get. */
-  end(): string {
-    this.#part$.next({ type: 'close', endMs: this.#fleet.clock.now() })
+  end(isCut?: boolean): string {
+    this.#part$.next({ type: 'close', endMs: this.#fleet.clock.now(), isCut })
     return textOf(this.#samples)
   }
 
