@@ -7,6 +7,11 @@ describe('rxspeech demo', () => {
     const { code, stdout, stderr } = await runInProcess(['demo', '--speed', 'max'])
     const lines = stdout.trimEnd().split('\n')
     expect(lines.at(0)).toMatch(/^rxspeech starts its own service in this process/)
+    expect(lines.slice(0, 3)).toEqual([
+      expect.stringMatching(/^rxspeech .{20,71}$/),
+      expect.stringMatching(/ as fast as it goes\.$/),
+      '',
+    ])
     const times = [...stdout.matchAll(/^\[(\d\d:\d\d\.\d)\] /gm)].map(([, time]) => time)
     expect(times).toHaveLength(14)
     expect(times).toEqual(times.toSorted())

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { findServicePackage } from '../../service/threads/load-optional.js'
 import { defineCommand, type CommandContext } from '../parsing/command.js'
 import { flagOr } from '../parsing/flags.js'
-import { exampleText, helpColumns } from '../parsing/help-text.js'
+import { exampleText, helpColumns, wrapText } from '../parsing/help-text.js'
 import { speed } from '../parsing/values.js'
 import type { Host } from '../process/host.js'
 import { sampleCall } from '../process/package-files.js'
@@ -47,9 +47,9 @@ export const addDemo = (command: Command, context: CommandContext): void =>
       const file = sampleCall()
       const paint = paintFor(host.stdout, host.env)
       const how = flags.speed === Infinity ? 'as fast as it goes' : `at ${flags.speed} x real time`
-      output.write(
-        `${paint('bold', 'rxspeech')} starts its own service in this process, gets a token from it and streams a telephone call through gRPC ${how}.\n\n`,
-      )
+      const intro = `rxspeech starts its own service in this process, gets a token from it and streams a telephone call through gRPC ${how}.`
+      const lines = wrapText(intro, helpColumns(host.stdout)).join('\n')
+      output.write(`${lines.replace('rxspeech', paint('bold', 'rxspeech'))}\n\n`)
       const { transcribeRecording } = await import('../transcription/transcribe-recording.js')
       const summary = await transcribeRecording(
         {
