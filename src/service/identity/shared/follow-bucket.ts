@@ -60,9 +60,9 @@ export interface Following {
 }
 
 /**
- * Keeps a replica equal to its bucket. With each connection all entries are read again, so that no change is lost however
- * long the servers were away. Each second the revision of the bucket is asked for: a watch that is silent although there are
- * changes is begun anew.
+ * Keeps a replica equal to its bucket. With each connection everything since the last revision is read, so that no change is
+ * lost however long the servers were away. Each second the revision of the bucket is asked for: when the watch is silent
+ * although there are changes, or the bucket is another one, all entries are read again.
  */
 export const followBucket = (options: FollowOptions): Following => {
   const { bucket, replica, isUp$, scheduler, onFault } = options
@@ -73,12 +73,15 @@ export const followBucket = (options: FollowOptions): Following => {
   let revision = 0
   let behindSince: number | undefined
   let lastError: unknown
+  /** Whether everything up to `revision` is known. */
+  let isCurrent = false
 
   const begin = (state: BucketState): void => {
     if (createdAt !== undefined && (createdAt !== state.createdAt || state.revision < revision)) {
       onFault(replaced(bucket.name))
       replica.restartRevisions()
       revision = 0
+      isCurrent = false
     }
     createdAt = state.createdAt
     behindSince = undefined
@@ -88,6 +91,7 @@ export const followBucket = (options: FollowOptions): Following => {
     // The last change may have been forgotten since; then no entry has its revision.
     revision = Math.max(revision, state.revision)
     confirmedAtMs = askedAtMs
+    isCurrent = true
     const { missing } = replica
     if (missing > 0) onFault(incomplete(bucket.name, missing))
     isRead$.next(true)
@@ -125,7 +129,7 @@ export const followBucket = (options: FollowOptions): Following => {
         }),
         takeUntil(isComplete$),
       )
-      const entries$ = bucket.watch().pipe(
+      const entries$ = bucket.watch(isCurrent ? revision : 0).pipe(
         tap((event) => {
           if (event === 'read') {
             read(state, askedAtMs)
@@ -149,6 +153,7 @@ export const followBucket = (options: FollowOptions): Following => {
 
   const tryAgain = (error: unknown): Observable<unknown> => {
     lastError = error
+    isCurrent = false
     return timer(checkEveryMs, scheduler)
   }
 

@@ -9,8 +9,8 @@ export class FakeBucket implements Bucket {
   readonly #breaks$ = new Subject<Error>()
   createdAt = 'first'
   revision = 0
-  /** How often all entries were read. */
-  readings = 0
+  /** The revisions after which entries were read. */
+  readonly readAfter: number[] = []
   /** Whether the servers answer. */
   isReachable = true
   /** Whether watches deliver changes. */
@@ -41,13 +41,13 @@ export class FakeBucket implements Bucket {
   readonly state = (): Promise<BucketState> =>
     this.#answer(() => ({ createdAt: this.createdAt, revision: this.revision }))
 
-  readonly watch = (): Observable<BucketEvent> =>
+  readonly watch = (afterRevision: number): Observable<BucketEvent> =>
     new Observable((subscriber) => {
-      this.readings += 1
+      this.readAfter.push(afterRevision)
       subscriber.add(this.#breaks$.subscribe((error) => subscriber.error(error)))
       subscriber.add(this.#changes$.subscribe(subscriber))
       const first = [...this.entries.values()].toSorted((a, b) => a.revision - b.revision)
-      for (const entry of first) subscriber.next(entry)
+      for (const entry of first) if (entry.revision > afterRevision) subscriber.next(entry)
       subscriber.next('read')
     })
 

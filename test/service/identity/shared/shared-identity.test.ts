@@ -198,14 +198,18 @@ describe('a shared identity', () => {
     expect(faults).toEqual([])
   })
 
-  it('reports no change when it reads again what it has', async () => {
+  it('reads only what is new with another connection, and everything after a failure, without a change', async () => {
     const identity = await open()
     await identity.add(client('acme'))
     const before = identity.version()
     isUp$.next(false)
     isUp$.next(true)
     await flushPromises()
-    expect([bucket.readings, identity.version()]).toEqual([2, before])
+    expect(bucket.readAfter).toEqual([0, 1])
+    bucket.breakWatches()
+    await pass(1)
+    expect([bucket.readAfter, identity.version()]).toEqual([[0, 1, 0], before])
+    expect(identity.find('acme')).toEqual(client('acme'))
   })
 
   it('knows at once of a revocation that another machine was faster with', async () => {
@@ -222,12 +226,12 @@ describe('a shared identity', () => {
     bucket.isSilent = true
     bucket.set(revokedKey('t1'), encodeRevocation(1e12))
     await pass(1)
-    expect([identity.isRevoked('t1'), bucket.readings]).toEqual([false, 1])
+    expect([identity.isRevoked('t1'), bucket.readAfter]).toEqual([false, [0]])
     await pass(2)
-    expect([identity.isRevoked('t1'), bucket.readings]).toEqual([true, 2])
+    expect([identity.isRevoked('t1'), bucket.readAfter]).toEqual([true, [0, 0]])
     bucket.isSilent = false
     await pass(5)
-    expect(bucket.readings).toBe(2)
+    expect(bucket.readAfter).toHaveLength(2)
   })
 
   it('watches again a second after a watch broke', async () => {
@@ -254,6 +258,20 @@ describe('a shared identity', () => {
     await pass(2)
     expect([stale, identity.ageMs() <= 1_000]).toEqual([[true, false], true])
     watching.unsubscribe()
+  })
+
+  it('reads a new bucket completely after the servers were away', async () => {
+    const identity = await open()
+    await identity.revoke('t1')
+    isUp$.next(false)
+    bucket.isSilent = true
+    bucket.recreate('second')
+    for (const id of ['a', 'b', 'c']) bucket.set(revokedKey(id), encodeRevocation(1e12))
+    bucket.isSilent = false
+    isUp$.next(true)
+    await flushPromises()
+    expect(['t1', 'a', 'b', 'c'].map((id) => identity.isRevoked(id))).toEqual([true, true, true, true])
+    expect(faults).toHaveLength(2)
   })
 
   it('keeps what a new bucket lacks, says so, and takes its new entries', async () => {
