@@ -136,14 +136,11 @@ describe.each<BrowserName>(['chromium', 'firefox'])('microphone in %s', (name) =
   })
 
   test('shows captions with the program of docs/recipes/microphone.md, from the development server of Vite', async () => {
-    const [program] = blocksOf(readFileSync('docs/recipes/microphone.md', 'utf8')).filter(({ text }) =>
-      text.startsWith('// main.js:'),
-    )
+    const blocks = blocksOf(readFileSync('docs/recipes/microphone.md', 'utf8'))
+    const blockOf = (file: string): string => blocks.find(({ text }) => text.includes(` ${file}`))?.text ?? ''
     const project = createPageProject({
-      'main.js': `${program?.text ?? ''}\ndocument.title = 'ready'`,
-      'index.html': captionPage(
-        '<p id="captions"></p><p id="state"></p><script type="module" src="/main.js"></script>',
-      ),
+      'src/main.js': `${blockOf('main.js:')}\ndocument.title = 'ready'`,
+      'index.html': blockOf('index.html -->'),
       'public/session.json': JSON.stringify({ url: service.access.wsUrl, token }),
     })
     cleanups.push(() => project.remove())
