@@ -288,6 +288,9 @@ describe('a shared identity', () => {
       'The bucket fake was created again, or restored from an older copy. What it lacks stays known here until the restart.',
       'The bucket fake lacks 2 entries that it had before; restore it, for instance with rxspeech identity migrate.',
     ])
+    const { length } = bucket.readAfter
+    await pass(5)
+    expect([bucket.readAfter.length, faults.length]).toEqual([length, 2])
   })
 
   it('takes changes of a bucket that was restored from an older copy', async () => {
