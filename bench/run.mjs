@@ -1,8 +1,9 @@
-// npm run bench [client | service | engine | overload | workers] [-- options]: measurements of one run on one machine; compare
+// npm run bench [client | service | engine | overload | scale | workers] [-- options]: measurements of one run on one machine; compare
 // ratios, not absolute values.
 import { benchClient } from './client-bench.mjs'
 import { benchEngine } from './engine-bench.mjs'
 import { benchOverload } from './overload-bench.mjs'
+import { benchScale } from './scale-bench.mjs'
 import { benchService } from './service-bench.mjs'
 import { benchWorkers } from './workers-bench.mjs'
 
@@ -11,6 +12,7 @@ const benches = {
   service: benchService,
   engine: benchEngine,
   overload: benchOverload,
+  scale: benchScale,
   workers: benchWorkers,
 }
 const [name = 'client', ...options] = process.argv.slice(2)

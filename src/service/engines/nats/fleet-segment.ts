@@ -21,8 +21,8 @@ export interface SegmentFleet {
   readonly send: (engine: ProcessAddress, attempt: number, request: EngineRequest) => boolean
   /** Puts the segment in the line for a free place. */
   readonly queue: (segment: FleetSegment) => void
-  /** The attempt is over, whatever its result. */
-  readonly release: (attempt: number) => void
+  /** The attempt is over, whatever its result. Its place is free if it was that of `freed`. */
+  readonly release: (attempt: number, freed?: ProcessAddress) => void
   /** The segment neither has nor needs a place. */
   readonly leave: (segment: FleetSegment) => void
   readonly onLost: (cause: LossCause) => void
@@ -251,7 +251,7 @@ export class FleetSegment implements EngineSegment {
     if (state.type === 'attempting') {
       const { engine, number } = state.attempt
       if (how === 'abort') this.#fleet.send(engine, number, { type: 'abort' })
-      this.#fleet.release(number)
+      this.#fleet.release(number, engine)
     }
     this.#fleet.leave(this)
     return true

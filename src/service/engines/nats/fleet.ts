@@ -87,7 +87,10 @@ export class Fleet {
       send: (engine, attempt, request) =>
         bus.publish(engineSubject(engine), encodeRequest(request), attemptSubject(this.#edge, attempt)),
       queue: (segment) => this.#queue(segment),
-      release: (attempt) => this.#attempts.delete(attempt),
+      release: (attempt, freed) => {
+        this.#attempts.delete(attempt)
+        if (freed !== undefined) this.roster.freed(freed)
+      },
       leave: (segment) => this.#line.delete(segment),
       onLost: (cause) => {
         this.#lost = { ...this.#lost, [cause]: (this.#lost[cause] ?? 0) + 1 }

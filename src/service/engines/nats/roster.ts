@@ -133,6 +133,14 @@ export class Roster {
     if (entry !== undefined) entry.used = isFull ? entry.capacity : entry.used + 1
   }
 
+  /** A place became free; its engine tells it only later. */
+  freed({ instance }: ProcessAddress): void {
+    const entry = this.#entries.get(instance)
+    if (entry === undefined) return
+    entry.used = Math.max(entry.used - 1, 0)
+    this.onFree()
+  }
+
   #isServing(
     { state, models, region }: RosterEngine,
     { label, sampleRateHz }: Pick<WantedModel, 'label'> & Partial<WantedModel>,

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { decodeRequest, engineSubject, type EngineRequest } from '../../../../src/service/engines/nats/protocol.js'
+import { flushPromises } from '../../virtual-clock.js'
 import { countingEngine } from './counting-engine.js'
 import { callsModel, VirtualFleet } from './virtual-fleet.js'
 
@@ -286,6 +287,25 @@ describe('segments over NATS', () => {
     expect(fourth?.progress).toBeGreaterThan(0)
     expect(fleet.fleet.counts.full).toBe(0)
     expect(lanes.flatMap(({ faults }) => faults)).toEqual([])
+  })
+
+  it('gives a place to the next segment with the result of the one before', async () => {
+    const fleet = await fleetOf(0)
+    fleet.startEngine({ capacity: 1, engine: countingEngine(fleet.clock, { decideAfterMs: 1 }) })
+    await fleet.pass(300)
+    const [first, second] = [await fleet.openLane(), await fleet.openLane()]
+    first.open()
+    second.open()
+    await fleet.pass(100)
+    first.end()
+    // To the engine and back, decided, and to the engine again: less than the engine takes until its next advert.
+    for (let ms = 0; ms < 10; ms += 1) {
+      fleet.advance(1)
+      await flushPromises()
+    }
+    expect(first.texts).toHaveLength(1)
+    expect(fleet.fleet.waiting).toBe(0)
+    expect(fleet.fleet.counts.full).toBe(0)
   })
 
   it('frees a place when a session ends, and a place in the line', async () => {
