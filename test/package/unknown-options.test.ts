@@ -37,6 +37,7 @@ import {
   startDevelopmentService,
   registerClient,
   rotateSecret,
+  startEngineProcess,
   startService,
   type ClientRegistry,
   type ServiceOptions,
@@ -134,6 +135,8 @@ const calls: Readonly<Record<string, () => unknown>> = {
   faultMarbles: () => faultMarbles('-', { ...nonsense }),
   scriptedEngine: () => scriptedEngine({ ...nonsense, texts: [] }),
   startService: () => startService({ ...nonsense, modelFolders: [] }),
+  startEngineProcess: () =>
+    startEngineProcess({ ...nonsense, modelFolders: [], nats: { servers: ['nats://127.0.0.1:1'] } }),
   startDevelopmentService: () =>
     startDevelopmentService({ ...nonsense, modelFolders: [], stateFolder: '/dev/null/none' }),
   'client of replay': () => replay(cassette).client(() => NEVER, { ...nonsense, token: 't' }),
@@ -143,6 +146,11 @@ const calls: Readonly<Record<string, () => unknown>> = {
   'startService: operations': () => startWith({ operations: { ...loopback, ...nonsense } }),
   'startService: certificate': () => startWith({ certificate: { certificate: '', key: '', ...nonsense } }),
   'startService: identity': () => startWith({ identity: { ...nonsense } }),
+  'startService: identity.nats': () =>
+    startWith({
+      issuer: 'https://speech.example.com',
+      identity: { keysFile: 'none', nats: { servers: ['nats://127.0.0.1:1'], ...nonsense } },
+    }),
   'startService: limits': () => startWith({ limits: { ...nonsense } }),
   dialGrpc: () => firstValueFrom(dialGrpc({ ...nonsense, url: 'localhost' })),
   dialWebSocket: () => firstValueFrom(dialWebSocket({ ...nonsense, url: 'wss://localhost' })),
