@@ -97,6 +97,8 @@ export interface DataflowOptions extends SessionOptions {
  * once. An error is one `SpeechError`, after all events that arrived before it. To share one session among several
  * subscribers, add `share()`.
  *
+ * Several addresses (`url: [first, second]`) are those of services that take the same options, as with `failover`.
+ *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called with invalid options.
  * @example
  * audio$

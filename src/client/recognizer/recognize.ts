@@ -43,6 +43,8 @@ const platform: RecognizePlatform = {
  * time it fails with `finalize-timeout`. `stop$` drops pending audio and results. Unsubscribing closes the socket at once.
  * An error is one `SpeechError`, after all events that arrived before it.
  *
+ * Several addresses (`url: [first, second]`) are those of services that take the same options, as with `failover`.
+ *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called with invalid options.
  * @example
  * audio$
