@@ -1,9 +1,12 @@
-import { defer, NEVER, of, Subject } from 'rxjs'
+import { defer, map, NEVER, of, Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
+import { interleaveChannels } from '../../../src/audio/channels.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { failover } from '../../../src/client/failover/failover.js'
 import { recognize } from '../../../src/client/recognizer/recognize.js'
+import { recognizeStereo } from '../../../src/client/recognizer/recognize-stereo.js'
 import { dataflow } from '../../../src/client/dataflow/dataflow.js'
+import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { chunkMs } from '../verifying-service.js'
 import { format, virtually } from '../virtual-session.js'
 import {
@@ -422,5 +425,44 @@ describe('failover', () => {
       tools.clock.schedule(() => stop$.next(), 1_000)
       return () => expect(seen.log.at(-1)).toBe('1001 stopped')
     })
+  })
+})
+
+describe('stereo over several services', () => {
+  const stereo = { format: { ...format, channels: 2 as const } }
+  const wordsOn = ({ events }: Seen, channel: number): string =>
+    events.map((event) => (event.type === 'milestone' && event.channel === channel ? event.text : '')).join('')
+
+  it.each(transports)('moves each channel by itself from a socket to a service over %s', (over) => {
+    virtually((tools) => {
+      // Only the connection of the left channel is cut.
+      const services = servicesOf(tools, [
+        { cutAfterChunks: [53], options: stereo },
+        { over, options: stereo },
+      ])
+      const audio$ = spoken(tools, 100).pipe(map((chunk) => interleaveChannels(chunk, chunk, 2)))
+      const seen = watch(tools, audio$.pipe(failover(services.map(({ recognition }) => recognition))))
+      return () => {
+        expect(seen.end).toBe('complete')
+        expect([wordsOn(seen, 0), wordsOn(seen, 1)]).toEqual([wordsOf(100), wordsOf(100)])
+        const states = seen.events.filter((event) => event.type === 'connection' && event.state === 'streaming')
+        expect(states).toEqual([
+          { type: 'connection', state: 'streaming', service: 0 },
+          { type: 'connection', state: 'streaming', channel: 0, service: 1 },
+        ])
+        expect(tools.clock.pending()).toBe(0)
+      }
+    })
+  })
+
+  it('names the service of each channel if they begin at different ones', () => {
+    const streaming = (service: number): SessionEvent => ({ type: 'connection', state: 'streaming', service })
+    const open = recognizeStereo(stereo.format, (_source, channel = 0) => of(streaming(channel + 3)))
+    const events: SessionEvent[] = []
+    open([]).subscribe((event) => events.push(event))
+    expect(events).toEqual([
+      { ...streaming(3), channel: 0 },
+      { ...streaming(4), channel: 1 },
+    ])
   })
 })
