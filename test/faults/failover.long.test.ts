@@ -3,7 +3,7 @@ import { seededRandom } from '../../src/testing/faults/traffic.js'
 import { liveService, type LiveService } from '../interop/live-service.js'
 import type { Over } from '../interop/session-options.js'
 import { callService, expectSame, SpokenCall, undisturbed, type CallOutcome } from './spoken-call.js'
-import { disturbances, disturbedCall, expectQuickSwitches, type Moment } from './two-services.js'
+import { disturbances, disturbedCall, expectNoDelays, expectQuickSwitches, type Moment } from './two-services.js'
 
 let live: readonly [LiveService, LiveService]
 let call: SpokenCall
@@ -47,12 +47,13 @@ const rounds = Array.from({ length: callCount / pairs.length }, (_none, index) =
 
 describe('the sample call over two services, of which one is killed, frozen or slowed down 100 times', () => {
   // In real time, because a slow service shows itself only there; four calls at a time.
-  describe.concurrent.each(rounds)('in round $round', ({ calls }) => {
-    it.each(calls)(
+  describe.each(rounds)('in round $round', ({ calls }) => {
+    it.concurrent.each(calls)(
       'has the same results as undisturbed over $first and $second',
       async ({ first, second, moments }) => {
         const outcome = await disturbedCall(live, [first, second], call, moments)
         expectSame(outcome, reference, call)
+        expectNoDelays(outcome)
         expectQuickSwitches(outcome)
       },
     )

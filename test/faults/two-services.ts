@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { tap, type Observable } from 'rxjs'
 import { expect } from 'vitest'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
@@ -31,6 +32,8 @@ const disturb = (proxy: FaultProxy, disturbance: Disturbance): void => {
 export interface DisturbedCall extends CallOutcome {
   /** How long each loss lasted, from when it was noticed until another service was ready, in milliseconds. */
   readonly switchesMs: readonly number[]
+  /** The longest time for which this process, in which both ends run, was busy with other work, in milliseconds. */
+  readonly busyMs: number
   /** The services that ran the session, in this order, of all channels together. */
   readonly services: readonly number[]
 }
@@ -58,6 +61,8 @@ export const disturbedCall = async (
         : recognize({ ...websocket, ...common, url: `wss://${address}` }),
     )
   }
+  const delays = monitorEventLoopDelay()
+  delays.enable()
   let current = 0
   const services: number[] = []
   const switchesMs: number[] = []
@@ -91,10 +96,11 @@ export const disturbedCall = async (
   }
   const session = failover(recognitions, { slowMs: 700 })
   const outcome = await outcomeOf(session(disturbAt(call.played(1))).pipe(tap(observe)))
+  delays.disable()
   await Promise.all(proxies.map((proxy) => proxy.close()))
   // With a socket in the list, each channel is a session.
   const isOneSession = over[0] === 'grpc' && over[1] === 'grpc'
-  return { over: isOneSession ? 'grpc' : 'websocket', ...outcome, switchesMs, services }
+  return { over: isOneSession ? 'grpc' : 'websocket', ...outcome, switchesMs, busyMs: delays.max / 1e6, services }
 }
 
 /** The other service was tried without a delay. */
@@ -105,7 +111,10 @@ export const expectNoDelays = ({ events }: DisturbedCall): void => {
   expect(Math.max(...delays)).toBe(0)
 }
 
-/** Each loss was over within a second. */
-export const expectQuickSwitches = ({ switchesMs }: DisturbedCall): void => {
-  expect(Math.max(0, ...switchesMs)).toBeLessThanOrEqual(1_000)
+/** The turns of a switch, each of which waits while the process is busy: connection, TLS, upgrade, and start. */
+const turns = 4
+
+/** Each loss was over within a second; later only because the machine was busy. */
+export const expectQuickSwitches = ({ switchesMs, busyMs }: DisturbedCall): void => {
+  expect(Math.max(0, ...switchesMs)).toBeLessThanOrEqual(1_000 + turns * busyMs)
 }

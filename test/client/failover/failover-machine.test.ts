@@ -148,6 +148,22 @@ describe('a loss', () => {
     expect(doneBy(machine.reduce(state, { type: 'retry' }))).toBe('open 1')
   })
 
+  it('of a service that had made progress begins a new count', () => {
+    const state = at(streaming, 1, { failures: [{ service: 0, retryAtMs: 0 }] })
+    expect(doneBy(machineOf({ count: 2 }).reduce(state, failed('connection-lost')))).toBe('lost 1, wait 0')
+  })
+
+  it('is followed by an announcement, also of the same service', () => {
+    const machine = machineOf()
+    const { state } = machine.reduce(at(streaming, 1), failed('too-fast'))
+    expect(state.announced).toBeUndefined()
+    const starting = at(before('starting'), 1, { announced: state.announced })
+    const answer = { type: 'read', isOnTimeline: false, isFinal: false, signal: { type: 'start-answer' } } as const
+    expect(machine.reduce(starting, answer).outputs).toContainEqual(
+      expect.objectContaining({ do: 'begin', event: { service: 1 } }),
+    )
+  })
+
   it('after a refused token is followed by another token of the same service', () => {
     const machine = machineOf()
     const { state } = machine.reduce(at(streaming, 1), failed('unauthenticated'))
