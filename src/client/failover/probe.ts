@@ -33,7 +33,6 @@ export const probe = <In, Out>(
     ),
     timeout({ first: deadlines.authorizing + deadlines.connecting + deadlines.starting, with: late, scheduler }),
     take(1),
-    throwIfEmpty(() => new SpeechError('connection-lost', 'The service closed the connection of a probe.')),
     ignoreElements(),
   )
 }
@@ -53,6 +52,8 @@ const started = <In, Out>({ dial, protocol }: Opening<In, Out>, token: string): 
           link.send(protocol.stop())
           return [true as const]
         }),
+        // The dial stays open when the link ends.
+        throwIfEmpty(() => new SpeechError('connection-lost', 'The service closed the connection of a probe.')),
       )
     }),
   )

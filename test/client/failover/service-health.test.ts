@@ -96,6 +96,17 @@ describe('the health of services', () => {
     })
   })
 
+  it('is not probed any more once a session is served', () => {
+    virtually((tools) => {
+      const { health, probedAtMs, at } = healthOf(tools)
+      const end = health.watch()
+      health.lost(0, refused)
+      at(150, () => health.served(0))
+      at(1_000, end)
+      return () => expect(probedAtMs).toEqual([100])
+    })
+  })
+
   it('is bad for a minute if the service is slow, and twice as long each time, up to ten', () => {
     virtually((tools) => {
       const { health, at } = healthOf(tools)
