@@ -15,8 +15,8 @@ interface Sample {
 }
 
 /**
- * Decides whether the engines of one model can take another session. A session that has just started shows its use only
- * later, so it counts as one place for as long as the mean looks back.
+ * Decides whether the engines of one model can take another session. A session that has just started is in the mean only
+ * later, so it counts as one place at first, and as less and less for as long as the mean looks back.
  */
 export class Admission {
   readonly #now: () => number
@@ -43,11 +43,24 @@ export class Admission {
     const capacity = this.#samples.at(-1)?.capacity ?? 0
     this.#startedAtMs = this.#startedAtMs.filter((startedMs) => startedMs > atMs - windowMs)
     if (capacity === 0) throw this.#refusal('No engine for this model is running; try again later.')
-    const used = this.#samples.reduce((sum, sample) => sum + sample.used, 0) / this.#samples.length
-    if (used + this.#startedAtMs.length + 1 > maxUse * capacity && !this.#isIdle(used)) {
+    const used = this.#meanUse(atMs)
+    const started = this.#startedAtMs.reduce((sum, startedMs) => sum + 1 - (atMs - startedMs) / windowMs, 0)
+    if (used + started + 1 > maxUse * capacity && !this.#isIdle(used)) {
       throw this.#refusal('The engines for this model are too busy for another session; try again later.')
     }
     this.#startedAtMs = [...this.#startedAtMs, atMs]
+  }
+
+  /** The mean of the whole window; before the first sample as much was used as in it. */
+  #meanUse(atMs: number): number {
+    let sum = 0
+    let fromMs = atMs - windowMs
+    for (const [index, { used }] of this.#samples.entries()) {
+      const untilMs = this.#samples[index + 1]?.atMs ?? atMs
+      sum += used * (untilMs - fromMs)
+      fromMs = untilMs
+    }
+    return sum / windowMs
   }
 
   /** A session is always possible when there is no other one, however small the engines are. */

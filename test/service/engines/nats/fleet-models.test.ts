@@ -125,6 +125,27 @@ describe('admission', () => {
     expect(codeOf(() => admission.admit())).toBe('none')
   })
 
+  it('counts a session once, whether it has shown its use or not', () => {
+    const clock = new VirtualClock()
+    const admission = new Admission(() => clock.now())
+    admission.sample([{ used: 0, capacity: 10 }])
+    for (let admitted = 0; admitted < 9; admitted += 1) {
+      admission.admit()
+      // Each speaks from its start on.
+      for (let tick = 0; tick < 5; tick += 1) {
+        clock.advanceTo(clock.now() + 100)
+        admission.sample([{ used: admitted + 1, capacity: 10 }])
+      }
+    }
+    expect(codeOf(() => admission.admit())).toBe('overloaded')
+  })
+
+  it('refuses at once after the start of a service whose engines others use', () => {
+    const admission = new Admission(() => 0)
+    admission.sample([{ used: 9, capacity: 10 }])
+    expect(codeOf(() => admission.admit())).toBe('overloaded')
+  })
+
   it('admits one session to the smallest engine, and asks refused ones to wait 2 to 10 s', () => {
     const clock = new VirtualClock()
     for (const [random, retryAfterMs] of [
