@@ -1,4 +1,4 @@
-import { defer, map, NEVER, of, Subject } from 'rxjs'
+import { defer, map, NEVER, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { interleaveChannels } from '../../../src/audio/channels.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
@@ -7,8 +7,8 @@ import { recognize } from '../../../src/client/recognizer/recognize.js'
 import { recognizeStereo } from '../../../src/client/recognizer/recognize-stereo.js'
 import { dataflow } from '../../../src/client/dataflow/dataflow.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
-import { chunkMs } from '../verifying-service.js'
-import { format, virtually } from '../virtual-session.js'
+import { chunkMs, chunkOf } from '../verifying-service.js'
+import { format, plainDataflow, scriptedService, virtually } from '../virtual-session.js'
 import {
   lastLedger,
   refused,
@@ -289,6 +289,18 @@ describe('a slow service', () => {
     })
   })
 
+  it('is not left by a source that is pulled, which waits for it', () => {
+    virtually((tools) => {
+      const services = servicesOf(tools, [{ late: { fromMs: 0, byMs: 5_000 } }, {}])
+      const chunks = Array.from({ length: 300 }, (_none, index) => chunkOf(index))
+      const seen = watch(tools, failover(services.map(({ recognition }) => recognition))(chunks))
+      return () => {
+        expectWhole(seen, 300)
+        expect(services[1]?.dialedAtMs).toEqual([])
+      }
+    })
+  })
+
   it('is used on if the other one cannot be reached', () => {
     virtually((tools) => {
       const { seen, services } = run(tools, [{ late: { fromMs: 100, byMs: 600 } }, { refuses: { with: refused } }], {
@@ -401,6 +413,26 @@ describe('failover', () => {
       return () => {
         expectWhole(seen, 30)
         expect(presented.slice(0, 2)).toEqual(['first', 'second'])
+      }
+    })
+  })
+
+  it('sends updates and messages that each service accepts', () => {
+    virtually((tools) => {
+      const { clock, recognizing, flowing } = tools
+      const service = scriptedService(clock, [plainDataflow(1)])
+      const ulaw = { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 } as const
+      const more = { format: ulaw, resumption, buffer: { maxChunkBytes: 320 } }
+      const session = failover([
+        // Decodes: its messages are twice as long.
+        recognizing({ dial: () => throwError(() => refused), ...more }),
+        flowing({ dial: service.dial, update$: of({ settings: { Volume: 1 } }), ...more }),
+      ])
+      watch(tools, session([new Uint8Array(640)]))
+      return () => {
+        const received = service.received.map((line) => line.split(' ')[1])
+        expect(received.filter((name) => name === 'audio')).toHaveLength(4)
+        expect(received).toContain('Update')
       }
     })
   })
