@@ -122,9 +122,11 @@ class FailoverHost<In, Out> implements MachineHost<FailoverInput, FailoverOutput
     }
     const check = (): void => {
       const isSlow = monitor.lagMs > slowMs
-      if (isSlow && wasSlow) inputs.post({ type: 'slow', connection })
+      const isStillSlow = isSlow && wasSlow
       wasSlow = isSlow
+      // Before the input, which may end this watch.
       wait()
+      if (isStillSlow) inputs.post({ type: 'slow', connection })
     }
     wait()
     return () => timer.unsubscribe()
