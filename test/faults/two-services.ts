@@ -76,9 +76,12 @@ export const disturbedCall = async (
     if (event.state !== 'streaming' || event.service === undefined) return
     current = event.service
     services.push(current)
-    const atMs = noticedAtMs.get(event.channel)
-    noticedAtMs.delete(event.channel)
-    if (atMs !== undefined) switchesMs.push(performance.now() - atMs)
+    // An event without a channel is about all of them.
+    for (const [channel, atMs] of [...noticedAtMs]) {
+      if (event.channel !== undefined && event.channel !== channel) continue
+      noticedAtMs.delete(channel)
+      switchesMs.push(performance.now() - atMs)
+    }
   }
   const disturbAt = (audio$: Observable<Uint8Array>): Observable<Uint8Array> => {
     let playedMs = 0
