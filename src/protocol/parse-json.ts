@@ -7,15 +7,22 @@ import { isJsonObject, type JsonObject } from './json-object.js'
 export const ownValue = (object: JsonObject, name: string): unknown =>
   Object.hasOwn(object, name) ? object[name] : undefined
 
+/** The value of a JSON text; undefined if it is none. */
+export const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** Reads a text message, which is a JSON object; anything else is `invalid-json`. The error repeats nothing of the text. */
 export const parseJsonObject = (text: string): either.Either<SpeechError, JsonObject> => {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return either.left(new SpeechError('invalid-json', 'The text is not JSON; send one JSON object.'))
-  }
-  return isJsonObject(value)
-    ? either.right(value)
-    : either.left(new SpeechError('invalid-json', 'The text is JSON but no object; send one JSON object.'))
+  const value = parseJson(text)
+  if (isJsonObject(value)) return either.right(value)
+  const sentence =
+    value === undefined
+      ? 'The text is not JSON; send one JSON object.'
+      : 'The text is JSON but no object; send one JSON object.'
+  return either.left(new SpeechError('invalid-json', sentence))
 }

@@ -2,7 +2,7 @@ import { either, function as f } from 'fp-ts'
 import { maxSampleRateHz, minSampleRateHz } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { JsonObject } from './json-object.js'
-import { ownValue, parseJsonObject } from './parse-json.js'
+import { ownValue, parseJson, parseJsonObject } from './parse-json.js'
 import { listOf } from './collections.js'
 import {
   confidenceText,
@@ -20,7 +20,7 @@ import {
   type MessageCodec,
 } from './message-codec.js'
 import type { Word } from './session-event.js'
-import { anything, nonEmptyText, oneOf, text } from './validation.js'
+import { anything, codec, nonEmptyText, oneOf, text, type Codec } from './validation.js'
 
 /** How the service divides the audio into pieces of speech (PROTOCOL 4.2). */
 export type AudioSplitter = 'realtime-vad' | 'audio-segmenter'
@@ -186,10 +186,21 @@ const word: MessageCodec<Word> = messageCodec<Word>({
   confidence: required(posteriorText, 'confidence'),
 })
 
+const words = listOf(word)
+
+/** The JSON of the list as a string, because every field of a result is one (PROTOCOL 4.2). */
+const wordsText: Codec<readonly Word[]> = codec(words.name, words.is, {
+  read: (input) => {
+    const list = words.decode(parseJson(String(input)))
+    return either.isRight(list) ? list.right : input
+  },
+  write: (list) => JSON.stringify(words.encode(list)),
+})
+
 const milestone: MessageCodec<RecognizerMilestone> = messageCodec<RecognizerMilestone>({
   ...resultFields,
   confidence,
-  words: lenient(listOf(word), 'words'),
+  words: lenient(wordsText, 'words'),
   isIncomplete: lenient(markText, 'incomplete'),
 })
 

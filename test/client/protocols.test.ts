@@ -106,7 +106,7 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
     expect(read(JSON.stringify({ 'message-name': 'milestone-result', text: 'hi' }))).toEqual({
       event: { type: 'milestone', text: 'hi' },
     })
-    const words = [{ text: 'hi', 'start-msec': '12', 'end-msec': '18', confidence: '0.875' }]
+    const words = JSON.stringify([{ text: 'hi', 'start-msec': '12', 'end-msec': '18', confidence: '0.875' }])
     const milestone = { 'message-name': 'milestone-result', ...result, confidence: '0.88', words }
     expect(read(JSON.stringify(milestone))).toEqual({
       event: {

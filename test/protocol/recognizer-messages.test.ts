@@ -132,7 +132,7 @@ describe('a recognizer message', () => {
     expect(writeRecognizerMessage({ message: 'partial-result', ...result })).toBe(
       `{"message-name":"partial-result",${fields}}`,
     )
-    const words = '[{"text":"hello","start-msec":"100","end-msec":"900","confidence":"0.875"}]'
+    const words = JSON.stringify('[{"text":"hello","start-msec":"100","end-msec":"900","confidence":"0.875"}]')
     expect(writeRecognizerMessage({ message: 'milestone-result', ...milestone })).toBe(
       `{"message-name":"milestone-result",${fields},"confidence":"0.90","words":${words},"incomplete":"true"}`,
     )
@@ -168,11 +168,13 @@ describe('a recognizer message', () => {
   })
 
   it('reads a milestone without its words if they cannot be read', () => {
-    const words = [{ text: 'hello', 'start-msec': 'soon', 'end-msec': '900', confidence: '0.5' }]
-    expect(rightOf(readMessage({ 'message-name': 'milestone-result', text: ' hello', words }))).toEqual({
-      message: 'milestone-result',
-      text: ' hello',
-    })
+    const list = [{ text: 'hello', 'start-msec': 'soon', 'end-msec': '900', confidence: '0.5' }]
+    for (const words of [list, JSON.stringify(list), '[', '{}', '"hello"', '', 5, null]) {
+      expect(rightOf(readMessage({ 'message-name': 'milestone-result', text: ' hello', words }))).toEqual({
+        message: 'milestone-result',
+        text: ' hello',
+      })
+    }
   })
 
   it('accepts numbers that are not strings', () => {

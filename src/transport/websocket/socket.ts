@@ -90,14 +90,8 @@ export const webSocketLinkCodecs = { ...linkLimitCodecs, heartbeatMs: durationMs
 export type WebSocketLimits = Resolved<WebSocketLinkOptions>
 
 /** Fills in the defaults of options that `webSocketLinkCodecs` accepted; throws `invalid-options` if the water marks do not fit together. */
-export const resolveWebSocketLimits = (options: WebSocketLinkOptions): WebSocketLimits => {
-  const { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs } = resolveLimits(options)
-  return {
-    maxMessageBytes,
-    highWaterMarkBytes,
-    lowWaterMarkBytes,
-    closeTimeoutMs,
-    heartbeatMs: options.heartbeatMs ?? 0,
-    scheduler: options.scheduler ?? asyncScheduler,
-  }
-}
+export const resolveWebSocketLimits = (options: WebSocketLinkOptions): WebSocketLimits => ({
+  ...resolveLimits(options),
+  heartbeatMs: options.heartbeatMs ?? 0,
+  scheduler: options.scheduler ?? asyncScheduler,
+})
