@@ -96,12 +96,12 @@ const answerOf = ({ contentType, text = '{}' }: CassetteLine, channel: number): 
     'end-msec': numberText(endMs),
     confidence: numberText(confidence),
     'heard-msec': numberText(heardMs),
-    words: Array.isArray(words) ? words.filter(isObject).map(wordOf) : undefined,
+    words: Array.isArray(words) ? JSON.stringify(words.filter(isObject).map(wordOf)) : undefined,
     'operation-result': result === 'final-result' ? 'Success' : undefined,
   })
 }
 
-/** Numbers are texts in the messages of a socket (PROTOCOL 4.2); -1 stands for none. */
+/** All fields are texts in the messages of a socket (PROTOCOL 4.2); -1 stands for none. */
 const numberText = (value: unknown): string | undefined =>
   typeof value === 'number' && value >= 0 ? String(value) : undefined
 
