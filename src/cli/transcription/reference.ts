@@ -52,12 +52,15 @@ interface Piece {
 /** Collects the definitive text of a session, of each channel and of all in the order of time. */
 class ReadText {
   readonly #pieces: Piece[] = []
+  /** The channels with milestones, whose finals only repeat them. */
+  readonly #withMilestones = new Set<number>()
 
   take(event: SessionEvent): void {
-    const { channel = 0 } = event as { readonly channel?: number }
-    const isNew = event.type === 'milestone' || (event.type === 'final' && !this.#has(channel))
-    // Of a final only if the service sends no milestones.
-    if (isNew) this.#pieces.push({ channel, startMs: event.startMs ?? Infinity, text: event.text })
+    if (event.type !== 'milestone' && event.type !== 'final') return
+    const { type, channel = 0, startMs = Infinity, text } = event
+    if (type === 'milestone') this.#withMilestones.add(channel)
+    else if (this.#withMilestones.has(channel)) return
+    this.#pieces.push({ channel, startMs, text })
   }
 
   /** Of one channel, or of all. */
@@ -67,10 +70,6 @@ class ReadText {
       .toSorted((a, b) => (a.startMs === b.startMs ? 0 : a.startMs - b.startMs))
       .map(({ text }) => text.trim())
       .join(' ')
-  }
-
-  #has(channel: number): boolean {
-    return this.#pieces.some((piece) => piece.channel === channel)
   }
 }
 

@@ -84,7 +84,9 @@ describe('the comparison with a reference', () => {
     ])
   })
 
-  it('takes the text of a final from a service without milestones', () => {
+  it('takes the text of each final from a service without milestones', () => {
+    const finals = ['one two', 'three'].map((text, at): SessionEvent => ({ type: 'final', text, startMs: 100 * at }))
+    expect(report('one two three', finals, [])).toContain('3 of 3 words right')
     const final: SessionEvent = { type: 'final', text: 'one two' }
     expect(report('one two', [final], [])).toContain('2 of 2 words right')
     expect(report('one two', [milestone(0, 0, 'one two'), { ...final, channel: 0 }], [])).toContain(
