@@ -1,4 +1,4 @@
-import { concat, EMPTY, map, NEVER, Observable, of, Subject, throwError } from 'rxjs'
+import { concat, concatMap, EMPTY, filter, map, NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
@@ -60,6 +60,24 @@ const samplesOf = (output: readonly string[]): number =>
 describe('retrySegments', () => {
   it('changes nothing if nothing fails', () => {
     expect(outputsOf(engineOf([]).engine, of(...twoSegments))).toEqual(undisturbed)
+  })
+
+  it('retries a segment that was cut as one that was cut', () => {
+    const cut: SegmentPart = { type: 'close', endMs: 300, isCut: true }
+    const closes: SegmentPart[] = []
+    const recognize = () => (part$: Observable<SegmentPart>) =>
+      part$.pipe(
+        filter((part) => part.type === 'close'),
+        concatMap((part): Observable<Hypothesis> => {
+          closes.push(part)
+          return closes.length > 1 ? EMPTY : throwError(() => new SpeechError('engine-failed', 'It broke.'))
+        }),
+      )
+    const subscription = concat(of(open(), audio(), cut), NEVER)
+      .pipe(retrySegments(recognize))
+      .subscribe()
+    expect(closes).toEqual([cut, cut])
+    subscription.unsubscribe()
   })
 
   it('emits the fault and retries the segment, without partials until it has come as far as before', () => {
