@@ -39,7 +39,8 @@ describe('rxspeech transcribe with a service that limits the pace', () => {
       expect([code, stderr]).toEqual([0, expect.not.stringMatching(/no connection|too-fast|connected again/)])
       expect(stdout).toContain('hello world')
       await expect.poll(() => ends, options).toMatchObject([{ outcome: 'completed', audioMs }])
-      expect(tookMs).toBeGreaterThan((audioMs - 4_000) / 1.2)
+      // The last message is sent as soon as the audio before it is due; one message is at most 500 ms.
+      expect(tookMs).toBeGreaterThan((audioMs - 500 - 4_000) / 1.2)
     },
   )
 
