@@ -147,7 +147,7 @@ describe('a mask of secrets', () => {
       const startMs = performance.now()
       mask.clean(part.repeat(mebibyte / part.length))
       // Some 20 ms each; what grows with the square of the length would take hours.
-      expect(performance.now() - startMs).toBeLessThan(2_000)
+      expect(performance.now() - startMs).toBeLessThan(10_000)
     }
   })
 })

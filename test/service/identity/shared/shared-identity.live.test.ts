@@ -109,7 +109,8 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over NATS'), () => {
       code: 'overloaded',
       message: expect.stringContaining('cannot be reached') as string,
     })
-    expect(performance.now() - startMs).toBeLessThan(1_000)
+    // At once, and not after the time of a request without an answer; the machine may be busy.
+    expect(performance.now() - startMs).toBeLessThan(3_000)
     await server.restart()
     await expect
       .poll(() =>

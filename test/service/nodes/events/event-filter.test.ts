@@ -49,6 +49,7 @@ describe('matchesPattern', () => {
   it('matches a pattern of many stars quickly', () => {
     const started = performance.now()
     expect(matchesPattern(`${'*a'.repeat(2000)}*b`, 'a'.repeat(20_000))).toBe(false)
-    expect(performance.now() - started).toBeLessThan(500)
+    // Some milliseconds; a matcher that tries all ways would take years.
+    expect(performance.now() - started).toBeLessThan(10_000)
   })
 })

@@ -114,7 +114,7 @@ describe('phrase-spotter', () => {
     const node = await openNode(phraseSpotter, { phrases })
     const started = performance.now()
     answersTo(node, [milestone('a '.repeat(50_000))])
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect(performance.now() - started).toBeLessThan(10_000)
   })
 
   it('passes on results with invalid data, and other events', async () => {
