@@ -1,29 +1,34 @@
 import { rmSync } from 'node:fs'
 import { afterAll } from 'vitest'
-import { createSherpaOnnx } from '../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
-import { fakeThreads } from '../service/engines/sherpa-onnx/fake-sherpa.js'
-import { sherpaFolder, sherpaModel } from '../service/engines/sherpa-onnx/model-folder.js'
+import { createSherpaOnnx, inProcesses } from '../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
+import type { PoolWorker } from '../../src/service/engines/pool/worker-pool.js'
+import { tinyModel, tinySherpaModel } from '../service/engines/sherpa-onnx/tiny-model.js'
 import { engineConformance } from './engine-conformance.js'
 
-const folder = sherpaFolder()
+const folder = tinySherpaModel()
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const open = (change: Readonly<Record<string, unknown>> = {}, threads = fakeThreads()) =>
-  createSherpaOnnx(threads).open(sherpaModel(folder, { segmentsAtOnce: 2, ...change }))
-
-/** Three seconds of a loud tone between silence, which the recognizer of the test treats as speech. */
+/** Three seconds of a loud tone between silence. The model finds words in everything. */
 const tone = (): Int16Array =>
   Int16Array.from({ length: 48_000 }, (_, at) => (at > 4_800 && at < 41_600 ? 8000 * Math.sin(at / 5) : 0))
 
 engineConformance(
-  'sherpa-onnx with a recognizer of the test',
+  'sherpa-onnx with random weights',
   async () => {
-    const threads = fakeThreads()
-    return { engine: await open({}, threads), crash: threads.crash }
+    const workers: PoolWorker[] = []
+    const kind = createSherpaOnnx((settings) => (events) => {
+      const worker = inProcesses(settings)(events)
+      workers.push(worker)
+      return worker
+    })
+    const engine = await kind.open(tinyModel(folder, { sampleRateHz: 16_000, segmentsAtOnce: 2 }))
+    // The pool does not know who killed the process.
+    return { engine, crash: () => Promise.all(workers.map((worker) => worker.terminate())).then(() => undefined) }
   },
   {
     speech: () => Promise.resolve(tone()),
-    text: /^ten of clubs$/,
-    openWrongRate: () => open({ sampleRateHz: 11_025 }),
+    text: /\w/,
+    quietText: /^/,
+    openWrongRate: () => createSherpaOnnx(inProcesses).open(tinyModel(folder, { sampleRateHz: 11_025 })),
   },
 )

@@ -1,3 +1,4 @@
+import { killProcess, send, setProcessRef, startProcess } from '../../threads/child-process.js'
 import { findWorkerFile } from '../../threads/package-files.js'
 import { startThread } from '../../threads/worker-thread.js'
 import type { Engine, EngineCapabilities, ModelDescription } from '../engine.js'
@@ -25,7 +26,34 @@ export const createWorkerStarter =
   }
 
 /**
- * Opens an engine whose segments are decoded in worker threads. Resolves when the first worker has loaded the model;
+ * Returns a function that starts processes of a file, which outlive a crash of a native library. One that ends before it is
+ * ready refuses the model.
+ *
+ * @param refusal the sentence of that refusal
+ */
+export const createProcessStarter =
+  (settings: object, file: string, refusal: string): StartPoolWorker =>
+  ({ message, ended }) => {
+    let isLoading = true
+    const child = startProcess<FromWorker>(file, settings, {
+      message: (received) => {
+        isLoading = false
+        message(received)
+      },
+      ended: (cause) => {
+        if (isLoading) message({ type: 'refused', sentence: refusal })
+        ended(cause)
+      },
+    })
+    return {
+      post: (sent) => send(child, sent),
+      setBusy: (isBusy) => setProcessRef(child, isBusy),
+      terminate: () => killProcess(child),
+    }
+  }
+
+/**
+ * Opens an engine whose segments are decoded in worker threads or processes. Resolves when the first worker has loaded the model;
  * rejects as `warm` of the pool does, and leaves no worker running then.
  */
 export const openWorkerEngine = async (
@@ -36,7 +64,7 @@ export const openWorkerEngine = async (
   const pool = new WorkerPool({
     ...options,
     now: () => performance.now(),
-    refusalError: (sentence) => invalidModel(model, sentence),
+    refusalError: (sentence, cause) => invalidModel(model, sentence, cause),
   })
   try {
     await pool.warm()

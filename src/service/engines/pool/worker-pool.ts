@@ -32,8 +32,8 @@ export interface WorkerPoolOptions {
   readonly startWithinMs?: number | undefined
   /** @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
-  /** Makes an error of the reason for which a worker refuses the model. */
-  readonly refusalError: (sentence: string) => SpeechError
+  /** Makes an error of the reason for which a worker refuses the model, and of why the worker ended. */
+  readonly refusalError: (sentence: string, cause: unknown) => SpeechError
 }
 
 type Phase =
@@ -228,7 +228,7 @@ export class WorkerPool {
     this.#lastCause = cause
     this.#endsAtMs.push(this.#options.now())
     this.#endsAtMs.splice(0, this.#endsAtMs.length - maxEnds)
-    if (member.phase.type === 'refused') this.#failAll(this.#options.refusalError(member.phase.sentence))
+    if (member.phase.type === 'refused') this.#failAll(this.#options.refusalError(member.phase.sentence, cause))
     // A segment that was alone on the worker may have caused its end.
     const error = member.segments.size > 1 ? workerLost(cause) : engineFailed(cause)
     for (const segment of member.segments.values()) segment.failed(error)

@@ -36,6 +36,9 @@ const modelOptions = optionsCodec(
     // They are likelier than usual.
     hotwords: textOption('the name of a file with a phrase per line'),
     hotwordsScore,
+    // What the tokens are, so that hotwords are split into them.
+    modelingUnit: oneOf('bpe', 'cjkchar', 'cjkchar+bpe'),
+    bpeVocab: textOption('the name of a file of pieces of words and their scores'),
     segmentsAtOnce: wholeNumber({ min: 1, max: 256 }),
     language: textOption('the name of a language'),
     // Read by the service.
@@ -47,13 +50,19 @@ type SherpaOptions = TypeOf<typeof modelOptions>
 
 const decodeOptions = (model: ModelDescription): SherpaOptions => {
   const options = decodeModelOptions(model, modelOptions)
-  const { transducer, paraformer, zipformer2Ctc, hotwords, decodingMethod } = options
+  const { transducer, paraformer, zipformer2Ctc, hotwords, decodingMethod, modelingUnit, bpeVocab } = options
   const types = [transducer, paraformer, zipformer2Ctc].filter((type) => type !== undefined)
   if (types.length !== 1) {
     throw invalidModel(model, 'model.json must have exactly one of "transducer", "paraformer" and "zipformer2Ctc".')
   }
   if (hotwords !== undefined && (transducer === undefined || decodingMethod !== 'modified_beam_search')) {
     throw invalidModel(model, '"hotwords" needs a "transducer" and "decodingMethod": "modified_beam_search".')
+  }
+  if (hotwords !== undefined && modelingUnit?.endsWith('bpe') !== (bpeVocab !== undefined)) {
+    throw invalidModel(
+      model,
+      '"hotwords" needs "modelingUnit", which is "bpe" or "cjkchar+bpe" with the file "bpeVocab", or "cjkchar" without it.',
+    )
   }
   return options
 }
@@ -77,7 +86,7 @@ const recognizerConfig = async (
   sampleRateHz: number,
   options: SherpaOptions,
 ): Promise<object> => {
-  const { transducer, paraformer, zipformer2Ctc, tokens, hotwords } = options
+  const { transducer, paraformer, zipformer2Ctc, tokens, hotwords, modelingUnit, bpeVocab } = options
   return {
     featConfig: { sampleRate: sampleRateHz, featureDim },
     modelConfig: {
@@ -88,6 +97,8 @@ const recognizerConfig = async (
       provider: options.provider ?? 'cpu',
       numThreads: options.numThreads ?? 1,
       debug: 0,
+      ...(modelingUnit !== undefined && { modelingUnit }),
+      ...(bpeVocab !== undefined && { bpeVocab: await findModelFile(model, 'bpeVocab', bpeVocab) }),
     },
     decodingMethod: options.decodingMethod ?? 'greedy_search',
     maxActivePaths: options.maxActivePaths ?? 4,

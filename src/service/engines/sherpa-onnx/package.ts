@@ -37,7 +37,7 @@ export const requireSherpa = (): void => {
 /** Loads the package and its native library; throws `missing-dependency`. */
 export const loadSherpa = (): SherpaPackage => requireOptional(...sherpa) as SherpaPackage
 
-/** What a worker, and the process that tries the model before, is started with. */
+/** What a worker is started with. */
 export interface SherpaSettings {
   readonly type: 'rxspeech-sherpa-onnx'
   /** The configuration of the package's recognizer. */

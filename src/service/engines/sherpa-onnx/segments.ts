@@ -15,44 +15,41 @@ interface Segment {
 const toFloat = (samples: Int16Array): Float32Array => Float32Array.from(samples, (sample) => sample / 32768)
 
 /**
- * The segments of one worker, each a stream of the one recognizer. Messages are handled in order, except that an abort
- * precedes what was sent before it and is not decoded yet.
+ * The segments of one worker, each a stream of the one recognizer. Messages are handled in order, one per turn of the event
+ * loop, except that an abort precedes what was sent before it and is not decoded yet.
  */
 export class SherpaSegments {
   readonly #recognizer: SherpaRecognizer
   readonly #sampleRateHz: number
   readonly #post: (message: FromWorker) => void
-  readonly #takeNext: () => ToWorker | undefined
+  readonly #later: (work: () => void) => unknown
   readonly #segments = new Map<number, Segment>()
   readonly #queue: ToWorker[] = []
 
-  /** `takeNext` returns the next message that was sent and not received yet. */
+  /** `later` calls its argument once the messages that have arrived by now are received, such as `setImmediate`. */
   constructor(
     recognizer: SherpaRecognizer,
     sampleRateHz: number,
     post: (message: FromWorker) => void,
-    takeNext: () => ToWorker | undefined,
+    later: (work: () => void) => unknown,
   ) {
     this.#recognizer = recognizer
     this.#sampleRateHz = sampleRateHz
     this.#post = post
-    this.#takeNext = takeNext
+    this.#later = later
   }
 
   receive(message: ToWorker): void {
-    this.#take(message)
-    for (;;) {
-      for (let next = this.#takeNext(); next !== undefined; next = this.#takeNext()) this.#take(next)
-      const first = this.#queue.shift()
-      if (first === undefined) return
-      this.#decode(first)
-    }
-  }
-
-  #take(message: ToWorker): void {
     if (message.type === 'abort') this.#segments.delete(message.segment)
     else if (message.type === 'open') this.#open(message.segment, message.startMs)
-    else if (this.#segments.has(message.segment)) this.#queue.push(message)
+    else if (this.#segments.has(message.segment) && this.#queue.push(message) === 1) this.#later(() => this.#next())
+  }
+
+  #next(): void {
+    const [first] = this.#queue
+    if (first !== undefined) this.#decode(first)
+    this.#queue.shift()
+    if (this.#queue.length > 0) this.#later(() => this.#next())
   }
 
   #open(id: number, startMs: number): void {

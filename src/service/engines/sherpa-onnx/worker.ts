@@ -1,20 +1,33 @@
-import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import { reportBusyTime, takeNextFrom, type ToWorker } from '../pool/worker-messages.js'
+import { reportBusyTime, type FromWorker, type ToWorker } from '../pool/worker-messages.js'
 import { isSherpaSettings, loadSherpa, type SherpaSettings } from './package.js'
 import { SherpaSegments } from './segments.js'
 
-const start = (port: MessagePort, { config, sampleRateHz }: SherpaSettings): void => {
-  const post = reportBusyTime((message) => port.postMessage(message))
+const open = ({ config, sampleRateHz }: SherpaSettings, post: (message: FromWorker) => void): SherpaSegments => {
   const { OnlineRecognizer } = loadSherpa()
-  try {
-    const segments = new SherpaSegments(new OnlineRecognizer(config), sampleRateHz, post, takeNextFrom(port))
-    port.on('message', (message: ToWorker) => segments.receive(message))
-  } catch {
-    post({ type: 'refused', sentence: 'sherpa-onnx does not accept its files; check that they belong together.' })
-    return
-  }
-  post({ type: 'ready' })
+  const recognizer = new OnlineRecognizer(config)
+  // Files that do not belong together are found out by decoding.
+  const stream = recognizer.createStream()
+  stream.acceptWaveform({ samples: new Float32Array(sampleRateHz), sampleRate: sampleRateHz })
+  stream.inputFinished()
+  while (recognizer.isReady(stream)) recognizer.decode(stream)
+  recognizer.getResult(stream)
+  return new SherpaSegments(recognizer, sampleRateHz, post, setImmediate)
 }
 
-// Importing this file has no effect unless the thread was started with settings of this worker.
-if (!isMainThread && parentPort !== null && isSherpaSettings(workerData)) start(parentPort, workerData)
+const run = (): void => {
+  const post = reportBusyTime((message) => process.send?.(message))
+  let segments: SherpaSegments | undefined
+  process.on('message', (message: unknown) => {
+    if (segments !== undefined) segments.receive(message as ToWorker)
+    else if (isSherpaSettings(message)) {
+      segments = open(message, post)
+      post({ type: 'ready' })
+    }
+  })
+  // The service ends this process. A signal to all processes of a group, as Ctrl+C is, lets it end its sessions first.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+  process.on('disconnect', () => process.exit())
+}
+
+// Importing this file has no effect unless it is the program of a process.
+if (require.main === module) run()

@@ -1,13 +1,8 @@
-import type { StartPoolWorker } from '../../../../src/service/engines/pool/worker-pool.js'
-import type { SherpaHost } from '../../../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
 import type {
-  SherpaSettings,
   SherpaRecognizer,
   SherpaResult,
   SherpaStream,
 } from '../../../../src/service/engines/sherpa-onnx/package.js'
-import { SherpaSegments } from '../../../../src/service/engines/sherpa-onnx/segments.js'
-import type { FromWorker, ToWorker } from '../../../../src/service/engines/pool/worker-messages.js'
 
 /** A sample above this counts as speech. */
 const loud = 0.01
@@ -66,54 +61,4 @@ export const fakeRecognizer = (): SherpaRecognizer & { readonly streams: () => n
       }
     },
   }
-}
-
-export interface FakeThread extends SherpaHost {
-  /** The settings of each worker that was started. */
-  readonly settings: SherpaSettings[]
-  /** Ends all running workers, as a crash does. */
-  readonly crash: () => void
-}
-
-/** Workers in this thread: messages are copied and arrive asynchronously, as between threads. */
-export const fakeThreads = (make: () => SherpaRecognizer = fakeRecognizer): FakeThread => {
-  const settings: SherpaSettings[] = []
-  const running = new Set<() => void>()
-  const start =
-    (given: SherpaSettings): StartPoolWorker =>
-    ({ message, ended }) => {
-      settings.push(given)
-      const inbox: ToWorker[] = []
-      let alive = true
-      const later = (work: () => void): void => {
-        setImmediate(() => {
-          if (alive) work()
-        })
-      }
-      const post = (found: FromWorker): void => later(() => message(found))
-      const segments = new SherpaSegments(make(), given.sampleRateHz, post, () => inbox.shift())
-      const end = (): void => {
-        if (!alive) return
-        alive = false
-        running.delete(end)
-        setImmediate(() => ended(undefined))
-      }
-      running.add(end)
-      post({ type: 'ready' })
-      return {
-        post: (sent) => {
-          inbox.push(structuredClone(sent))
-          later(() => {
-            const next = inbox.shift()
-            if (next !== undefined) segments.receive(next)
-          })
-        },
-        setBusy: () => undefined,
-        terminate: async () => {
-          end()
-          await new Promise((resolve) => setImmediate(resolve))
-        },
-      }
-    }
-  return { check: () => Promise.resolve(), start, settings, crash: () => [...running].forEach((end) => end()) }
 }

@@ -1,12 +1,17 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { loadSherpa, type SherpaRecognizer } from '../../../../src/service/engines/sherpa-onnx/package.js'
+import {
+  loadSherpa,
+  type SherpaRecognizer,
+  type SherpaSettings,
+} from '../../../../src/service/engines/sherpa-onnx/package.js'
 import { createSherpaOnnx, sherpaOnnx } from '../../../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
 import { SherpaSegments, sherpaWords } from '../../../../src/service/engines/sherpa-onnx/segments.js'
 import type { FromWorker, ToWorker } from '../../../../src/service/engines/pool/worker-messages.js'
-import { fakeRecognizer, fakeThreads } from './fake-sherpa.js'
+import { fakeRecognizer } from './fake-sherpa.js'
 import { sherpaFolder, sherpaModel, transducer } from './model-folder.js'
 
+const beamSearch = { decodingMethod: 'modified_beam_search' }
 let folder = ''
 beforeAll(() => {
   folder = sherpaFolder()
@@ -26,19 +31,26 @@ describe('a model of the engine sherpa-onnx', () => {
     [{ provider: 'tpu' }, /"provider" in model\.json must be "cpu"/],
     [{ decodingMethod: 'x' }, /"decodingMethod" in model\.json must be/],
     [{ hotwords: 'hotwords.txt' }, /"hotwords" needs a "transducer" and/],
+    [{ ...beamSearch, hotwords: 'hotwords.txt' }, /"hotwords" needs "modelingUnit"/],
+    [{ ...beamSearch, hotwords: 'hotwords.txt', modelingUnit: 'bpe' }, /"bpe" .* with the file "bpeVocab"/],
     [{ endpoint: true }, /"endpoint" in model\.json is not known/],
   ])('is refused for %j, with the key', async (change, message) => {
-    await expect(createSherpaOnnx(fakeThreads()).open(sherpaModel(folder, change))).rejects.toMatchObject({
+    await expect(sherpaOnnx().open(sherpaModel(folder, change))).rejects.toMatchObject({
       code: 'invalid-model',
       message: expect.stringMatching(message) as unknown,
     })
   })
 
   it('configures the package with the paths of its files and its options, without its own end of segments', async () => {
-    const threads = fakeThreads()
-    const beam = { decodingMethod: 'modified_beam_search', hotwords: 'hotwords.txt', numThreads: 2 }
-    const engine = await createSherpaOnnx(threads).open(sherpaModel(folder, { ...beam, sampleRateHz: 8000 }))
-    expect(threads.settings).toMatchObject([
+    const started: SherpaSettings[] = []
+    const kind = createSherpaOnnx((settings) => ({ message }) => {
+      started.push(settings)
+      queueMicrotask(() => message({ type: 'ready' }))
+      return { post: () => undefined, setBusy: () => undefined, terminate: () => Promise.resolve() }
+    })
+    const beam = { ...beamSearch, hotwords: 'hotwords.txt', modelingUnit: 'cjkchar', numThreads: 2 }
+    const engine = await kind.open(sherpaModel(folder, { ...beam, sampleRateHz: 8000 }))
+    expect(started).toMatchObject([
       {
         sampleRateHz: 8000,
         config: {
@@ -46,6 +58,7 @@ describe('a model of the engine sherpa-onnx', () => {
           modelConfig: {
             transducer: { encoder: expect.stringMatching(/\/encoder\.onnx$/) as unknown },
             tokens: expect.stringMatching(/^\/.*\/tokens\.txt$/) as unknown,
+            modelingUnit: 'cjkchar',
             numThreads: 2,
             provider: 'cpu',
           },
@@ -81,14 +94,19 @@ describe('the package sherpa-onnx-node', () => {
 describe('SherpaSegments', () => {
   const set = (recognizer: SherpaRecognizer = fakeRecognizer()) => {
     const posted: FromWorker[] = []
-    const inbox: ToWorker[] = []
+    const due: (() => void)[] = []
     const segments = new SherpaSegments(
       recognizer,
       16_000,
       (item) => posted.push(item),
-      () => inbox.shift(),
+      (work) => due.push(work),
     )
-    return { posted, inbox, segments }
+    /** Messages that arrive in one turn of the event loop, and the turns that follow. */
+    const receive = (...messages: readonly ToWorker[]): void => {
+      for (const message of messages) segments.receive(message)
+      for (let work = due.shift(); work !== undefined; work = due.shift()) work()
+    }
+    return { posted, receive }
   }
   const audio = (segment: number, value = 1000): ToWorker => ({
     type: 'audio',
@@ -97,10 +115,10 @@ describe('SherpaSegments', () => {
   })
 
   it('posts progress, a partial when the text changed, and the words with their times at the close', () => {
-    const { posted, segments } = set()
-    segments.receive({ type: 'open', segment: 1, startMs: 1000 })
-    for (let at = 0; at < 4; at += 1) segments.receive(audio(1))
-    segments.receive({ type: 'close', segment: 1, endMs: 2280 })
+    const { posted, receive } = set()
+    receive({ type: 'open', segment: 1, startMs: 1000 })
+    for (let at = 0; at < 4; at += 1) receive(audio(1))
+    receive({ type: 'close', segment: 1, endMs: 2280 })
     expect(posted.slice(0, -1)).toEqual([
       { type: 'progress', segment: 1, sampleCount: 5120, partial: 'ten' },
       { type: 'progress', segment: 1, sampleCount: 5120, partial: 'ten of' },
@@ -121,28 +139,28 @@ describe('SherpaSegments', () => {
   })
 
   it('does not decode a segment that is aborted after its audio was sent', () => {
-    const { posted, inbox, segments } = set()
-    inbox.push(audio(1), audio(1), { type: 'abort', segment: 1 }, { type: 'open', segment: 2, startMs: 0 }, audio(2))
-    segments.receive({ type: 'open', segment: 1, startMs: 0 })
+    const { posted, receive } = set()
+    const open = (segment: number): ToWorker => ({ type: 'open', segment, startMs: 0 })
+    receive(open(1), audio(1), audio(1), { type: 'abort', segment: 1 }, open(2), audio(2))
     expect(posted).toEqual([{ type: 'progress', segment: 2, sampleCount: 5120, partial: 'ten' }])
   })
 
   it('fails the segment whose stream throws, and decodes the others', () => {
     const recognizer = fakeRecognizer()
     let throws = true
-    const { posted, segments } = set({
+    const { posted, receive } = set({
       ...recognizer,
       decode: (stream) => {
         if (throws) throw new Error('native')
         recognizer.decode(stream)
       },
     })
-    segments.receive({ type: 'open', segment: 1, startMs: 0 })
-    segments.receive(audio(1))
-    segments.receive(audio(1))
+    receive({ type: 'open', segment: 1, startMs: 0 })
+    receive(audio(1))
+    receive(audio(1))
     throws = false
-    segments.receive({ type: 'open', segment: 2, startMs: 0 })
-    segments.receive(audio(2))
+    receive({ type: 'open', segment: 2, startMs: 0 })
+    receive(audio(2))
     expect(posted).toEqual([
       { type: 'failed', segment: 1 },
       { type: 'progress', segment: 2, sampleCount: 5120, partial: 'ten' },
