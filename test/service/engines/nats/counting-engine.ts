@@ -25,13 +25,22 @@ export interface CountingEngine extends Engine {
   readonly fail: () => void
 }
 
+export interface CountingEngineOptions {
+  /** @default 5 */
+  readonly decideAfterMs?: number
+  /** Whether it reports its progress. @default true */
+  readonly reads?: boolean
+  /** How long it takes to decode a second of a segment, in seconds. @default 0 */
+  readonly realTimeFactor?: number
+}
+
 /**
- * An engine whose text proves the samples of its segments. It reads at once, unless it `lags`, and decides
- * `decideAfterMs` after the end.
+ * An engine whose text proves the samples of its segments. It decides `decideAfterMs` after it has decoded the last of
+ * them.
  */
 export const countingEngine = (
   clock: VirtualClock,
-  { decideAfterMs = 5, reads = true }: { readonly decideAfterMs?: number; readonly reads?: boolean } = {},
+  { decideAfterMs = 5, reads = true, realTimeFactor = 0 }: CountingEngineOptions = {},
 ): CountingEngine => {
   const listeners = new Set<SegmentListener>()
   let opened = 0
@@ -39,22 +48,36 @@ export const countingEngine = (
     capabilities,
     openChannel: () => (startMs, listener) => {
       const samples: number[] = []
+      let decodedAtMs = 0
+      const afterDecoding = (sampleCount: number, act: () => void): void => {
+        if (realTimeFactor === 0) {
+          act()
+          return
+        }
+        decodedAtMs = Math.max(decodedAtMs, clock.now()) + (sampleCount / 8) * realTimeFactor
+        clock.schedule(() => {
+          if (listeners.has(listener)) act()
+        }, decodedAtMs - clock.now())
+      }
       opened += 1
       listeners.add(listener)
       return {
         write: (chunk) => {
           samples.push(...chunk)
-          if (reads) listener.progress(chunk.length, `${samples.length}`)
+          const text = `${samples.length}`
+          if (reads) afterDecoding(chunk.length, () => listener.progress(chunk.length, text))
         },
-        close: (endMs, isCut) =>
-          void clock.schedule(() => {
+        close: (endMs, isCut) => {
+          const decide = (): void => {
             if (!listeners.delete(listener)) return
             const text = textOf(samples)
             listener.decided(
               [{ text, startMs, endMs, confidence: 0.5 }],
               isCut ? { text, isIncomplete: true } : undefined,
             )
-          }, decideAfterMs),
+          }
+          afterDecoding(0, () => void clock.schedule(decide, decideAfterMs))
+        },
         abort: () => void listeners.delete(listener),
       }
     },
