@@ -80,6 +80,7 @@ export type {
   ResumedEvent,
   SessionEvent,
   SilentEvent,
+  Slots,
   StateEvent,
   UnknownEvent,
   Word,

@@ -11,7 +11,7 @@ import {
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
 import { MachineRun, type Inputs, type MachineHost } from '../kernel/machine.js'
 import { schedule } from '../kernel/timers.js'
-import type { FinalEvent, SessionEvent } from '../protocol/session-event.js'
+import type { FinalEvent, SessionEvent, Slots } from '../protocol/session-event.js'
 import { checkSource, isPulled } from './audio/audio-feed.js'
 import { AudioPump } from './audio/audio-pump.js'
 import { ReplayBuffer, type Gap } from './audio/replay-buffer.js'
@@ -56,8 +56,12 @@ export interface Route<In, Out> {
 /** `route`: that of the chosen service, if there are several. */
 export type RoutedAction<In, Out> = AuthorizeAction & { readonly route?: Route<In, Out> | undefined }
 
-/** Creates the session of a source. */
-export type Recognition = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent>
+/**
+ * Creates the session of a source.
+ *
+ * @typeParam S the slots of the model, as `rxspeech models types` writes them.
+ */
+export type Recognition<S extends Slots = Slots> = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent<S>>
 
 /** A session over one channel, with its number if there are two. `abort$` fails it. */
 export type RecognizeChannel = (

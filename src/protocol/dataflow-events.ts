@@ -10,10 +10,11 @@ import {
   messageCodec,
   optional,
   required,
+  slotsCodec,
   unitNumber,
   type MessageCodec,
 } from './message-codec.js'
-import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from './session-event.js'
+import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Slots, Word } from './session-event.js'
 import { listOf } from './collections.js'
 import { anything, text } from './validation.js'
 
@@ -82,6 +83,8 @@ export interface RecognitionData {
   readonly text: string
   readonly confidence?: number
   readonly words?: readonly Word[]
+  /** Of a milestone: what the tags of the grammar make of its sentence. */
+  readonly slots?: Slots
   /** Of a milestone: whether its audio was cut before the end of a sentence. */
   readonly isIncomplete?: true
   readonly recognitionId?: string
@@ -102,6 +105,7 @@ export const recognitionData: MessageCodec<RecognitionData> = messageCodec<Recog
   text: required(text, 'Text'),
   confidence: lenient(unitNumber, 'Confidence'),
   words: lenient(listOf(word), 'Words'),
+  slots: lenient(slotsCodec, 'Slots'),
   isIncomplete: lenient(mark, 'Incomplete'),
   recognitionId: lenient(text, 'RecognitionId'),
   heardMs: lenient(integer(), 'HeardMsec'),
@@ -126,7 +130,7 @@ export const resultOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | 
   const type = resultTypes.get(event.name)
   const data = type === undefined ? undefined : decodeWith(recognitionData, event.data)
   if (type === undefined || data === undefined || either.isLeft(data)) return undefined
-  const { words, confidence, isIncomplete, heardMs, error, text, recognitionId } = data.right
+  const { words, slots, confidence, isIncomplete, heardMs, error, text, recognitionId } = data.right
   // Without spreads, because every result comes here.
   const base: { channel?: number; startMs?: number; endMs?: number; text: string; recognitionId?: string } = { text }
   if (event.channel !== undefined && event.channel >= 0) base.channel = event.channel
@@ -143,6 +147,7 @@ export const resultOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | 
         ...base,
         ...withConfidence,
         ...(words === undefined ? {} : { words }),
+        ...(slots === undefined ? {} : { slots }),
         ...(isIncomplete === undefined ? {} : { isIncomplete }),
       }
     case 'final':

@@ -4,6 +4,7 @@ import { SpeechError } from '../errors/speech-error.js'
 import { isJsonObject, type JsonObject } from './json-object.js'
 import { ownValue } from './parse-json.js'
 import { tryPart } from './collections.js'
+import type { Slots } from './session-event.js'
 import {
   codec,
   isText,
@@ -65,6 +66,12 @@ export const markText: Codec<true> = codec('"true"', isTrue, {
   read: (input) => input === 'true' || input,
   write: String,
 })
+
+/** The slots of a sentence: texts by their names. */
+export const slotsCodec: Codec<Slots> = /* @__PURE__ */ codec(
+  'an object',
+  (value): value is Slots => isJsonObject(value) && Object.values(value).every(isText),
+)
 
 // Messages
 

@@ -16,10 +16,11 @@ import {
   posteriorText,
   required,
   shownName,
+  slotsCodec,
   type Fields,
   type MessageCodec,
 } from './message-codec.js'
-import type { Word } from './session-event.js'
+import type { Slots, Word } from './session-event.js'
 import { anything, codec, nonEmptyText, oneOf, text, type Codec } from './validation.js'
 
 /** How the service divides the audio into pieces of speech (PROTOCOL 4.2). */
@@ -131,6 +132,7 @@ export interface RecognizerResult {
 export interface RecognizerMilestone extends RecognizerResult {
   readonly confidence?: number
   readonly words?: readonly Word[]
+  readonly slots?: Slots
   readonly isIncomplete?: true
 }
 
@@ -186,21 +188,21 @@ const word: MessageCodec<Word> = messageCodec<Word>({
   confidence: required(posteriorText, 'confidence'),
 })
 
-const words = listOf(word)
-
-/** The JSON of the list as a string, because every field of a result is one (PROTOCOL 4.2). */
-const wordsText: Codec<readonly Word[]> = codec(words.name, words.is, {
-  read: (input) => {
-    const list = words.decode(parseJson(String(input)))
-    return either.isRight(list) ? list.right : input
-  },
-  write: (list) => JSON.stringify(words.encode(list)),
-})
+/** The JSON of a value as a string, because every field of a result is one (PROTOCOL 4.2). */
+const jsonText = <A>(value: Codec<A>): Codec<A> =>
+  codec(value.name, value.is, {
+    read: (input) => {
+      const read = value.decode(parseJson(String(input)))
+      return either.isRight(read) ? read.right : input
+    },
+    write: (content) => JSON.stringify(value.encode(content)),
+  })
 
 const milestone: MessageCodec<RecognizerMilestone> = messageCodec<RecognizerMilestone>({
   ...resultFields,
   confidence,
-  words: lenient(wordsText, 'words'),
+  words: lenient(jsonText(listOf(word)), 'words'),
+  slots: lenient(jsonText(slotsCodec), 'slots'),
   isIncomplete: lenient(markText, 'incomplete'),
 })
 

@@ -13,6 +13,12 @@ export interface Word {
   readonly confidence: number
 }
 
+/**
+ * The slots of a sentence by their names: what the tags of a grammar make of it. `rxspeech models types` writes the type of
+ * those of a model.
+ */
+export type Slots = Readonly<Record<string, string | undefined>>
+
 /** The common fields of the results. Other services may send no times and no channel. */
 interface Result {
   /** 0 or 1; absent if the service does not send it, as for mono over WebSocket. */
@@ -32,13 +38,19 @@ export interface PartialEvent extends Result {
   readonly type: 'partial'
 }
 
-/** A definitive piece: all milestones of a channel concatenated as they are give the full text (PROTOCOL 1). */
-export interface MilestoneEvent extends Result {
+/**
+ * A definitive piece: all milestones of a channel concatenated as they are give the full text (PROTOCOL 1).
+ *
+ * @typeParam S the slots of the model, as `rxspeech models types` writes them.
+ */
+export interface MilestoneEvent<S extends Slots = Slots> extends Result {
   readonly type: 'milestone'
   /** The words of the text, if the service sends them. */
   readonly words?: readonly Word[]
   /** 0 to 1 (PROTOCOL 4.2); absent if the service does not send it. */
   readonly confidence?: number
+  /** The slots of the sentence, if tags of the model's grammar set some (PROTOCOL 4.2). */
+  readonly slots?: S
   /** Set if the text is the beginning of a sentence whose audio stopped before its end. */
   readonly isIncomplete?: true
 }
@@ -216,12 +228,16 @@ export interface UnknownEvent {
   readonly raw: string | number
 }
 
-/** The events of a session, the same over both transports. */
-export type SessionEvent =
+/**
+ * The events of a session, the same over both transports.
+ *
+ * @typeParam S the slots of the model, as `rxspeech models types` writes them.
+ */
+export type SessionEvent<S extends Slots = Slots> =
   | ResponseEvent
   | NodeEvent
   | PartialEvent
-  | MilestoneEvent
+  | MilestoneEvent<S>
   | FinalEvent
   | AudioEvent
   | ConnectionEvent

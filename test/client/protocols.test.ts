@@ -107,13 +107,20 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
       event: { type: 'milestone', text: 'hi' },
     })
     const words = JSON.stringify([{ text: 'hi', 'start-msec': '12', 'end-msec': '18', confidence: '0.875' }])
-    const milestone = { 'message-name': 'milestone-result', ...result, confidence: '0.88', words }
+    const milestone = {
+      'message-name': 'milestone-result',
+      ...result,
+      confidence: '0.88',
+      words,
+      slots: '{"who":"you"}',
+    }
     expect(read(JSON.stringify(milestone))).toEqual({
       event: {
         type: 'milestone',
         ...full,
         confidence: 0.88,
         words: [{ text: 'hi', startMs: 12, endMs: 18, confidence: 0.875 }],
+        slots: { who: 'you' },
       },
     })
     const final = { 'message-name': 'final-result', ...result, 'operation-result': 'success', confidence: '0.25' }

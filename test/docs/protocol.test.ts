@@ -86,6 +86,7 @@ const data: Required<RecognitionData> = {
   text: 'w',
   confidence: 1,
   words: [word],
+  slots: {},
   isIncomplete: true,
   recognitionId: 'r',
   heardMs: 1,
@@ -111,6 +112,7 @@ const milestone: Required<RecognizerMilestone> = {
   ...result,
   confidence: 1,
   words: [{ text: 't', startMs: 0, endMs: 1, confidence: 1 }],
+  slots: {},
   isIncomplete: true,
 }
 const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 1, heardMs: 1 }

@@ -92,11 +92,17 @@ export const eventEnvelope: fc.Arbitrary<EventEnvelope> = fc.record(
 )
 
 const word = fc.record({ text: anyText, startMs: whole, endMs: whole, confidence: unit })
+/** `__proto__` is no name of a slot. */
+const slots = fc.dictionary(
+  anyText.filter((name) => name !== '__proto__'),
+  anyText,
+)
 export const recognitionData: fc.Arbitrary<RecognitionData> = fc.record(
   {
     text: anyText,
     confidence: unit,
     words: fc.array(word),
+    slots,
     isIncomplete: fc.constant(true as const),
     recognitionId: anyText,
     error: anyText,
@@ -136,7 +142,7 @@ const hundredths = fc.integer({ min: 0, max: 100 }).map((count) => count / 100)
 const resultFields = { recognitionId: anyText, text: anyText, channel: whole, startMs: whole, endMs: whole }
 const recognizerResult: fc.Arbitrary<RecognizerResult> = fc.record(resultFields, { requiredKeys: ['text'] })
 const recognizerMilestone: fc.Arbitrary<RecognizerMilestone> = fc.record(
-  { ...resultFields, confidence: hundredths, words: fc.array(word), isIncomplete: fc.constant(true as const) },
+  { ...resultFields, confidence: hundredths, words: fc.array(word), slots, isIncomplete: fc.constant(true as const) },
   { requiredKeys: ['text'] },
 )
 const recognizerFinal: fc.Arbitrary<RecognizerFinal> = fc.record(

@@ -78,6 +78,7 @@ const fullResult: Required<RecognitionData> = {
   text: 'hello world',
   confidence: 0.9,
   words: [{ text: 'hello', startMs: 100, endMs: 400, confidence: 0.95 }],
+  slots: { greeting: 'hello' },
   isIncomplete: true,
   recognitionId: 'r-1',
   heardMs: 1_000,
@@ -100,7 +101,7 @@ describe('recognitionData', () => {
   it('uses the names of PROTOCOL 3.3', () => {
     expect(JSON.stringify(fullJson)).toBe(
       '{"Text":"hello world","Confidence":0.9,' +
-        '"Words":[{"Text":"hello","StartMsec":100,"EndMsec":400,"Confidence":0.95}],"Incomplete":true,' +
+        '"Words":[{"Text":"hello","StartMsec":100,"EndMsec":400,"Confidence":0.95}],"Slots":{"greeting":"hello"},"Incomplete":true,' +
         '"RecognitionId":"r-1","HeardMsec":1000,"Error":"engine-failed: The engine failed."}',
     )
   })
@@ -137,13 +138,14 @@ describe('sessionEventOf', () => {
 
   it('types the three results, each with its fields', () => {
     const base = { ...times, text: 'hello world', recognitionId: 'r-1' }
-    const { words, confidence, isIncomplete, heardMs, error } = fullResult
+    const { words, slots, confidence, isIncomplete, heardMs, error } = fullResult
     expect(sessionEventOf(event('SR Partial', fullJson))).toStrictEqual({ type: 'partial', ...base })
     expect(sessionEventOf(event('SR Milestone', fullJson))).toStrictEqual({
       type: 'milestone',
       ...base,
       confidence,
       words,
+      slots,
       isIncomplete,
     })
     expect(sessionEventOf(event('SR Final', fullJson))).toStrictEqual({

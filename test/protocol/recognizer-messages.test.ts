@@ -112,6 +112,7 @@ const milestone: Required<RecognizerMilestone> = {
   ...result,
   confidence: 0.9,
   words: [{ text: 'hello', startMs: 100, endMs: 900, confidence: 0.875 }],
+  slots: { greeting: 'hello' },
   isIncomplete: true,
 }
 const final: Required<RecognizerFinal> = { ...result, operationResult: 'Success', confidence: 0.9, heardMs: 1_000 }
@@ -134,7 +135,7 @@ describe('a recognizer message', () => {
     )
     const words = JSON.stringify('[{"text":"hello","start-msec":"100","end-msec":"900","confidence":"0.875"}]')
     expect(writeRecognizerMessage({ message: 'milestone-result', ...milestone })).toBe(
-      `{"message-name":"milestone-result",${fields},"confidence":"0.90","words":${words},"incomplete":"true"}`,
+      `{"message-name":"milestone-result",${fields},"confidence":"0.90","words":${words},"slots":"{\\"greeting\\":\\"hello\\"}","incomplete":"true"}`,
     )
     expect(writeRecognizerMessage({ message: 'final-result', ...final })).toBe(
       `{"message-name":"final-result",${fields},"operation-result":"Success","confidence":"0.90","heard-msec":"1000"}`,
@@ -171,6 +172,15 @@ describe('a recognizer message', () => {
     const list = [{ text: 'hello', 'start-msec': 'soon', 'end-msec': '900', confidence: '0.5' }]
     for (const words of [list, JSON.stringify(list), '[', '{}', '"hello"', '', 5, null]) {
       expect(rightOf(readMessage({ 'message-name': 'milestone-result', text: ' hello', words }))).toEqual({
+        message: 'milestone-result',
+        text: ' hello',
+      })
+    }
+  })
+
+  it('reads a milestone without its slots if they cannot be read', () => {
+    for (const slots of ['', '[]', '{', '"x"', '{"a":5}', '{"a":{}}', { a: 5 }, null, 5]) {
+      expect(rightOf(readMessage({ 'message-name': 'milestone-result', text: ' hello', slots }))).toEqual({
         message: 'milestone-result',
         text: ' hello',
       })

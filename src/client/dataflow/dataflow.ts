@@ -10,6 +10,7 @@ import {
 } from '../../protocol/dataflow-messages.js'
 import { isJsonObject, type JsonObject } from '../../protocol/json-object.js'
 import type { AudioSplitter } from '../../protocol/recognizer-messages.js'
+import type { Slots } from '../../protocol/session-event.js'
 import {
   checkOptions,
   jsonObject,
@@ -107,7 +108,8 @@ export interface DataflowOptions extends SessionOptions {
  *     if (event.type === 'milestone') console.log(event.channel, event.text)
  *   })
  */
-export const dataflow = (options: WithUrls<DataflowOptions>): Recognition => atEachUrl(options, dataflowAt)
+export const dataflow = <S extends Slots = Slots>(options: WithUrls<DataflowOptions>): Recognition<S> =>
+  atEachUrl(options, dataflowAt) as Recognition<S>
 
 const dataflowAt = (options: DataflowOptions): Recognition => {
   checkOptions(dataflowOptions, options)

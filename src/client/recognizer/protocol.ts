@@ -115,22 +115,14 @@ const decodeFinal = (message: RecognizerFinal): DecodedMessage => {
 /** What a message of each kind may have; a codec reads only the fields of its kind. */
 type ResultFields = Omit<RecognizerMilestone & RecognizerFinal, 'operationResult'>
 
-/** Without spreads, because every result comes here. */
+/** Without spreads, because every result comes here. A message has only the fields that it was sent with. */
 const resultOf = <Type extends 'partial' | 'milestone' | 'final'>(
   type: Type,
-  { channel, recognitionId, startMs, endMs, text, confidence, words, isIncomplete, heardMs }: ResultFields,
+  message: ResultFields,
 ): ResultFields & { readonly type: Type } => {
-  const event = { type } as Mutable<ResultFields & { readonly type: Type }>
-  if (channel !== undefined) event.channel = channel
-  if (recognitionId !== undefined) event.recognitionId = recognitionId
-  if (startMs !== undefined) event.startMs = startMs
-  if (endMs !== undefined) event.endMs = endMs
-  event.text = text
-  if (confidence !== undefined) event.confidence = confidence
-  if (words !== undefined) event.words = words
-  if (isIncomplete !== undefined) event.isIncomplete = isIncomplete
-  if (heardMs !== undefined) event.heardMs = heardMs
-  return event
+  const event: Record<string, unknown> = { type }
+  for (const name in message) {
+    if (name !== 'message' && name !== 'operationResult') event[name] = message[name as keyof ResultFields]
+  }
+  return event as unknown as ResultFields & { readonly type: Type }
 }
-
-type Mutable<A> = { -readonly [Key in keyof A]: A[Key] }

@@ -1,3 +1,4 @@
+import type { Slots } from '../../protocol/session-event.js'
 import type { WithUrls } from '../failover/failover.js'
 import type { Recognition } from '../session.js'
 import { recognizeOn, type RecognizeOptions, type RecognizeParts, type RecognizePlatform } from './recognize-on.js'
@@ -12,5 +13,5 @@ const platform: RecognizePlatform = { loadParts }
  * stereo is refused with `invalid-format`. The first connection loads the rest of the code; if that fails, the error is
  * `connection-failed`. Several addresses are refused, too, so that a page loads `failover` only if it uses it.
  */
-export const recognize = (options: WithUrls<RecognizeOptions>): Recognition =>
-  recognizeOn(platform, options as RecognizeOptions)
+export const recognize = <S extends Slots = Slots>(options: WithUrls<RecognizeOptions>): Recognition<S> =>
+  recognizeOn(platform, options as RecognizeOptions) as Recognition<S>

@@ -1,3 +1,4 @@
+import type { Slots } from '../../protocol/session-event.js'
 import { checkProxy } from '../../proxy/proxy.js'
 import type { SocketMessage } from '../../transport/link.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
@@ -51,7 +52,8 @@ const platform: RecognizePlatform = {
  *   .pipe(recognize({ url: 'wss://speech.example.com', model: 'transcribe', token, format }), accumulateMilestones())
  *   .subscribe(({ text }) => console.log(text))
  */
-export const recognize = (options: WithUrls<RecognizeOptions>): Recognition => atEachUrl(options, recognizeAt)
+export const recognize = <S extends Slots = Slots>(options: WithUrls<RecognizeOptions>): Recognition<S> =>
+  atEachUrl(options, recognizeAt) as Recognition<S>
 
 const recognizeAt = (options: RecognizeOptions): Recognition => {
   const recognition = recognizeOn(platform, options)

@@ -1,4 +1,6 @@
 import type { Word } from '../../protocol/session-event.js'
+import type { SegmentText } from './engine.js'
+import type { SlotReader } from './models/slots.js'
 
 /** A word as decoders of the Sphinx family return it; times are in milliseconds since the start of the segment. */
 export interface DecodedWord {
@@ -15,6 +17,17 @@ export const clamp = (value: number, min: number, max: number): number => Math.m
 
 /** The words as one text. */
 export const textOf = (words: readonly Word[]): string => words.map(({ text }) => text).join(' ')
+
+/** The text of a segment with its slots, if it is a whole sentence of a grammar whose tags set some. */
+export const withSlots = (
+  words: readonly Word[],
+  text: SegmentText | undefined,
+  readSlots: SlotReader | undefined,
+): SegmentText | undefined => {
+  if (readSlots === undefined || words.length === 0 || text?.isIncomplete) return text
+  const slots = readSlots(words.map((word) => word.text))
+  return slots === undefined ? text : { text: textOf(words), ...text, slots }
+}
 
 /**
  * The spoken words of a segment in the session's time: silences and noises are left out, and variants of a pronunciation

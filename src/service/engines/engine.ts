@@ -7,7 +7,7 @@
 // segment that fails is opened again and gets its audio from the start, so each `open` is a separate attempt.
 import type { OperatorFunction } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
-import type { Word } from '../../protocol/session-event.js'
+import type { Slots, Word } from '../../protocol/session-event.js'
 
 /** The input of an engine, for one channel of one session: `open`, `audio`…, `close`, `open`, … */
 export type SegmentPart =
@@ -34,6 +34,8 @@ export type Hypothesis =
       readonly words: readonly Word[]
       /** The confidence of the whole segment, 0 to 1; used if the engine has no words. */
       readonly confidence?: number | undefined
+      /** See `SegmentText`. */
+      readonly slots?: Slots | undefined
       /** See `SegmentText`. */
       readonly isIncomplete?: boolean | undefined
     }
@@ -95,6 +97,8 @@ export interface SegmentText {
   readonly text: string
   /** The confidence of the text; absent if the engine has none. */
   readonly confidence?: number | undefined
+  /** What the tags of a grammar make of the text, by their names. @default none */
+  readonly slots?: Slots | undefined
   /** Whether it is the beginning of a sentence whose audio was cut. @default false */
   readonly isIncomplete?: boolean | undefined
 }

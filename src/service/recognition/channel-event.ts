@@ -1,6 +1,6 @@
 import type { SpeechError } from '../../errors/speech-error.js'
 import type { JsonObject } from '../../protocol/json-object.js'
-import type { Word } from '../../protocol/session-event.js'
+import type { Slots, Word } from '../../protocol/session-event.js'
 import type { Silence, VoiceEvent } from './segment-machine.js'
 
 /** The name of the event that reports withheld partials to a client (PROTOCOL 3.3). */
@@ -34,6 +34,8 @@ export type ChannelEvent =
       readonly words: readonly Word[]
       /** 0 to 1, the mean of the words' posteriors weighted by their length; 0 if the engine gives no words. */
       readonly confidence: number
+      /** What the tags of the grammar make of the sentence. */
+      readonly slots?: Slots | undefined
       /** Whether its audio was cut before the end of a sentence. */
       readonly isIncomplete: boolean
     }

@@ -138,7 +138,7 @@ export class ChannelResults {
     return [...empty, { type: 'no-match', startMs, endMs }]
   }
 
-  #milestone({ startMs, endMs, text, words, confidence, isIncomplete = false }: DecidedSegment): ChannelEvent {
+  #milestone({ startMs, endMs, text, words, confidence, slots, isIncomplete = false }: DecidedSegment): ChannelEvent {
     const trimmed = text.trim()
     const added = this.#text === '' ? trimmed : this.#separator + trimmed
     this.#text += added
@@ -154,6 +154,7 @@ export class ChannelResults {
       text: added,
       words,
       confidence: new MeanConfidence().add(rated).value ?? 0,
+      ...(slots && { slots }),
       isIncomplete,
     }
   }

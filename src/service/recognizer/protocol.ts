@@ -54,7 +54,7 @@ export const resultMessage = (event: ChannelEvent, recognitionId: string): Recog
       return { message: 'partial-result', recognitionId, channel: 0, startMs, endMs, text }
     }
     case 'milestone': {
-      const { startMs, endMs, text, confidence, words, isIncomplete } = event
+      const { startMs, endMs, text, confidence, words, slots, isIncomplete } = event
       return {
         message: 'milestone-result',
         recognitionId,
@@ -64,6 +64,7 @@ export const resultMessage = (event: ChannelEvent, recognitionId: string): Recog
         text,
         confidence,
         words,
+        ...(slots && { slots }),
         ...(isIncomplete && { isIncomplete }),
       }
     }

@@ -1,6 +1,7 @@
 // A grammar as a graph with few states. The decoder of the package soundswallower visits every state of its graph in every
 // frame, and makes a state for each bracket, alternative and use of a rule: more than half of the time of a decoder went
 // there for a grammar of 60 sentences.
+import { parseGrammar, rootRuleOf, type Expansion, type Grammar } from './jsgf.js'
 
 /** A word, or none, from one state to another. */
 export interface GrammarArc {
@@ -18,114 +19,8 @@ export interface GrammarGraph {
   readonly arcs: readonly GrammarArc[]
 }
 
-type Expansion =
-  | { readonly type: 'word'; readonly word: string }
-  | { readonly type: 'rule'; readonly name: string }
-  | { readonly type: 'repeated'; readonly item: Expansion; readonly isOptional: boolean }
-  | { readonly type: 'choice'; readonly alternatives: readonly Alternative[] }
-
-interface Alternative {
-  readonly weight: number
-  readonly items: readonly Expansion[]
-}
-
-interface Rule {
-  readonly name: string
-  readonly isPublic: boolean
-  readonly body: Expansion
-}
-
 /** Thrown for what a graph does not express: imports, recursion, quoted words. The decoder reads such a grammar itself. */
 class Unsupported extends Error {}
-
-const comments = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|\{(?:\\.|[^}\\])*\}/g
-const lexeme = /\/\s*([\d.eE+-]+)\s*\/|<[^<>\s]+>|[()[\]|*+=;]|[^\s<>()[\]|*+=;"/{}\\]+|\S/g
-
-class Parser {
-  readonly #lexemes: readonly string[]
-  #at = 0
-
-  constructor(jsgf: string) {
-    this.#lexemes = jsgf.replaceAll(comments, ' ').match(lexeme) ?? []
-  }
-
-  rules(): readonly Rule[] {
-    this.#skipHeader()
-    const rules: Rule[] = []
-    while (this.#peek() !== undefined) rules.push(this.#rule())
-    return rules
-  }
-
-  /** `#JSGF V1.0;` and `grammar name;`. */
-  #skipHeader(): void {
-    if (this.#peek() === '#JSGF') this.#skipStatement()
-    if (this.#peek() === 'grammar') this.#skipStatement()
-  }
-
-  #skipStatement(): void {
-    while (this.#take() !== ';');
-  }
-
-  #rule(): Rule {
-    const isPublic = this.#peek() === 'public'
-    if (isPublic) this.#take()
-    const name = this.#take()
-    if (!name.startsWith('<') || this.#take() !== '=') throw new Unsupported()
-    const body = this.#choice([])
-    if (this.#take() !== ';') throw new Unsupported()
-    return { name, isPublic, body }
-  }
-
-  #choice(first: readonly Alternative[]): Expansion {
-    const alternatives = [...first, this.#alternative()]
-    while (this.#peek() === '|') {
-      this.#take()
-      alternatives.push(this.#alternative())
-    }
-    return { type: 'choice', alternatives }
-  }
-
-  #alternative(): Alternative {
-    const weight = /^\/\s*(.*?)\s*\/$/.exec(this.#peek() ?? '')?.[1]
-    if (weight !== undefined) this.#take()
-    const items: Expansion[] = []
-    while (!/^[;|)\]]?$/.test(this.#peek() ?? '')) items.push(this.#item())
-    if (items.length === 0 || !(Number(weight ?? 1) > 0)) throw new Unsupported()
-    return { weight: Number(weight ?? 1), items }
-  }
-
-  #item(): Expansion {
-    let item = this.#single()
-    for (let next = this.#peek(); next === '*' || next === '+'; next = this.#peek()) {
-      item = { type: 'repeated', item, isOptional: this.#take() === '*' }
-    }
-    return item
-  }
-
-  #single(): Expansion {
-    const text = this.#take()
-    if (text === '(' || text === '[') {
-      // The package gives "nothing" the weight of one more alternative.
-      const choice = this.#choice(text === '[' ? [{ weight: 1, items: [] }] : [])
-      if (this.#take() !== (text === '(' ? ')' : ']')) throw new Unsupported()
-      return choice
-    }
-    if (text.startsWith('<')) return { type: 'rule', name: text }
-    if (/^[^"/{}\\=#]+$/.test(text)) return { type: 'word', word: text }
-    throw new Unsupported()
-  }
-
-  #peek(): string | undefined {
-    return this.#lexemes[this.#at]
-  }
-
-  #take(): string {
-    const taken = this.#peek()
-    if (taken === undefined) throw new Unsupported()
-    this.#at += 1
-    return taken
-  }
-}
 
 /** Larger grammars are left to the decoder. */
 const maxStates = 50_000
@@ -137,15 +32,19 @@ class Expander {
   readonly #rules: ReadonlyMap<string, Expansion>
   readonly #open = new Set<string>()
 
-  constructor(rules: readonly Rule[]) {
+  constructor({ rules }: Grammar) {
     this.#rules = new Map(rules.map(({ name, body }) => [name, body]))
   }
 
   expand(expansion: Expansion, from: number, to: number): void {
-    if (expansion.type === 'word') this.#link(from, to, 0, expansion.word)
+    if (expansion.type === 'word') {
+      if (expansion.isQuoted) throw new Unsupported()
+      this.#link(from, to, 0, expansion.word)
+    } else if (expansion.type === 'tagged') this.expand(expansion.item, from, to)
     else if (expansion.type === 'rule') this.#expandRule(expansion.name, from, to)
     else if (expansion.type === 'repeated') this.#repeat(expansion, from, to)
     else {
+      if (expansion.alternatives.some(({ weight }) => weight === 0)) throw new Unsupported()
       const total = expansion.alternatives.reduce((sum, { weight }) => sum + weight, 0)
       for (const { weight, items } of expansion.alternatives) {
         this.#sequence(items, this.#after(from, Math.log(weight / total)), to)
@@ -178,7 +77,7 @@ class Expander {
   }
 
   #expandRule(name: string, from: number, to: number): void {
-    if (name === '<NULL>') {
+    if (name === 'NULL') {
       this.#link(from, to, 0)
       return
     }
@@ -303,12 +202,14 @@ const merge = (states: ReadonlyMap<number, State>): GrammarGraph => {
  * express, which includes every text that is not a grammar.
  */
 export const grammarGraph = (jsgf: string): GrammarGraph | undefined => {
+  const grammar = parseGrammar(jsgf)
+  const { rules, imports, faults } = grammar
+  const root = rootRuleOf(grammar)
+  const isBroken = imports.length > 0 || faults.some(({ severity }) => severity === 'error')
+  if (root === undefined || isBroken || new Set(rules.map(({ name }) => name)).size < rules.length) return undefined
   try {
-    const rules = new Parser(jsgf).rules()
-    const root = rules.find(({ isPublic }) => isPublic)
-    if (root === undefined || new Set(rules.map(({ name }) => name)).size < rules.length) return undefined
-    const expander = new Expander(rules)
-    expander.expand({ type: 'rule', name: root.name }, 0, 1)
+    const expander = new Expander(grammar)
+    expander.expand({ type: 'rule', name: root.name, span: root.span }, 0, 1)
     return merge(withoutSilentArcs(expander.arcs, expander.stateCount, 1))
   } catch (error) {
     if (error instanceof Unsupported) return undefined

@@ -168,8 +168,8 @@ export class FleetSegment implements EngineSegment {
       case 'decided':
         if (!attempt.isClosed) this.#lose('violation')
         else if (this.#end('decided')) {
-          const { text, confidence, words, isIncomplete } = answer
-          this.#listener.decided(words, { text, confidence, isIncomplete })
+          const { text, confidence, words, slots, isIncomplete } = answer
+          this.#listener.decided(words, { text, confidence, slots, isIncomplete })
         }
         return
       case 'failed':

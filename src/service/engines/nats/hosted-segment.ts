@@ -93,12 +93,13 @@ export class HostedSegment {
     if (hypothesis.type === 'progress') this.#readSamples += hypothesis.sampleCount
     else if (hypothesis.type === 'partial') this.#partial = hypothesis.text
     else if (hypothesis.type === 'segment') {
-      const { text, words, confidence, isIncomplete } = hypothesis
+      const { text, words, confidence, slots, isIncomplete } = hypothesis
       this.#end({
         t: 'decided',
         text,
         words,
         ...(confidence !== undefined && { confidence }),
+        ...(slots && { slots }),
         ...(isIncomplete && { isIncomplete }),
       })
       return

@@ -13,6 +13,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
+import { slotsCodec } from '../../../protocol/message-codec.js'
 import type { Word } from '../../../protocol/session-event.js'
 import { parseJsonObject } from '../../../protocol/parse-json.js'
 
@@ -182,7 +183,7 @@ const engineAnswer = t.union([
   t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string })]),
   t.intersection([
     t.type({ t: t.literal('decided'), text: t.string, words: t.readonlyArray(word) }),
-    t.partial({ confidence: t.number, isIncomplete: t.boolean }),
+    t.partial({ confidence: t.number, isIncomplete: t.boolean, slots: slotsCodec }),
   ]),
   /** The decoder failed. */
   t.intersection([t.type({ t: t.literal('failed') }), t.partial({ final: t.boolean })]),

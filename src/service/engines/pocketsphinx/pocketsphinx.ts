@@ -2,6 +2,8 @@ import { availableParallelism } from 'node:os'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { checkOptions, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
 import type { EngineKind, OpenSegment } from '../engine.js'
+import { withSlots } from '../decoded-words.js'
+import { createSlotReader, type SlotReader } from '../models/slots.js'
 import { FrameCutter } from '../frame-cutter.js'
 import { LeasedSegment } from '../pool/leased-segment.js'
 import { ResourcePool } from '../pool/resource-pool.js'
@@ -32,11 +34,11 @@ const engineFailed = (cause: unknown): SpeechError =>
 
 /** Each segment has a separate decoder; further segments wait for one. */
 const openSegments =
-  (decoders: ResourcePool<SphinxDecoder>, sampleRateHz: number): OpenSegment =>
+  (decoders: ResourcePool<SphinxDecoder>, sampleRateHz: number, readSlots: SlotReader | undefined): OpenSegment =>
   (startMs, listener) => {
     const segment = new LeasedSegment(startMs, decoders, {
       ...listener,
-      decided: ({ words }) => listener.decided(words),
+      decided: ({ words }) => listener.decided(words, withSlots(words, undefined, readSlots)),
       failed: (error) => listener.failed(engineFailed(error)),
     })
     const cutter = new FrameCutter((sampleRateHz * frameMs) / 1000, (frame) => segment.write(frame.slice()))
@@ -71,13 +73,15 @@ export const createPocketsphinx = (load: () => Promise<SphinxLibrary>, limits: P
       // The first decoder shows what is wrong with the model.
       decoders.release(await decoders.acquire())
       const sampleRateHz = acousticRateHz[model.acousticModel]
-      const openSegment = openSegments(decoders, sampleRateHz)
+      const { search } = model
+      const readSlots = search.type === 'grammar' ? createSlotReader(search.grammar.jsgf) : undefined
+      const openSegment = openSegments(decoders, sampleRateHz, readSlots)
       return createSegmentEngine({
         capabilities: {
           sampleRateHz,
           partials: true,
           words: true,
-          kind: model.search.type === 'grammar' ? 'grammar' : 'dictation',
+          kind: search.type === 'grammar' ? 'grammar' : 'dictation',
           segmentsAtOnce: max,
         },
         openChannel: () => openSegment,

@@ -2,7 +2,7 @@ import type { Observable, ObservableInput, Subscription } from 'rxjs'
 import { bytesOf } from '../../../audio/pcm.js'
 import { refusalError } from '../../../errors/refusal.js'
 import { isSpeechError, SpeechError, type SpeechErrorOptions } from '../../../errors/speech-error.js'
-import type { MilestoneEvent, SessionEvent, Word } from '../../../protocol/session-event.js'
+import type { MilestoneEvent, SessionEvent, Slots, Word } from '../../../protocol/session-event.js'
 import type { EngineSegment, SegmentListener } from '../engine.js'
 import { FrameCutter } from '../frame-cutter.js'
 
@@ -45,6 +45,7 @@ export class RemoteSegment implements EngineSegment {
   #milestones = ''
   /** Undefined after a milestone without words. */
   #words: readonly Word[] | undefined = []
+  #slots: Slots | undefined
   #partial = ''
 
   /** @param startMs of the segment, in milliseconds since the session's first sample */
@@ -113,7 +114,8 @@ export class RemoteSegment implements EngineSegment {
     else if (event.type === 'gap' && event.cause !== 'failed') this.#fail(connectionLost())
   }
 
-  #keep({ text, words = [], isIncomplete }: MilestoneEvent): void {
+  #keep({ text, words = [], slots, isIncomplete }: MilestoneEvent): void {
+    if (slots !== undefined) this.#slots = { ...this.#slots, ...slots }
     if (isIncomplete) this.#isIncomplete = true
     this.#milestones += text
     const isWhole = words.length > 0 || text.trim() === ''
@@ -141,6 +143,7 @@ export class RemoteSegment implements EngineSegment {
       this.#listener.decided(isRejected ? [] : (words ?? []), {
         text,
         ...(confidence !== undefined && text !== '' && { confidence }),
+        ...(this.#slots && !isRejected && { slots: this.#slots }),
         ...(this.#isIncomplete && { isIncomplete: true }),
       })
     }

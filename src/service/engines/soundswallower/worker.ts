@@ -1,6 +1,8 @@
 import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import { withSlots } from '../decoded-words.js'
 import { badGrammar, unknownPhone, unknownWords, type Pronunciation } from '../models/grammar.js'
 import { grammarGraph, type GrammarGraph } from '../models/grammar-graph.js'
+import { createSlotReader, type SlotReader } from '../models/slots.js'
 import { LeasedSegment, type LeasedSegmentListener } from '../pool/leased-segment.js'
 import { ResourcePool } from '../pool/resource-pool.js'
 import { reportBusyTime, takeNextFrom, type FromWorker, type ToWorker } from '../pool/worker-messages.js'
@@ -73,13 +75,16 @@ class WorkerSegments {
   readonly #decoders: ResourcePool<TwoPassDecoder>
   readonly #post: (message: FromWorker) => void
   readonly #takeNext: () => ToWorker | undefined
+  readonly #readSlots: SlotReader | undefined
 
   constructor(
     decoders: ResourcePool<TwoPassDecoder>,
+    readSlots: SlotReader | undefined,
     post: (message: FromWorker) => void,
     takeNext: () => ToWorker | undefined,
   ) {
     this.#decoders = decoders
+    this.#readSlots = readSlots
     this.#post = post
     this.#takeNext = takeNext
   }
@@ -117,7 +122,7 @@ class WorkerSegments {
       },
       decided: ({ words, text }) => {
         this.#segments.delete(segment)
-        this.#post({ type: 'decided', segment, words, text })
+        this.#post({ type: 'decided', segment, words, text: withSlots(words, text, this.#readSlots) })
       },
       failed: () => {
         this.#segments.delete(segment)
@@ -158,7 +163,7 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
     },
   })
   decoders.add(new TwoPassDecoder(first, reportWorking))
-  const segments = new WorkerSegments(decoders, post, takeNextFrom(port))
+  const segments = new WorkerSegments(decoders, createSlotReader(settings.grammar), post, takeNextFrom(port))
   port.on('message', (message: ToWorker) => segments.receive(message))
   post({ type: 'ready' })
 }

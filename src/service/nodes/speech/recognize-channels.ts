@@ -162,6 +162,7 @@ const channelEnvelope = (given: SpeechEvent, channel: number, offsetMs = 0): Eve
         text: event.text,
         confidence: rounded(event.confidence),
         words: event.words,
+        ...(event.slots && { slots: event.slots }),
         ...(event.isIncomplete && { isIncomplete: true }),
       })
     case 'final':

@@ -73,7 +73,7 @@ export const countingEngine = (
             const text = textOf(samples)
             listener.decided(
               [{ text, startMs, endMs, confidence: 0.5 }],
-              isCut ? { text, isIncomplete: true } : undefined,
+              isCut ? { text, isIncomplete: true } : { text, slots: { count: text } },
             )
           }
           afterDecoding(0, () => void clock.schedule(decide, decideAfterMs))

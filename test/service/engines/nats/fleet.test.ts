@@ -62,6 +62,16 @@ describe('segments over NATS', () => {
     ])
   })
 
+  it('passes the slots of a sentence on', async () => {
+    const fleet = await fleetOf(1)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.results).toContainEqual(expect.objectContaining({ type: 'segment', text, slots: { count: text } }))
+  })
+
   it('reads a segment again elsewhere when its engine is killed', async () => {
     const fleet = await fleetOf(3)
     const lane = await fleet.openLane()

@@ -57,6 +57,7 @@ describe('the messages between edges and engines', () => {
       words: [{ text: 'hi', startMs: 0, endMs: 1, confidence: 1 }],
       confidence: 0.5,
       isIncomplete: true,
+      slots: { who: 'you' },
     },
     { t: 'failed', final: true },
     { t: 'lost', why: 'gap' },
