@@ -49,9 +49,6 @@ export interface Grammar {
   readonly faults: readonly ModelFault[]
 }
 
-/** Rules that every grammar has: the empty sentence, and what cannot be said. */
-export const builtInRules: readonly string[] = ['NULL', 'VOID']
-
 interface Token {
   readonly type: 'tag' | 'weight' | 'rule' | 'quoted' | 'sign' | 'word' | 'other' | 'end'
   readonly text: string

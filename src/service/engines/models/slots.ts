@@ -21,7 +21,7 @@ export const readSlotTag = (tag: string): SlotTag | undefined => {
 }
 
 /** Calls back with each part of an expansion, without following rules. */
-export const visitExpansion = (expansion: Expansion, visit: (part: Expansion) => void): void => {
+const visitExpansion = (expansion: Expansion, visit: (part: Expansion) => void): void => {
   visit(expansion)
   if (expansion.type === 'tagged' || expansion.type === 'repeated') visitExpansion(expansion.item, visit)
   else if (expansion.type === 'choice') {
@@ -30,7 +30,7 @@ export const visitExpansion = (expansion: Expansion, visit: (part: Expansion) =>
 }
 
 /** Whether a tag of the grammar sets a slot. */
-export const hasSlots = ({ rules }: Grammar): boolean => {
+const hasSlots = ({ rules }: Grammar): boolean => {
   let found = false
   for (const { body } of rules) {
     visitExpansion(body, (part) => {
