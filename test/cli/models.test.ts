@@ -1,7 +1,18 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { dictationIsSkipped } from '../service/engines/debian-packages.js'
+import { tinySherpaModel } from '../service/engines/sherpa-onnx/tiny-model.js'
 import type { Ended } from './command.js'
 import { runInProcess } from './in-process.js'
 
@@ -82,13 +93,81 @@ describe('rxspeech models', () => {
   )
 
   it.each<[readonly string[], RegExp]>([
-    [['a'], /set either --grammar or --phrases/],
-    [['a', '--grammar', 'x', '--phrases', 'y'], /set either --grammar or --phrases/],
+    [['a'], /needs --grammar, --phrases, --sherpa-onnx or --pocketsphinx/],
+    [['a', '--grammar', 'x', '--phrases', 'y'], /Set either --grammar or --phrases/],
+    [['a', '--sherpa-onnx', '/nowhere/x'], /"\/nowhere\/x" cannot be read/],
+    [['a', '--sherpa-onnx', 'x', '--phrases', 'y'], /--phrases does not fit a model for sherpa-onnx/],
+    [['a', '--pocketsphinx', '--language', 'fr-fr'], /--language does not fit a model for pocketsphinx/],
+    [['a', '--phrases', 'x', '--int8'], /--int8 does not fit a model for a grammar or phrases/],
     [['a', '--phrases', '/nowhere/x'], /"\/nowhere\/x" cannot be read/],
     [['a', '--phrases', '/'], /cannot be read/],
     [['a', '--phrases', 'x', '--language', 'de-de'], /--language must be en-us or fr-fr/],
   ])('rejects %j with 2 and one sentence', async (args, sentence) => {
     const { code, stderr } = await add(...args)
     expect([code, stderr]).toEqual([2, expect.stringMatching(sentence)])
+  })
+
+  it('adds a model of sherpa-onnx from a folder as its makers publish it, with hotwords', async () => {
+    const published = tinySherpaModel()
+    writeFileSync(join(published, 'README.md'), 'not needed')
+    const hotwords = join(folder, 'words.txt')
+    writeFileSync(hotwords, 'ten of clubs\n')
+    const flags = ['--sherpa-onnx', published, '--rate', '8000', '--hotwords', hotwords, '--json']
+    const { code, stdout, stderr } = await add('english', ...flags)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(JSON.parse(stdout)).toMatchObject({ engine: 'sherpa-onnx', sampleRateHz: 8000, problem: null })
+    const place = join(models, 'Default/english/1')
+    expect(JSON.parse(readFileSync(join(place, 'model.json'), 'utf8'))).toEqual({
+      engine: 'sherpa-onnx',
+      transducer: { encoder: 'encoder-epoch-1.onnx', decoder: 'decoder-epoch-1.onnx', joiner: 'joiner-epoch-1.onnx' },
+      tokens: 'tokens.txt',
+      sampleRateHz: 8000,
+      decodingMethod: 'modified_beam_search',
+      hotwords: 'hotwords.txt',
+      modelingUnit: 'bpe',
+      bpeVocab: 'bpe.vocab',
+    })
+    expect(readdirSync(place)).not.toContain('README.md')
+    rmSync(published, { recursive: true })
+  })
+
+  it('chooses among files of sherpa-onnx, and says what is missing or ambiguous', async () => {
+    const published = tinySherpaModel()
+    const rename = (from: string, to: string) => renameSync(join(published, from), join(published, to))
+    const copy = (from: string, to: string) => copyFileSync(join(published, from), join(published, to))
+    const attempt = async (...flags: readonly string[]) => {
+      const { stderr, code } = await add('english', '--sherpa-onnx', published, '--rate', '8000', ...flags)
+      return code === 0
+        ? (JSON.parse(readFileSync(join(models, 'Default/english/1/model.json'), 'utf8')) as object)
+        : stderr
+    }
+    rename('tokens.txt', 'words.txt')
+    expect(await attempt()).toMatch(/has no tokens\.txt/)
+    rename('words.txt', 'tokens.txt')
+    copy('encoder-epoch-1.onnx', 'encoder-epoch-2.onnx')
+    expect(await attempt()).toMatch(
+      /several files that may be its encoder: encoder-epoch-1\.onnx, encoder-epoch-2\.onnx/,
+    )
+    rename('encoder-epoch-2.onnx', 'encoder-epoch-1.int8.onnx')
+    expect(await attempt('--int8')).toMatchObject({ transducer: { encoder: 'encoder-epoch-1.int8.onnx' } })
+    rename('joiner-epoch-1.onnx', 'joiner.txt')
+    rename('decoder-epoch-1.onnx', 'decoder.txt')
+    expect(await attempt()).toMatch(/has no streaming model: encoder, decoder and joiner/)
+    rmSync(published, { recursive: true })
+  })
+
+  it.skipIf(dictationIsSkipped)('adds models of pocketsphinx for dictation and for phrases', async () => {
+    const dictation = await add('english', '--pocketsphinx')
+    expect([dictation.code, dictation.stderr]).toEqual([0, ''])
+    const json = () => JSON.parse(readFileSync(join(models, 'Default/english/1/model.json'), 'utf8')) as object
+    expect(json()).toEqual({ engine: 'pocketsphinx' })
+    const flags = ['--phrases', phrases, '--acoustic-model', 'wideband', '--batch']
+    expect((await add('cards', '--pocketsphinx', ...flags)).code).toBe(0)
+    expect(JSON.parse(readFileSync(join(models, 'Default/cards/1/model.json'), 'utf8'))).toEqual({
+      engine: 'pocketsphinx',
+      phrases: 'phrases.txt',
+      acousticModel: 'wideband',
+      batch: true,
+    })
   })
 })

@@ -1,9 +1,9 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, constants, copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { codeOf, isSpeechError, SpeechError } from '../../../errors/speech-error.js'
 import type { EngineKind, ModelDescription } from '../engine.js'
 
-/** A model of the embedded engine that is made from files. */
+/** A model that is made from files. */
 export interface NewModel {
   /** The folder of models, with the layout `<tenant>/<name>/<version>`; it is made if it does not exist. */
   readonly folder: string
@@ -11,15 +11,11 @@ export interface NewModel {
   readonly name: string
   /** @default one more than the newest, `1` if there is none */
   readonly version?: string | undefined
-  /** What can be said: a JSGF grammar, or sentences, one per line. */
-  readonly source: { readonly kind: 'grammar' | 'phrases'; readonly file: string }
-  readonly dictionary?: string | undefined
-  readonly language?: string | undefined
-  readonly batch?: boolean | undefined
+  /** The content of `model.json`. */
+  readonly options: ModelDescription['options']
+  /** The files to copy, by their names in the folder of the model. */
+  readonly files: Readonly<Record<string, string>>
 }
-
-/** Far more than a grammar that a person wrote. */
-const maxFileBytes = 4 * 1_048_576
 
 const namePattern = /^(?!\.)[A-Za-z0-9._-]{1,64}$/
 
@@ -33,17 +29,16 @@ export const checkModelName = (what: 'tenant' | 'name' | 'version', text: string
   throw new SpeechError('invalid-options', `The ${what} of a model ${rule}.`)
 }
 
-const readInput = async (file: string): Promise<string> => {
+/** Copies a file; without another copy of its bytes where the disk can. */
+const copyInput = async (file: string, to: string): Promise<void> => {
   const unreadable = (cause?: unknown): SpeechError =>
     new SpeechError('invalid-options', `The file ${JSON.stringify(file)} cannot be read; check its name.`, { cause })
   try {
-    const found = await stat(file)
-    if (!found.isFile()) throw unreadable()
-    if (found.size <= maxFileBytes) return await readFile(file, 'utf8')
+    if (!(await stat(file)).isFile()) throw unreadable()
+    await copyFile(file, to, constants.COPYFILE_FICLONE)
   } catch (error) {
     throw isSpeechError(error) ? error : unreadable(error)
   }
-  throw new SpeechError('invalid-options', `The file ${JSON.stringify(file)} is longer than ${maxFileBytes} bytes.`)
 }
 
 /** The names in a folder; none if it does not exist. */
@@ -79,21 +74,10 @@ const findPlace = async (
 const modelExists = (tenant: string, name: string, version: string): SpeechError =>
   new SpeechError('invalid-options', `The model ${tenant}/${name}/${version} is there already; choose another version.`)
 
-/** Copies the files into a folder, writes `model.json`, and returns its content. */
-const writeModel = async (folder: string, model: NewModel): Promise<ModelDescription['options']> => {
-  const { source, dictionary, language, batch } = model
-  const file = source.kind === 'grammar' ? 'grammar.gram' : 'phrases.txt'
-  const options = {
-    engine: 'soundswallower',
-    [source.kind]: file,
-    ...(dictionary !== undefined && { dictionary: 'dictionary.txt' }),
-    ...(language !== undefined && { language }),
-    ...(batch === true && { batch }),
-  }
-  await writeFile(join(folder, file), await readInput(source.file))
-  if (dictionary !== undefined) await writeFile(join(folder, 'dictionary.txt'), await readInput(dictionary))
+/** Copies the files into a folder, and writes `model.json`. */
+const writeModel = async (folder: string, { options, files }: NewModel): Promise<void> => {
+  for (const [name, file] of Object.entries(files)) await copyInput(file, join(folder, name))
   await writeFile(join(folder, 'model.json'), `${JSON.stringify(options, undefined, 2)}\n`)
-  return options
 }
 
 /**
@@ -105,7 +89,7 @@ const writeModel = async (folder: string, model: NewModel): Promise<ModelDescrip
  */
 export const addModel = async (model: NewModel, kind: EngineKind): Promise<ModelDescription> => {
   const root = resolve(model.folder)
-  const { tenant, name } = model
+  const { tenant, name, options } = model
   const { version, folder } = await findPlace(root, model)
   await mkdir(root, { recursive: true }).catch((cause: unknown) => {
     throw new SpeechError('invalid-options', `The folder ${root} cannot be made.`, { cause })
@@ -113,7 +97,7 @@ export const addModel = async (model: NewModel, kind: EngineKind): Promise<Model
   // A hidden folder, which no scan takes for a tenant.
   const temporary = await mkdtemp(join(root, '.adding-'))
   try {
-    const options = await writeModel(temporary, model)
+    await writeModel(temporary, model)
     const engine = await kind.open({ tenant, name, version, folder: temporary, options })
     await engine.close()
     await chmod(temporary, 0o755)

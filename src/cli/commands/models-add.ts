@@ -1,0 +1,156 @@
+import { join } from 'node:path'
+import { addModel, checkModelName, type NewModel } from '../../service/engines/models/add-model.js'
+import type { EngineKind } from '../../service/engines/engine.js'
+import type { FoundModel } from '../../service/engines/models/model-folders.js'
+import { pocketsphinx } from '../../service/engines/pocketsphinx/pocketsphinx.js'
+import { findSherpaModel } from '../../service/engines/sherpa-onnx/find-model.js'
+import { sherpaOnnx } from '../../service/engines/sherpa-onnx/sherpa-onnx.js'
+import { soundswallower } from '../../service/engines/soundswallower/soundswallower.js'
+import type { CommandCall } from '../parsing/command.js'
+import { flag, flagGroup, flagName, switchFlag, type FlagValues } from '../parsing/flags.js'
+import { jsonFlag } from '../parsing/service-flags.js'
+import { oneOf, text } from '../parsing/values.js'
+import { usageError } from '../process/failure.js'
+
+const grammarFlags = {
+  grammar: flag('<file>', 'a grammar in the JSpeech Grammar Format, with one public rule', text),
+  phrases: flag('<file>', 'sentences, one per line', text),
+  dictionary: flag('<file>', 'words that the dictionary lacks: a word and its phones per line', text),
+}
+const soundswallowerFlags = {
+  language: flag('<name>', 'of a grammar or phrases: en-us or fr-fr (default: en-us)', oneOf(['en-us', 'fr-fr'])),
+}
+const sphinxFlags = {
+  pocketsphinx: switchFlag("a model for dictation with Debian's files, or for a grammar or phrases"),
+  languageModel: flag('<file>', 'n-grams, ARPA or binary, in place of those of Debian', text),
+  acousticModel: flag(
+    '<name>',
+    'narrowband for telephones, or wideband for 16 kHz (default: narrowband)',
+    oneOf(['narrowband', 'wideband']),
+  ),
+}
+const sherpaFlags = {
+  sherpaOnnx: flag('<dir>', 'a streaming model for dictation: its .onnx files and tokens.txt', text),
+  rate: flag('<hertz>', 'the rate of that model: 8000 or 16000 (default: 16000)', oneOf(['8000', '16000'])),
+  int8: switchFlag('its files that are quantized to 8 bits, where it has both'),
+  hotwords: flag('<file>', 'phrases that it shall prefer, one per line; only for a transducer', text),
+}
+const placeFlags = {
+  models: flag('<dir>', 'the folder of models to add it to', text),
+  tenant: flag('<name>', 'its tenant (default: Default)', (typed) => checkModelName('tenant', typed)),
+  version: flag('<version>', 'its version (default: the newest plus one)', (typed) => checkModelName('version', typed)),
+  batch: switchFlag('audio may come faster than real time'),
+  json: jsonFlag,
+}
+
+export const addFlags = {
+  ...placeFlags,
+  ...flagGroup('A model of what can be said:', { ...grammarFlags, ...soundswallowerFlags }),
+  ...flagGroup('A model for dictation with sherpa-onnx:', sherpaFlags),
+  ...flagGroup('A model for pocketsphinx:', sphinxFlags),
+}
+
+type AddFlags = FlagValues<typeof addFlags>
+
+/** Adds a model once its engine has loaded it. */
+export const addToModels = async ({
+  argument: name,
+  flags,
+  given,
+}: CommandCall<typeof addFlags, string>): Promise<FoundModel['model']> => {
+  const { models: folder, tenant = 'Default', version, batch } = flags
+  if (folder === undefined) throw usageError('A model needs a folder of models; set it with --models.')
+  const { options, files, kind } = await planContent(flags, given)
+  const place = { folder, tenant, name: checkModelName('name', name), version }
+  return addModel({ ...place, options: { ...options, ...(batch && { batch }) }, files }, kind)
+}
+
+/** What a model consists of, and the engine that loads it. */
+type Content = Pick<NewModel, 'options' | 'files'> & { readonly kind: EngineKind }
+
+const planContent = (flags: AddFlags, given: readonly string[]): Content | Promise<Content> => {
+  if (flags.sherpaOnnx !== undefined) {
+    refuseOthers('sherpa-onnx', given, sherpaFlags)
+    return planSherpa(flags.sherpaOnnx, flags)
+  }
+  if (flags.pocketsphinx) {
+    refuseOthers('pocketsphinx', given, { ...sphinxFlags, ...grammarFlags })
+    return planSphinx(flags)
+  }
+  if (flags.grammar === undefined && flags.phrases === undefined) {
+    throw usageError('A model needs --grammar, --phrases, --sherpa-onnx or --pocketsphinx.')
+  }
+  refuseOthers('a grammar or phrases', given, { ...grammarFlags, ...soundswallowerFlags })
+  const { language } = flags
+  const { options, files } = planGrammar(flags)
+  return {
+    options: { engine: 'soundswallower', ...options, ...(language !== undefined && { language }) },
+    files,
+    kind: soundswallower({ workers: 1, decodersPerWorker: 1 }),
+  }
+}
+
+/** Throws `invalid-options` for a flag that a model of this kind does not have. */
+const refuseOthers = (what: string, given: readonly string[], own: object): void => {
+  const refused = given.find((name) => !(name in own) && !(name in placeFlags))
+  if (refused !== undefined) throw usageError(`${flagName(refused)} does not fit a model for ${what}; omit it.`)
+}
+
+/** The file of a grammar or phrases, and that of further words. */
+const planGrammar = ({
+  grammar,
+  phrases,
+  dictionary,
+}: AddFlags): Pick<Content, 'files'> & { readonly options: object } => {
+  if (grammar !== undefined && phrases !== undefined) throw usageError('Set either --grammar or --phrases, not both.')
+  return {
+    options: {
+      ...(grammar !== undefined && { grammar: 'grammar.gram' }),
+      ...(phrases !== undefined && { phrases: 'phrases.txt' }),
+      ...(dictionary !== undefined && { dictionary: 'dictionary.txt' }),
+    },
+    files: {
+      ...(grammar !== undefined && { 'grammar.gram': grammar }),
+      ...(phrases !== undefined && { 'phrases.txt': phrases }),
+      ...(dictionary !== undefined && { 'dictionary.txt': dictionary }),
+    },
+  }
+}
+
+const planSphinx = (flags: AddFlags): Content => {
+  const { languageModel, acousticModel } = flags
+  const { options, files } = planGrammar(flags)
+  return {
+    options: {
+      engine: 'pocketsphinx',
+      ...options,
+      ...(languageModel !== undefined && { languageModel: 'language-model.lm' }),
+      ...(acousticModel !== undefined && { acousticModel }),
+    },
+    files: { ...files, ...(languageModel !== undefined && { 'language-model.lm': languageModel }) },
+    kind: pocketsphinx({ decoders: 1 }),
+  }
+}
+
+const planSherpa = async (folder: string, { rate, int8, hotwords }: AddFlags): Promise<Content> => {
+  const { options, files, bpeVocab } = await findSherpaModel(folder, int8)
+  const hotwordOptions = {
+    hotwords: 'hotwords.txt',
+    decodingMethod: 'modified_beam_search',
+    ...(bpeVocab === undefined ? { modelingUnit: 'cjkchar' } : { modelingUnit: 'bpe', bpeVocab }),
+  }
+  const names = hotwords === undefined || bpeVocab === undefined ? files : [...files, bpeVocab]
+  return {
+    options: {
+      engine: 'sherpa-onnx',
+      ...options,
+      ...(rate !== undefined && { sampleRateHz: Number(rate) }),
+      ...(hotwords !== undefined && hotwordOptions),
+    },
+    files: {
+      ...Object.fromEntries(names.map((name) => [name, join(folder, name)])),
+      ...(hotwords !== undefined && { 'hotwords.txt': hotwords }),
+    },
+    kind: sherpaOnnx(),
+  }
+}
