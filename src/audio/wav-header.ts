@@ -48,8 +48,9 @@ export const refuseWav = (message: string): never => {
   throw new SpeechError('invalid-wav', message)
 }
 
-/** What makes a file that can be read of nearly any other. */
+/** What makes a file that can be read of nearly any other. The command puts the name of its file in place of FILE. */
 const remedy = 'ffmpeg -i FILE -ar 16000 -c:a pcm_s16le converted.wav converts it.'
+const mixingRemedy = remedy.replace('-ar', '-ac 1 -ar')
 
 /** The beginnings of other kinds of files with audio, and where these are. */
 const otherFiles: readonly (readonly [name: string, at: number, ...begins: readonly string[]])[] = [
@@ -117,7 +118,7 @@ export const parseWavFormat = (bytes: Uint8Array): WavFormat => {
   const channels = chunk.getUint16(2, true)
   const sampleRateHz = chunk.getUint32(4, true)
   if (channels !== 1 && channels !== 2)
-    return refuseWav(`The WAV file has ${channels} channels; only 1 or 2 can be streamed.`)
+    return refuseWav(`The WAV file has ${channels} channels; only 1 or 2 can be streamed; ${mixingRemedy}`)
   if (sampleRateHz < minSampleRateHz || sampleRateHz > maxSampleRateHz) {
     refuseWav(
       `The WAV file says ${sampleRateHz} Hz; only ${minSampleRateHz} to ${maxSampleRateHz} Hz can be streamed; ${remedy}`,

@@ -15,7 +15,7 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import('./commands/demo.js')).addDemo,
   },
   transcribe: {
-    summary: 'transcribe a recording',
+    summary: 'transcribe recordings',
     load: async () => (await import('./commands/transcribe.js')).addTranscribe,
   },
   cassette: {

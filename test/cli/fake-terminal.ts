@@ -6,7 +6,10 @@ export class FakeTerminal {
   #row = 0
   #column = 0
 
-  constructor(public columns: number) {}
+  constructor(
+    public columns: number,
+    readonly rows = 24,
+  ) {}
 
   /** One of the output streams, as a terminal or as a pipe. */
   stream(isTTY = true): ScreenStream {
@@ -16,6 +19,7 @@ export class FakeTerminal {
       get columns() {
         return columnsOf()
       },
+      rows: this.rows,
       write: (text: string) => this.#take(text),
     }
   }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { wavHeader } from '../../src/audio/wav-header.js'
 import { cards, run, sampleCall } from './command.js'
 import { runInProcess } from './in-process.js'
 
@@ -14,6 +15,8 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'cli-refusals-'))
 })
 afterAll(() => rmSync(folder, { recursive: true }))
+
+const folderOfNothing = join(tmpdir(), 'never-created')
 
 /** One sentence that begins with the program's name, no stack, nothing on stdout. */
 const refused = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
@@ -61,7 +64,32 @@ describe('an invalid command line exits with 2 and explains what to do', () => {
     ['an unknown option', ['transcribe', 'a.wav', '--modle', 'x'], /did you mean --model/],
     ['an option without a value', ['transcribe', 'a.wav', '--rate'], /argument missing/],
     ['no file', ['transcribe'], /missing required argument 'file'; rxspeech transcribe --help shows/i],
-    ['two files', ['transcribe', 'a.wav', 'b.wav'], /too many arguments/i],
+    [
+      'captions of two files on stdout',
+      ['transcribe', 'a.wav', 'b.wav', '--format', 'srt'],
+      /^The srt of several recordings needs a file for each; set --output-dir/,
+    ],
+    [
+      'a cassette of two sessions',
+      ['transcribe', 'a.wav', 'b.wav', '--record', 'a.jsonl'],
+      /^--record is for one recording/,
+    ],
+    [
+      'two files of one name',
+      ['transcribe', 'a/call.wav', 'b/call.wav', '--output-dir', folderOfNothing],
+      /^a\/call.wav and b\/call.wav would both belong to call.txt/,
+    ],
+    [
+      'a transcript in place of the recording',
+      ['transcribe', 'a.txt', '--encoding', 'pcm', '--rate', '8000', '--output-dir', '.'],
+      /^a.txt is a recording; choose another --output-dir/,
+    ],
+    ['a reference of two files', ['transcribe', 'a.wav', 'b.wav', '--reference', sampleCall], /must be a folder/],
+    [
+      'a folder that cannot be',
+      ['transcribe', 'a.wav', '--output-dir', '/dev/null/x'],
+      /cannot be created \(ENOTDIR\)/,
+    ],
     [
       'a rate that is not a number',
       ['transcribe', 'a.raw', '--encoding', 'pcm', '--rate', 'abc'],
@@ -120,7 +148,30 @@ describe('an input that cannot be read exits with 3', () => {
     ['a folder', () => [folder], /is a folder/],
     ['an empty file', () => [made('empty.wav', '')], /is empty/],
     ['an empty raw file', () => [made('empty.raw', ''), '--encoding', 'pcm', '--rate', '8000'], /is empty/],
-    ['a file of another kind', () => [made('text.wav', 'no sound at all')], /not a RIFF\/WAVE file; .* --encoding/],
+    [
+      'a text',
+      () => [made('text.wav', '<!doctype html>\n<title>Not found – 404</title>')],
+      /text\.wav is text; pass a rec/,
+    ],
+    [
+      'a file of an unknown kind',
+      () => [made("o'dd.bin", 'PK\u0003\u0004 and further bytes')],
+      /ffmpeg -i '[^ ]*\/o'\\''dd\.bin' -ar 16000 -c:a pcm_s16le '[^ ]*\/o'\\''dd\.wav' converts it; for raw samples set --encoding/,
+    ],
+    [
+      'an MP3 file',
+      () => [made('song.mp3', 'ID3\u0003\u0000')],
+      /This is MP3, not a RIFF\/WAVE file; ffmpeg -i \S+\/song\.mp3 -ar 16000 -c:a pcm_s16le \S+\/song\.wav converts it\.$/,
+    ],
+    [
+      'a WAV file of five channels',
+      () => {
+        const bytes = Buffer.from(wavHeader({ encoding: 'pcm', sampleRateHz: 16_000, channels: 1 }, 640))
+        bytes.writeUInt16LE(5, 22)
+        return [made('five.wav', bytes)]
+      },
+      /5 channels; .* ffmpeg -i \S+five\.wav -ac 1 -ar 16000 -c:a pcm_s16le \S+\/five-converted\.wav converts it\.$/,
+    ],
     ['a WAV file without samples', () => [made('bare.wav', 'RIFF\u0004\0\0\0WAVE')], /bare\.wav: .*data chunk/],
     ['nothing on standard input', () => ['-'], /Standard input is empty/],
   ])('for %s', async (_what, args, sentence) => {
@@ -162,7 +213,7 @@ describe('secrets', () => {
     [['demo', `--client-secret=${secret}`]],
     [['transcribe', 'a.wav', '--client-secret', secret]],
     [['transcribe', 'a.wav', '--grpc', 'localhost:1', '--client-secret', secret]],
-    [['transcribe', 'a.wav', secret]],
+    [['models', 'list', secret]],
     [['transcribe', 'a.wav', '--grpc', '127.0.0.1:9', '--token', `${secret} ü`]],
     [['token', '--auth-url', 'https://127.0.0.1:9', '--client-id', 'a', '--client-secret', secret]],
     [['token', '--auth-url', `https://user:${secret}@127.0.0.1:9`, '--client-id', 'a']],

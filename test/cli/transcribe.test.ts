@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -57,6 +58,99 @@ const eventsOf = (stdout: string) =>
 const linesUntil = async (stdout: NodeJS.ReadableStream, text: string): Promise<void> => {
   for await (const line of createInterface(stdout)) if (line.includes(text)) return
 }
+
+describe('rxspeech transcribe of several files', () => {
+  let files: readonly string[]
+  beforeAll(() => {
+    const [broken, missing, song] = ['broken.wav', 'missing.wav', 'song é.mp3'].map((name) => join(folder, name))
+    writeFileSync(broken ?? '', Buffer.concat([wavHeader(callFormat, 100_000), callSamples(3500)]))
+    writeFileSync(song ?? '', 'ID3\u0003\u0000')
+    files = [agent, broken ?? '', missing ?? '', call, song ?? '']
+  })
+
+  it('prints the transcripts in the order of the files, also after failures, and names what failed', async () => {
+    const { code, stdout, stderr } = await runInProcess(['transcribe', ...files, '--jobs', '5', ...overGrpc], { env })
+    const titles = [...stdout.matchAll(/^==> (.*) <==$/gm)].map(([, file]) => file)
+    expect(titles).toEqual([files[0], files[1], files[3]])
+    const [first, second, third] = stdout.split(/^==> .* <==$/m).slice(1)
+    expect(first).toMatch(/^\n\[00:00\.\d\] left: good evening harbor grill how can i help you\n\n$/)
+    // What was there of it.
+    expect(second).toMatch(/^\n\[00:00\.\d\] left: good evening/)
+    expect(third).toMatch(/left: good evening[^]*right: hello i would/)
+    const said = stderr.split('\n').map((line) => line.replaceAll(`${folder}/`, ''))
+    expect(said[0]).toMatch(/^agent\.wav: 7\.0 s of audio, 9 words, /)
+    expect(said[1]).toMatch(/^rxspeech: broken\.wav: The WAV file ends early: /)
+    expect(said[2]).toBe('rxspeech: missing.wav does not exist; check the name.')
+    expect(said[3]).toMatch(/^call\.wav: 6\.5 s of audio, 19 words, /)
+    expect(said[4]).toMatch(/^rxspeech: song é\.mp3: This is MP3, .* ffmpeg -i '.*song é\.mp3' -ar /)
+    expect(said[5]).toMatch(/^2 of 5 recordings transcribed: 17\.0 s of audio, \d+ words, mean confidence 0\.\d\d, in /)
+    expect(said[6]).toBe(
+      'rxspeech: 3 of 5 recordings failed: broken.wav (invalid-wav), missing.wav (source-failed), song é.mp3 (invalid-wav).',
+    )
+    expect(code).toBe(3)
+  })
+
+  it('writes a line of JSON for each, with words, errors and comparisons', async () => {
+    const references = mkdtempSync(join(folder, 'references-'))
+    for (const stem of ['agent', 'missing', 'call']) {
+      writeFileSync(
+        join(references, `${stem}.txt`),
+        'left: good evening harbor bill how can i help you\nright: hello i',
+      )
+    }
+    const [first, , missing, third] = files
+    const args = ['transcribe', first ?? '', missing ?? '', third ?? '', '--format', 'json', '--words']
+    const { code, stdout, stderr } = await runInProcess([...args, '--reference', references, ...overGrpc], { env })
+    const [one, two, three] = eventsOf(stdout)
+    expect(one).toMatchObject({ file: first, audioMs: 7000, text: left })
+    expect(one.segments).toMatchObject([
+      { channel: 0, speaker: 'left', text: left, confidence: expect.any(Number) as unknown },
+    ])
+    expect(one.segments[0].words.map(({ text }: { text: string }) => text).join(' ')).toBe(left)
+    expect(one.wordErrors).toEqual({ words: 11, right: 8, substituted: 1, inserted: 0, deleted: 2, rate: 3 / 11 })
+    expect(two).toEqual({
+      file: missing,
+      text: '',
+      segments: [],
+      error: { code: 'source-failed', message: `${missing} does not exist; check the name.` },
+    })
+    expect(three).toMatchObject({ file: third, audioMs: 6500 })
+    const starts = three.segments.map(({ startMs }: { startMs: number }) => startMs)
+    expect(starts).toEqual([...starts].sort((a, b) => a - b))
+    expect(stderr).toContain('\n2 recordings: 18 of 22 words right, 2 substituted, 8 inserted, 2 deleted: ')
+    expect(code).toBe(3)
+  })
+
+  it('writes a file for each, which has its name only if it is complete', async () => {
+    const outputs = join(folder, 'made', 'here')
+    const args = ['transcribe', ...files, '--jobs', '2', '--format', 'vtt', '--output-dir', outputs]
+    const { code, stdout } = await runInProcess([...args, ...overGrpc], { env })
+    expect([code, stdout]).toEqual([3, ''])
+    expect(readdirSync(outputs).sort()).toEqual(['agent.vtt', 'broken.vtt.partial', 'call.vtt'])
+    expect(readFileSync(join(outputs, 'call.vtt'), 'utf8')).toMatch(/^WEBVTT\n\n1\n[^]*\n2\n00:00:03/)
+    expect(readFileSync(join(outputs, 'broken.vtt.partial'), 'utf8')).toMatch(/^WEBVTT\n\n1\n[^]*good evening[^]*\n\n$/)
+  })
+
+  it('begins no further recording if the service cannot be reached', async () => {
+    const nobody = ['--grpc', '127.0.0.1:9', '--token', 'any', '--timeout-ms', '2000']
+    const { code, stdout, stderr } = await runInProcess(['transcribe', agent, call, ...nobody])
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(/agent\.wav: Nothing listens at 127\.0\.0\.1:9; /)
+    expect(stderr).toMatch(/1 of 2 recordings failed: \S+agent\.wav \(connection-failed\)\.\n/)
+    expect(stderr).toMatch(/Not transcribed to the end: \S+call\.wav\.\n$/)
+  })
+
+  it('ends all at a signal, with the words of the sent audio', async () => {
+    const args = ['transcribe', agent, call, ...files.slice(3), '--jobs', '2', '--speed', '1']
+    const { stdout, kill, end } = startInProcess([...args, ...overGrpc], { env })
+    await linesUntil(stdout, 'good evening')
+    kill('SIGINT')
+    const { code, stderr } = await end
+    expect(code).toBe(130)
+    expect(stderr).toMatch(/agent\.wav: \d\.\d s of audio, \d+ words, .*, interrupted at 00:0\d\n/)
+    expect(stderr).toMatch(/Not transcribed to the end: \S+agent\.wav, \S+call\.wav, \S+song é\.mp3\.\n$/)
+  })
+})
 
 describe('rxspeech transcribe', () => {
   it('compares with a reference, and refuses one that cannot be read before it starts', async () => {
@@ -260,6 +354,25 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     child.kill('SIGINT')
     expect([143, 130]).toContain((await end).code)
   })
+
+  it.skipIf(process.platform === 'win32')(
+    'stops waiting for the writer of a named pipe when it is stopped',
+    async () => {
+      const pipe = join(folder, 'pipe')
+      execFileSync('mkfifo', [pipe])
+      const child = start(['transcribe', pipe, ...raw, '--format', 'ndjson', ...overGrpc], { env })
+      const end = ended(child)
+      const missing = await run(['transcribe', join(folder, 'nope')])
+      // The other process has started later and ended: this one waits.
+      expect([missing.code, child.exitCode]).toEqual([3, null])
+      child.kill('SIGTERM')
+      expect((await end).code).toBe(143)
+      const read = start(['transcribe', pipe, ...raw, ...overGrpc], { env })
+      const readEnd = ended(read)
+      writeFileSync(pipe, callSamples(3500))
+      expect(await readEnd).toMatchObject({ code: 0, stdout: expect.stringContaining(left) as unknown })
+    },
+  )
 
   it('stops waiting for a pipe without data when it is stopped', async () => {
     const child = start(['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc], { env })

@@ -135,6 +135,8 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     const events = readFileSync(join(project.path, 'events.ndjson'), 'utf8').trimEnd().split('\n')
     const types = events.map((event) => (JSON.parse(event) as { readonly type: string }).type)
     expect(types.filter((type) => type === 'final')).toHaveLength(2)
+    const subtitles = readFileSync(join(project.path, 'subtitles/call.srt'), 'utf8')
+    expect(subtitles).toMatch(/^1\n00:00:00,\d{3} --> /)
   },
   'rxspeech serve --dev': async ({ text }) => {
     const command = text.replace(/ &$/, '')

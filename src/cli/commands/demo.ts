@@ -7,7 +7,7 @@ import { speed } from '../parsing/values.js'
 import type { Host } from '../process/host.js'
 import { sampleCall } from '../process/package-files.js'
 import { paintFor } from '../view/paint.js'
-import { openTerminalView } from '../view/text-view.js'
+import { openTextView } from '../view/text-view.js'
 import { programOf, shellWord, shortPath } from '../view/typed-command.js'
 
 const demoFlags = {
@@ -50,24 +50,25 @@ export const addDemo = (command: Command, context: CommandContext): void =>
       const intro = `rxspeech starts its own service in this process, gets a token from it and streams a telephone call through gRPC ${how}.`
       const lines = wrapText(intro, helpColumns(host.stdout)).join('\n')
       output.write(`${lines.replace('rxspeech', paint('bold', 'rxspeech'))}\n\n`)
-      const { transcribeRecording } = await import('../transcription/transcribe-recording.js')
+      const { transcribeRecording } = await import('../transcription/transcribe-recordings.js')
       const summary = await transcribeRecording(
         {
-          input: { file },
           service: { where: 'here', modelFolders: [], model: 'call', tenant: 'Default', project: 'transcribe' },
           over: 'grpc',
           pace: { speed: flags.speed },
           timeoutMs,
         },
-        ({ format: { channels }, durationMs }, reader) =>
-          openTerminalView({
-            terminals: { out: output.terminal, err: host.stderr, env: host.env },
-            reader,
-            style: { speakers: ['agent', 'customer'], paint },
-            channels,
-            speed: flags.speed,
-            totalMs: durationMs,
-          }),
+        {
+          input: { file },
+          openView: ({ format: { channels } }, reader, pane) =>
+            openTextView({
+              ...{ pane, reader, channels },
+              style: { speakers: ['agent', 'customer'], paint },
+              isPaced: flags.speed !== Infinity,
+            }),
+          whenWritable: output.whenWritable,
+          ended: () => undefined,
+        },
         host,
         output,
       )

@@ -1,23 +1,25 @@
+import { mkdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { encodings, maxSampleRateHz, minSampleRateHz, validateFormat, type AudioFormat } from '../../audio/format.js'
 import { commonPace } from '../../client/audio/rate-limiter.js'
+import { codeOf } from '../../errors/speech-error.js'
 import { columnsOf } from '../../operators/captions/caption-tokens.js'
+import { expandFiles, requireDistinctStems, stemOf } from '../input/file-names.js'
 import type { Pace } from '../input/sendable-audio.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
-import { flag, flagGroup, flagOr, type FlagValues } from '../parsing/flags.js'
+import { flag, flagGroup, flagOr, switchFlag, type FlagValues } from '../parsing/flags.js'
 import { modelFlags, planService, serviceFlags, type Environment } from '../parsing/service-flags.js'
 import { oneOf, speakers, speed, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import type { ServicePlan } from '../service/reach-service.js'
-import type { OpenView, TranscriptionPlan } from '../transcription/transcribe-recording.js'
-import { captionView } from '../view/caption-view.js'
-import { ndjsonView } from '../view/ndjson-view.js'
-import { paintFor } from '../view/paint.js'
-import { defaultColumns } from '../view/live-screen.js'
-import { openTerminalView } from '../view/text-view.js'
+import { formatExtensions, type OutputPlan, type TranscriptFormat } from '../transcription/recording-output.js'
+import type { TranscriptionPlan } from '../transcription/transcribe-recordings.js'
 
-const formats = ['text', 'ndjson', 'vtt', 'srt'] as const
+const formats = Object.keys(formatExtensions) as readonly TranscriptFormat[]
 const transports = ['grpc', 'websocket'] as const
+
+const maxJobs = 64
 
 export const transcribeFlags = {
   ...flagGroup('Input:', {
@@ -33,15 +35,32 @@ export const transcribeFlags = {
   ...flagGroup('Output:', {
     format: flagOr(
       '<name>',
-      'text: definitive lines in the order of time; vtt or srt: captions; ndjson: every event as one line of JSON',
+      'text: definitive lines in the order of time; json: a line with the segments of each recording; vtt or srt: captions; ' +
+        'ndjson: every event as one line of JSON',
       oneOf(formats),
       'text',
     ),
+    words: switchFlag('text and json: also each word with its times and confidence'),
+    outputDir: flag(
+      '<dir>',
+      'a file for each recording there, such as call.txt for call.wav, in place of stdout',
+      text,
+    ),
     speakers: flag('<names>', 'the names of the channels (default: left,right, or none for one channel)', speakers),
     record: flag('<file>', 'record the session to a cassette, with audio, without tokens', text),
-    reference: flag('<file>', 'a text of what is said; the wrong words and the word error rate go to stderr', text),
+    reference: flag(
+      '<file>',
+      'a text of what is said, or a folder with call.txt for call.wav; the wrong words and the word error rate go to stderr',
+      text,
+    ),
   }),
   ...flagGroup('Recognition:', {
+    jobs: flagOr(
+      '<count>',
+      'how many recordings are transcribed at a time',
+      wholeNumber({ min: 1, max: maxJobs }),
+      '1',
+    ),
     over: flag('<transport>', 'grpc or websocket (default: that of the address, else grpc)', oneOf(transports)),
     ...modelFlags,
   }),
@@ -51,24 +70,29 @@ export const transcribeFlags = {
 type TranscribeFlags = FlagValues<typeof transcribeFlags>
 
 /** The checked plan of `transcribe`. */
-export interface TranscribePlan extends TranscriptionPlan {
-  readonly format: (typeof formats)[number]
-  /** One for each channel. */
-  readonly speakers: readonly string[] | undefined
-  /** The file with what is said. */
+export interface TranscribePlan extends TranscriptionPlan, OutputPlan {
+  /** Names and patterns of names. */
+  readonly files: readonly string[]
+  readonly jobs: number
+  /** The file with what is said, or the folder with one for each recording. */
   readonly reference: string | undefined
 }
 
-/** `rxspeech transcribe FILE`: the transcript on stdout, the summary on stderr. */
+/** `rxspeech transcribe FILE…`: the transcripts on stdout or in files, the summary on stderr. */
 export const addTranscribe = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
-      'Transcribes a recording: a WAV file of PCM, floats, µ-law or A-law, mono or stereo, 8000 to 48000 Hz, or raw samples. ' +
-      'FILE may be - for standard input. Without an address the embedded service runs in this process.',
-    argument: ['<file>', 'a WAV file, raw samples with --encoding, or - for standard input'],
+      'Transcribes recordings: WAV files of PCM, floats, µ-law or A-law, mono or stereo, 8000 to 48000 Hz, or raw samples. ' +
+      'FILE may be - for standard input, or a quoted pattern. Without an address the embedded service runs in this process. ' +
+      'With several files, one that fails does not end the others; the summary names it, and the exit code is not 0.',
+    argument: ['<file...>', "WAV files, raw samples with --encoding, patterns such as 'calls/**/*.wav', or -"],
     flags: transcribeFlags,
     examples: [
       ['rxspeech transcribe call.wav --models ./models --model sales', 'with your own model, in this process'],
+      [
+        'rxspeech transcribe calls/*.wav --jobs 4 --format srt --output-dir subtitles --models ./models',
+        'many recordings, four at a time, each into a file',
+      ],
       [
         'arecord -t raw -f S16_LE -r 16000 | rxspeech transcribe - --encoding pcm --rate 16000 --models ./models',
         'transcribe a microphone; Ctrl-C ends it after the last words',
@@ -77,26 +101,21 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
         'rxspeech transcribe call.wav --grpc speech.example.com:443 --auth-url https://auth.example.com --client-id acme --tenant Acme',
         'with another service; the secret is in RXSPEECH_CLIENT_SECRET',
       ],
-      ['rxspeech transcribe call.wav --format ndjson | jq -r \'select(.type=="final").text\'', 'every event as JSON'],
-      ['rxspeech transcribe call.wav --models ./models --reference call.txt', 'how many words are right'],
+      [
+        'rxspeech transcribe calls/*.wav --format json --words | jq -r \'.file + ": " + .text\'',
+        'a line of JSON for each recording',
+      ],
+      ['rxspeech transcribe calls/*.wav --models ./models --reference texts', 'how many words are right'],
       ['rxspeech transcribe call.wav --format vtt --speakers Agent,Guest > call.vtt', 'captions of the call'],
     ],
-    run: async ({ argument, flags, host, output }: CommandCall<typeof transcribeFlags, string>) => {
+    run: async ({ argument, flags, host, output }: CommandCall<typeof transcribeFlags, readonly string[]>) => {
       const plan = planTranscribe(argument, flags, host.env)
-      const { transcribeRecording } = await import('../transcription/transcribe-recording.js')
-      const openView = viewOf(plan, { host, output })
-      if (plan.reference === undefined) {
-        const summary = await transcribeRecording(plan, openView, host, output)
-        host.stderr.write(`${summary}\n${isSampleModel(plan) ? sampleNote : ''}`)
-        return
-      }
-      const { readReference, ReferenceComparison } = await import('../transcription/reference.js')
-      const comparison = new ReferenceComparison(await readReference(plan.reference))
-      const openCompared: OpenView = async (audio, reader) =>
-        comparison.watch(await openView(audio, reader), namesFor(plan, audio.format.channels))
-      const summary = await transcribeRecording(plan, openCompared, host, output)
-      const style = { paint: paintFor(host.stderr, host.env), columns: host.stderr.columns ?? defaultColumns }
-      host.stderr.write(`${summary}\n${comparison.report(style)}`)
+      const files = await expandFiles(plan.files)
+      checkFiles(plan, files)
+      await createFolder(plan.outputDir)
+      const { runTranscribe } = await import('../transcription/run-transcribe.js')
+      await runTranscribe(plan, files, host, output)
+      if (isSampleModel(plan)) host.stderr.write(sampleNote)
     },
   })
 
@@ -104,21 +123,54 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
  * Checks the combination of the flags. Throws `invalid-options` with a sentence that says what to set, before anything
  * is opened.
  */
-export const planTranscribe = (file: string, flags: TranscribeFlags, env: Environment): TranscribePlan => {
+export const planTranscribe = (files: readonly string[], flags: TranscribeFlags, env: Environment): TranscribePlan => {
   const raw = rawFormat(flags)
   const service = planService(flags, env, flags.over)
-  const { timeoutMs, record, format, reference } = flags
+  const { timeoutMs, record, format, reference, jobs, outputDir, words } = flags
+  if (words && format !== 'text' && format !== 'json') {
+    throw usageError(`--words is for text and json; ${format === 'ndjson' ? 'ndjson has them' : 'captions have none'}.`)
+  }
   return {
-    input: { file: text(file, 'FILE'), raw },
+    files: files.map((file) => text(file, 'FILE')),
+    raw,
     service,
     over: transportOf(flags, service),
     pace: paceOf(flags, service),
     format,
     speakers: speakersOf(flags),
+    hasWords: words,
     timeoutMs,
     record,
     reference,
+    jobs,
+    outputDir,
   }
+}
+
+/** Checks the files that were typed or found, before anything is opened. Throws `invalid-options`. */
+export const checkFiles = (plan: TranscribePlan, files: readonly string[]): void => {
+  const { format, outputDir, reference, record } = plan
+  const extension = formatExtensions[format]
+  if (outputDir !== undefined) {
+    requireDistinctStems(files, extension)
+    const inputs = new Set(files.map((file) => resolve(file)))
+    const written = files.map((file) => join(outputDir, `${stemOf(file)}.${extension}`))
+    const overwritten = written.find((path) => inputs.has(resolve(path)))
+    if (overwritten !== undefined) throw usageError(`${overwritten} is a recording; choose another --output-dir.`)
+  }
+  if (files.length === 1) return
+  if (reference !== undefined) requireDistinctStems(files, 'txt')
+  if (record !== undefined) throw usageError('--record is for one recording; transcribe them one at a time.')
+  if (outputDir === undefined && format !== 'text' && format !== 'json') {
+    throw usageError(`The ${format} of several recordings needs a file for each; set --output-dir.`)
+  }
+}
+
+const createFolder = async (folder: string | undefined): Promise<void> => {
+  if (folder === undefined) return
+  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+    throw usageError(`--output-dir names ${folder}, which cannot be created (${codeOf(error) ?? 'unknown'}).`, error)
+  })
 }
 
 const rawFormat = ({ encoding, rate, channels }: TranscribeFlags): AudioFormat | undefined => {
@@ -177,45 +229,3 @@ const sampleNote =
 
 const isSampleModel = ({ service }: TranscribePlan): boolean =>
   service.where === 'here' && service.modelFolders.length === 0 && service.model === 'call'
-
-/** The names for the channels of the recording. Throws `invalid-options` if there are more or fewer names. */
-const namesFor = ({ speakers: names }: TranscribePlan, channels: number): readonly string[] => {
-  if (names === undefined) return channels === 1 ? [] : ['left', 'right']
-  if (names.length === channels) return names
-  const count = channels === 1 ? 'one channel' : `${channels} channels`
-  throw usageError(`--speakers must be one name for each channel; the recording has ${count}.`)
-}
-
-const viewOf = (plan: TranscribePlan, { host, output }: CommandContext): OpenView => {
-  const { format, pace } = plan
-  switch (format) {
-    case 'text':
-      return (audio, reader) =>
-        openTerminalView({
-          terminals: { out: output.terminal, err: host.stderr, env: host.env },
-          reader,
-          style: { speakers: namesFor(plan, audio.format.channels), paint: paintFor(host.stdout, host.env) },
-          channels: audio.format.channels,
-          speed: pace.speed,
-          totalMs: audio.durationMs,
-        })
-    case 'ndjson':
-      return ({ format: { channels } }, reader) => {
-        namesFor(plan, channels)
-        return ndjsonView(output.write, reader)
-      }
-    case 'vtt':
-    case 'srt':
-      return ({ format: { channels }, durationMs }, reader) =>
-        captionView({
-          format,
-          reader,
-          speakers: namesFor(plan, channels),
-          // The cues of a recording of known length are put in order; those of live audio are written at once.
-          channels: durationMs === undefined ? undefined : channels,
-          isHurried: durationMs !== undefined && pace.speed > 1,
-          write: output.write,
-          note: (line) => void host.stderr.write(`${line}\n`),
-        })
-  }
-}

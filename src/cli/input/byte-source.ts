@@ -1,6 +1,10 @@
-import { open, type FileHandle } from 'node:fs/promises'
+import { constants, openSync } from 'node:fs'
+import { open, stat, type FileHandle } from 'node:fs/promises'
+import { Socket } from 'node:net'
+import { join } from 'node:path'
 import type { Host } from '../process/host.js'
 import { codeOf, SpeechError } from '../../errors/speech-error.js'
+import { shellWord } from '../view/typed-command.js'
 
 /** The bytes of a file or of standard input, read in chunks. */
 export interface ByteSource {
@@ -12,18 +16,40 @@ export interface ByteSource {
 }
 
 /** Opens the file, or standard input for `-`. Rejects with `source-failed` that says what to do. */
-export const openBytes = (file: string, host: Pick<Host, 'stdin'>): Promise<ByteSource> | ByteSource =>
-  file === '-' ? stdinBytes(host) : fileBytes(file)
+export const openBytes = async (file: string, host: Pick<Host, 'stdin'>): Promise<ByteSource> => {
+  if (file === '-') return stdinBytes(host)
+  const found = await stat(file).catch((error: unknown) => {
+    throw unreadable(file, error)
+  })
+  return found.isFIFO() ? fifoBytes(file) : fileBytes(file)
+}
 
 const stdinBytes = (host: Pick<Host, 'stdin'>): ByteSource => {
   const stdin = openStdin(host)
   if (stdin.isTTY) throw unusable('-', 'is a terminal; pipe audio into it or pass a file.')
+  return streamBytes('-', stdin)
+}
+
+/**
+ * A named pipe, opened without waiting for its writer: the thread that waits in `open` could not be ended, and would keep the
+ * process.
+ */
+const fifoBytes = (file: string): ByteSource => {
+  try {
+    const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    return streamBytes(file, new Socket({ fd: descriptor, readable: true, writable: false }))
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+}
+
+const streamBytes = (file: string, stream: NodeJS.ReadStream | Socket): ByteSource => {
   // Never removed: an error after the last read must not end the process.
-  stdin.on('error', () => undefined)
+  stream.on('error', () => undefined)
   return {
-    bytes: readStdin(stdin),
+    bytes: readStream(file, stream),
     close: () => {
-      stdin.destroy()
+      stream.destroy()
       return Promise.resolve()
     },
   }
@@ -38,11 +64,11 @@ const openStdin = (host: Pick<Host, 'stdin'>): NodeJS.ReadStream => {
   }
 }
 
-async function* readStdin(stdin: NodeJS.ReadStream): AsyncGenerator<Uint8Array, undefined> {
+async function* readStream(file: string, stream: NodeJS.ReadStream | Socket): AsyncGenerator<Uint8Array, undefined> {
   try {
-    for await (const chunk of stdin) yield chunk as Uint8Array
+    for await (const chunk of stream) yield chunk as Uint8Array
   } catch (error) {
-    throw unreadable('-', error)
+    throw unreadable(file, error)
   }
   return undefined
 }
@@ -54,15 +80,18 @@ const fileBytes = async (file: string): Promise<ByteSource> => {
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => (closing ??= handle.close())
   try {
-    const stat = await handle.stat()
-    if (stat.isDirectory()) throw unusable(file, 'is a folder; pass a file.')
+    const found = await handle.stat()
+    if (found.isDirectory()) throw unusable(file, folderRemedy(file))
     const bytes = readFile(file, handle)
-    return { bytes, close, byteCount: stat.isFile() && stat.size > 0 ? stat.size : undefined }
+    return { bytes, close, byteCount: found.isFile() && found.size > 0 ? found.size : undefined }
   } catch (error) {
     await close()
     throw error
   }
 }
+
+const folderRemedy = (folder: string): string =>
+  `is a folder; pass its files, such as ${shellWord(join(folder, '*.wav'))}.`
 
 const openFile = async (file: string): Promise<FileHandle> => {
   try {

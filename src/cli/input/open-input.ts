@@ -1,9 +1,12 @@
+import { dirname, extname, join } from 'node:path'
 import { bytesPerFrame, msForBytes, validateFormat, type AudioFormat } from '../../audio/format.js'
 import { FrameAligner } from '../../audio/frame-aligner.js'
 import { readWav } from '../../audio/read-wav.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import type { Host } from '../process/host.js'
+import { shellWord } from '../view/typed-command.js'
 import { openBytes, type ByteSource, inputName, unusable } from './byte-source.js'
+import { stemOf } from './file-names.js'
 
 /** Audio that is ready to send. */
 export interface AudioInput {
@@ -58,11 +61,7 @@ export const openInput = async (
 type OpenedAudio = Pick<AudioInput, 'format' | 'durationMs' | 'audio'>
 
 const openWav = async (file: string, first: Uint8Array, bytes: AsyncIterable<Uint8Array>): Promise<OpenedAudio> => {
-  const isRiff = new TextDecoder('latin1').decode(first.subarray(0, 4)) === 'RIFF'
-  if (first.length >= 4 && !isRiff) {
-    const remedy = 'is not a RIFF/WAVE file; convert it, or describe its raw samples with --encoding and --rate.'
-    throw new SpeechError('invalid-wav', `${inputName(file)} ${remedy}`)
-  }
+  if (isText(first)) throw new SpeechError('invalid-wav', `${inputName(file)} is text; pass a recording.`)
   try {
     return await readWav(bytes)
   } catch (error) {
@@ -81,9 +80,34 @@ const openRaw = (
   durationMs: byteCount === undefined ? undefined : msForBytes(format, byteCount),
 })
 
-/** An error about the contents gets the name of the file; errors of reading have it already. */
-const named = (file: string, error: SpeechError): SpeechError =>
-  error.code === 'invalid-wav' ? new SpeechError('invalid-wav', `${inputName(file)}: ${error.message}`) : error
+/** How much of a file shows whether it is text, such as the page of an error in place of a download. */
+const textSampleBytes = 512
+
+/** A shorter beginning, such as a magic number alone, may be anything. */
+const minTextBytes = 12
+
+const isText = (first: Uint8Array): boolean => {
+  const sample = first.subarray(0, textSampleBytes)
+  const isPrintable = sample.every((byte) => byte >= 0x20 || (byte >= 0x09 && byte <= 0x0d))
+  // A character that continues behind the sample is not replaced in a stream.
+  const decoded = new TextDecoder().decode(sample, { stream: true })
+  return sample.length > minTextBytes && isPrintable && !decoded.includes('\ufffd')
+}
+
+/** An error about the contents gets the name of the file, also in the command that it shows; errors of reading have it already. */
+const named = (file: string, error: SpeechError): SpeechError => {
+  if (error.code !== 'invalid-wav') return error
+  const message = error.message
+    .replace(/(?<=ffmpeg -i )FILE(.*)converted\.wav/, (all, options: string) =>
+      file === '-' ? all : `${shellWord(file)}${options}${shellWord(convertedName(file))}`,
+    )
+    .replace(/^(This is not .* converts it)\.$/, '$1; for raw samples set --encoding and --rate.')
+  return new SpeechError('invalid-wav', `${inputName(file)}: ${message}`)
+}
+
+/** The file that a conversion makes, beside the other. */
+const convertedName = (file: string): string =>
+  join(dirname(file), `${stemOf(file)}${extname(file).toLowerCase() === '.wav' ? '-converted' : ''}.wav`)
 
 async function* beginningWith(
   first: Uint8Array,

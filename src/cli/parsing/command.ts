@@ -11,7 +11,10 @@ export interface CommandContext {
   readonly output: Output
 }
 
-/** One call of a command. `argument`: the file, name or id; undefined if it is omitted or the command has none. */
+/**
+ * One call of a command. `argument`: the file, name or id, or all of them for `<file...>`; undefined if it is omitted or the
+ * command has none.
+ */
 export interface CommandCall<F extends Flags, Argument> extends CommandContext {
   readonly argument: Argument
   readonly flags: FlagValues<F>
@@ -19,9 +22,9 @@ export interface CommandCall<F extends Flags, Argument> extends CommandContext {
   readonly given: readonly string[]
 }
 
-export interface CommandDefinition<F extends Flags, Argument extends string | undefined> {
+export interface CommandDefinition<F extends Flags, Argument extends string | readonly string[] | undefined> {
   readonly description?: string
-  /** The argument as shown in the help, such as `<file>` or `[jti]`, and its description. */
+  /** The argument as shown in the help, such as `<file>`, `[jti]` or `<file...>`, and its description. */
   readonly argument?: readonly [usage: string, help: string]
   readonly flags: F
   readonly examples?: Section
@@ -29,7 +32,7 @@ export interface CommandDefinition<F extends Flags, Argument extends string | un
 }
 
 /** Creates a command from its definition: its help, its flags, and its action. */
-export const defineCommand = <F extends Flags, Argument extends string | undefined = undefined>(
+export const defineCommand = <F extends Flags, Argument extends string | readonly string[] | undefined = undefined>(
   command: Command,
   { host, output }: CommandContext,
   { description, argument: taken, flags, examples, run }: CommandDefinition<F, Argument>,

@@ -46,6 +46,9 @@ export const openOutput = ({ stdout }: Pick<Host, 'stdout'>): Output => {
       get columns() {
         return stdout.columns
       },
+      get rows() {
+        return stdout.rows
+      },
     },
     whenWritable: () => (stdout.writableNeedDrain && !closed.signal.aborted ? emptied() : undefined),
     closed: closed.signal,

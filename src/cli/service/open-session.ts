@@ -1,4 +1,4 @@
-import { share, type Observable, type Subject } from 'rxjs'
+import { share, type Observable } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import type { RecordedSession } from '../../cassette/record/record.js'
 import type { Settings } from '../../protocol/dataflow-messages.js'
@@ -14,7 +14,7 @@ export interface SessionRequest {
   /** The limit of each wait of the session. @default the limits of the library */
   readonly timeoutMs?: number | undefined
   /** Ends the audio before its source does. */
-  readonly finalize$: Subject<void>
+  readonly finalize$: Observable<void>
   /** Records the session. */
   readonly record?: RecordedSession | undefined
 }

@@ -1,9 +1,13 @@
-import { readFile } from 'node:fs/promises'
-import type { View } from '../view/view.js'
-import { wordErrorsText, type WordErrorsStyle } from '../view/word-errors-view.js'
-import { comparedWords } from '../view/word-errors.js'
-import type { SessionEvent } from '../../protocol/session-event.js'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { codeOf, SpeechError } from '../../errors/speech-error.js'
+import { stemOf } from '../input/file-names.js'
+import { usageError } from '../process/failure.js'
+import { Segments } from '../view/segments.js'
+import { isResult } from '../view/transcript-reader.js'
+import type { View } from '../view/view.js'
+import type { ComparedText } from '../view/word-errors-view.js'
+import { comparedWords } from '../view/word-errors.js'
 
 /** What was said in a recording: a text for each speaker, or one for the whole recording. */
 export interface Reference {
@@ -12,7 +16,23 @@ export interface Reference {
   readonly text: string
 }
 
-/** Reads the file of `--reference`. Rejects with `source-failed` if that is not possible, or if it has no words. */
+/**
+ * Reads what is said in each recording: the file of `--reference`, or the `.txt` files of that folder with the names of the
+ * recordings. Rejects if one is missing, before anything is transcribed.
+ */
+export const readReferences = async (path: string, files: readonly string[]): Promise<readonly string[]> => {
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+  if (isFolder) return Promise.all(files.map((file) => readReference(join(path, `${stemOf(file)}.txt`))))
+  if (files.length === 1) return [await readReference(path)]
+  throw usageError(
+    '--reference of several recordings must be a folder with a text for each, such as call.txt for call.wav.',
+  )
+}
+
+/** Rejects with `source-failed` if the file cannot be read, or if it has no words. */
 export const readReference = async (path: string): Promise<string> => {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     const sentence = `${path} cannot be read (${codeOf(error) ?? 'unknown'}); choose another file for --reference.`
@@ -43,40 +63,10 @@ export const parseReference = (text: string, speakers: readonly string[]): reado
   return speakers.map((speaker) => ({ speaker, text: (bySpeaker.get(speaker) ?? []).join(' ') }))
 }
 
-interface Piece {
-  readonly channel: number
-  readonly startMs: number
-  readonly text: string
-}
-
-/** Collects the definitive text of a session, of each channel and of all in the order of time. */
-class ReadText {
-  readonly #pieces: Piece[] = []
-  /** The channels with milestones, whose finals only repeat them. */
-  readonly #withMilestones = new Set<number>()
-
-  take(event: SessionEvent): void {
-    if (event.type !== 'milestone' && event.type !== 'final') return
-    const { type, channel = 0, startMs = Infinity, text } = event
-    if (type === 'milestone') this.#withMilestones.add(channel)
-    else if (this.#withMilestones.has(channel)) return
-    this.#pieces.push({ channel, startMs, text })
-  }
-
-  /** Of one channel, or of all. */
-  text(channel?: number): string {
-    return this.#pieces
-      .filter((piece) => channel === undefined || piece.channel === channel)
-      .toSorted((a, b) => (a.startMs === b.startMs ? 0 : a.startMs - b.startMs))
-      .map(({ text }) => text.trim())
-      .join(' ')
-  }
-}
-
 /** Compares the text of a session with a reference. */
 export class ReferenceComparison {
   readonly #reference: string
-  readonly #read = new ReadText()
+  readonly #read = new Segments()
   #speakers: readonly string[] = []
 
   constructor(reference: string) {
@@ -89,18 +79,18 @@ export class ReferenceComparison {
     return {
       ...view,
       event: (event, transcript) => {
-        this.#read.take(event)
+        if (isResult(event)) this.#read.take(event)
         view.event(event, transcript)
       },
     }
   }
 
-  report(style: WordErrorsStyle): string {
-    const texts = parseReference(this.#reference, this.#speakers).map(({ speaker, text }) => ({
+  /** What was said beside what was read, of each speaker. */
+  texts(): readonly ComparedText[] {
+    return parseReference(this.#reference, this.#speakers).map(({ speaker, text }) => ({
       speaker,
       said: text,
       read: this.#read.text(speaker === undefined ? undefined : this.#speakers.indexOf(speaker)),
     }))
-    return wordErrorsText(texts, style)
   }
 }

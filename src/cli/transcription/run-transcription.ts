@@ -17,6 +17,8 @@ export interface Transcription {
   /** Resolves when the output can take more; undefined when it can now. */
   readonly whenWritable: () => Promise<void> | undefined
   readonly interruption: AbortSignal
+  /** Called when the service has accepted the connection. */
+  readonly connected: () => void
   /** Whether a signal has ended the audio before its source did. */
   readonly isEndedEarly: () => boolean
 }
@@ -26,7 +28,7 @@ export interface Transcription {
  * reason, or a `CommandError` when the service ended it before the audio did.
  */
 export const runTranscription = async (transcription: Transcription): Promise<RunSummary> => {
-  const { audio, session, view, pace, whenWritable, interruption, isEndedEarly } = transcription
+  const { audio, session, view, pace, whenWritable, interruption, connected, isEndedEarly } = transcription
   interruption.throwIfAborted()
   let audioMs = 0
   let isAllSent = false
@@ -44,6 +46,7 @@ export const runTranscription = async (transcription: Transcription): Promise<Ru
     const subscription = withTranscript(session(source())).subscribe({
       next: ([event, transcript]) => {
         outcome.take(event)
+        if (event.type === 'connection' && event.state === 'starting') connected()
         view.event(event, transcript)
       },
       error: (error: unknown) => reject(outcome.failureOf(error)),
@@ -114,6 +117,6 @@ class SessionOutcome {
     if (!isSpeechError(error)) return error instanceof Error ? error : new Error(String(error))
     if (!this.#isConnected || error.code === 'missing-dependency') return error
     const remedy = error.code === 'too-fast' ? ' Set --speed 1.' : ''
-    return new CommandError(error.message + remedy)
+    return new CommandError(error.message + remedy, { cause: error })
   }
 }

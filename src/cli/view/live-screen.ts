@@ -5,6 +5,7 @@ export interface ScreenStream {
   readonly write: (text: string) => unknown
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
 }
 
 export interface ScreenOptions {
@@ -15,6 +16,7 @@ export interface ScreenOptions {
 
 /** The width of what is no terminal. */
 export const defaultColumns = 80
+const defaultRows = 24
 /** Moves up by the rows and to the beginning of the line, and erases everything below (ECMA-48). */
 const erase = (rowsUp: number): string => `${rowsUp > 0 ? `\u001b[${rowsUp}A` : ''}\r\u001b[J`
 
@@ -47,30 +49,35 @@ export class LiveScreen {
     return Math.max(1, (columns === 0 ? defaultColumns : columns) - 1)
   }
 
-  /** Prints a line that stays. The changing lines are gone until the next `paint`. */
-  print(line: string): void {
-    this.clear()
-    this.#out.write(`${line}\n`)
+  /** Rows that changing lines may take: one less than the terminal has, because nothing above them can be erased. */
+  get rows(): number {
+    const { rows = 0 } = this.showsLive ? this.#out : this.#err
+    return Math.max(1, (rows === 0 ? defaultRows : rows) - 1)
   }
 
-  /** Prints a note on stderr. */
-  note(line: string): void {
+  /** Prints whole lines that stay. The changing lines are gone until the next `paint`. */
+  print(lines: string): void {
     this.clear()
-    this.#err.write(`${line}\n`)
+    this.#out.write(lines)
   }
 
-  /** Replaces the changing lines by these, none wider than `columns`. */
-  paint(live: readonly string[], progress: string | undefined): void {
+  /** Prints whole lines on stderr. */
+  note(lines: string): void {
+    this.clear()
+    this.#err.write(lines)
+  }
+
+  /** Replaces the changing lines by these, none wider than `columns` and not more than `rows` together. */
+  paint(live: readonly string[], progress: readonly string[]): void {
     const lines = this.showsLive ? live : []
-    const bar = this.showsProgress ? progress : undefined
-    const text = lines.join('\n')
+    const bars = this.showsProgress ? progress : []
     if (this.showsLive) {
-      this.#out.write(this.#erasing() + text + (bar !== undefined && lines.length > 0 ? '\n' : ''))
-      if (bar !== undefined) this.#err.write(bar)
+      this.#out.write(this.#erasing() + lines.join('\n') + (bars.length > 0 && lines.length > 0 ? '\n' : ''))
+      if (bars.length > 0) this.#err.write(bars.join('\n'))
     } else if (this.showsProgress) {
-      this.#err.write(this.#erasing() + (bar ?? ''))
+      this.#err.write(this.#erasing() + bars.join('\n'))
     }
-    this.#painted = bar === undefined ? lines : [...lines, bar]
+    this.#painted = [...lines, ...bars]
   }
 
   /** Erases the changing lines. */

@@ -7,10 +7,13 @@ const controls = /[\u007f-\u009f\u2028\u2029]/g
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
+/** A text of JSON without them. */
+export const escapeControls = (json: string): string => json.replace(controls, escaped)
+
 /** The event as one line of JSON; the bytes of audio as base64. */
 export const eventLine = (event: SessionEvent): string => {
   const value = event.type === 'audio' ? { ...event, bytes: Buffer.from(event.bytes).toString('base64') } : event
-  return `${JSON.stringify(value).replace(controls, escaped)}\n`
+  return `${escapeControls(JSON.stringify(value))}\n`
 }
 
 /** Prints each event as a line of JSON. */

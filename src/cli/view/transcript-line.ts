@@ -1,3 +1,4 @@
+import type { Word } from '../../protocol/session-event.js'
 import { lastColumns, displayWidth, plainText } from './plain-text.js'
 import type { Color, Paint } from './paint.js'
 
@@ -7,14 +8,18 @@ export interface SpokenText {
   /** 0 or 1. */
   readonly channel: number
   readonly text: string
+  /** Its words, if the service sends them. */
+  readonly words?: readonly Word[] | undefined
 }
 
-/** `mm:ss.s`; there is no hour, so minutes exceed 59. */
-export const clockText = (ms: number): string => {
-  const tenths = Math.floor(Math.max(0, ms) / 100)
-  const minutes = Math.floor(tenths / 600)
-  const seconds = Math.floor(tenths / 10) % 60
-  return `${String(minutes).padStart(2, '0')}:${String(seconds).padStart(2, '0')}.${tenths % 10}`
+/** `mm:ss.s`, or with other decimals; there is no hour, so minutes exceed 59. */
+export const clockText = (ms: number, decimals = 1): string => {
+  const unit = 10 ** decimals
+  const units = Math.floor((Math.max(0, ms) * unit) / 1000)
+  const [minutes, seconds] = [Math.floor(units / unit / 60), Math.floor(units / unit) % 60]
+  const two = (count: number): string => String(count).padStart(2, '0')
+  const fraction = decimals === 0 ? '' : `.${String(units % unit).padStart(decimals, '0')}`
+  return `${two(minutes)}:${two(seconds)}${fraction}`
 }
 
 const colorOf = (channel: number): Color => (channel === 0 ? 'cyan' : 'magenta')
@@ -23,6 +28,8 @@ export interface LineStyle {
   /** The names of the channels; none for one channel. */
   readonly speakers: readonly string[]
   readonly paint: Paint
+  /** Whether the words of a line follow it, each with its times and confidence. @default false */
+  readonly hasWords?: boolean | undefined
 }
 
 const headOf = (
@@ -33,10 +40,20 @@ const headOf = (
   speakers[channel] === undefined ? '' : `${speakers[channel]}: `,
 ]
 
-/** `[mm:ss.s] speaker: text`; without the time if the service sends none, without the speaker if there is only one. */
-export const finishedLine = (spoken: SpokenText, style: LineStyle): string => {
+/**
+ * `[mm:ss.s] speaker: text`, without the time if the service sends none, without the speaker if there is only one; then a
+ * line `  mm:ss.ss – mm:ss.ss  0.93  word` for each word, if the style has them.
+ */
+export const finishedLines = (spoken: SpokenText, style: LineStyle): string => {
   const [time, speaker] = headOf(spoken, style)
-  return style.paint('dim', time) + style.paint(colorOf(spoken.channel), speaker) + plainText(spoken.text)
+  const line = style.paint('dim', time) + style.paint(colorOf(spoken.channel), speaker) + plainText(spoken.text)
+  const words = style.hasWords === true ? (spoken.words ?? []) : []
+  return [line, ...words.map((word) => wordLine(word, style))].map((text) => `${text}\n`).join('')
+}
+
+const wordLine = ({ startMs, endMs, confidence, text }: Word, { paint }: LineStyle): string => {
+  const numbers = `  ${clockText(startMs, 2)} – ${clockText(endMs, 2)}  ${confidence.toFixed(2)}`
+  return `${paint('dim', numbers)}  ${plainText(text)}`
 }
 
 /** The same for words that may still change, cut to `columns`: their end is what matters. */

@@ -46,8 +46,9 @@ export class TranscriptReader {
       this.#finals.push({ words: wordCount(event.text), confidence: event.confidence })
     }
     const text = transcript.committed.slice(readLength).trim()
-    const isIncomplete = event.type === 'milestone' && event.isIncomplete === true
-    return spoken(isIncomplete ? `${text} …` : text)
+    const { isIncomplete = false, words } = event.type === 'milestone' ? event : {}
+    const finished = spoken(isIncomplete ? `${text} …` : text)
+    return words === undefined ? finished : finished && { ...finished, words }
   }
 
   /** The words that may still change, one text for each channel with any. */
@@ -76,10 +77,23 @@ export interface RunSummary {
 }
 
 /** The run in one line: seconds of audio, words, mean confidence, real-time factor (time taken over time of audio). */
-export const summaryLine = ({ words, confidence }: TranscriptCounts, { audioMs, elapsedMs }: RunSummary): string =>
+export const summaryLine = (counts: TranscriptCounts, { audioMs, elapsedMs }: RunSummary): string =>
   [
     `${(audioMs / 1000).toFixed(1)} s of audio`,
-    `${words} ${words === 1 ? 'word' : 'words'}`,
-    `mean confidence ${confidence === undefined ? 'unknown' : confidence.toFixed(2)}`,
+    countsText(counts),
     `real-time factor ${audioMs > 0 ? (elapsedMs / audioMs).toFixed(2) : 'unknown'}`,
   ].join(', ')
+
+/** `19 words, mean confidence 0.93`. */
+export const countsText = ({ words, confidence }: TranscriptCounts): string =>
+  `${words} ${words === 1 ? 'word' : 'words'}, mean confidence ${confidence === undefined ? 'unknown' : confidence.toFixed(2)}`
+
+/** The counts of several recordings; their confidence is weighted by their words. */
+export const sumOfCounts = (counts: readonly TranscriptCounts[]): TranscriptCounts => {
+  const total = (of: (one: TranscriptCounts) => number): number => counts.reduce((sum, one) => sum + of(one), 0)
+  const weight = total(({ words, confidence }) => (confidence === undefined ? 0 : words))
+  return {
+    words: total(({ words }) => words),
+    confidence: weight === 0 ? undefined : total(({ words, confidence = 0 }) => words * confidence) / weight,
+  }
+}

@@ -24,12 +24,13 @@ export interface WordErrorsStyle {
 
 const percent = (part: number): string => `${(100 * part).toFixed(1)} %`
 
-const countsLine = (name: string, errors: WordErrors): string => {
+/** The numbers of the errors in a line that begins with the name. */
+export const countsLine = (name: string, errors: WordErrors): string => {
   const { words, right, substituted, inserted, deleted } = errors
   return `${name}${right} of ${words} words right, ${substituted} substituted, ${inserted} inserted, ${deleted} deleted: word error rate ${percent(wordErrorRate(errors))}\n`
 }
 
-const labels = ['said  ', 'read  '] as const
+const labels = ['said  ', 'read  ', '      '] as const
 /** Stands for a word that the other line has. */
 const missing = '—'
 
@@ -58,24 +59,35 @@ const rowsOf = (aligned: readonly AlignedWords[], columns: number): readonly (re
   return rows
 }
 
+/** What is wrong with a pair: substituted, inserted or deleted. */
+const markOf = (pair: AlignedWords): string =>
+  isRight(pair) ? '' : pair.said === undefined ? 'I' : pair.read === undefined ? 'D' : 'S'
+
+/** Said above read, and the marks of the errors below, which also tell without colors. */
 const rowText = (row: readonly AlignedWords[], paint: Paint): string => {
-  const lines = [0, 1].map((line) =>
+  const lines = (['said', 'read', 'mark'] as const).map((line) =>
     row
       .map((pair) => {
         const [said, read, width] = cellsOf(pair)
-        const cell = padded(line === 0 ? said : read, width)
-        return isRight(pair) ? cell : paint(line === 0 ? 'green' : 'red', cell)
+        const cell = padded({ said, read, mark: markOf(pair) }[line], width)
+        return isRight(pair) ? cell : paint(({ said: 'green', read: 'red', mark: 'dim' } as const)[line], cell)
       })
       .join(' '),
   )
-  return lines.map((line, at) => `${paint('dim', labels[at] ?? '')}${line.trimEnd()}\n`).join('')
+  return lines.map((line, at) => `${paint('dim', labels[at] ?? '')}${line.trimEnd()}`.trimEnd() + '\n').join('')
 }
 
-/** The errors of a transcript: their numbers, then said and read beside each other, as far as these differ. */
+const align = ({ said, read }: ComparedText): readonly AlignedWords[] =>
+  alignWords(comparedWords(said), comparedWords(read))
+
+/** The errors in all texts together. */
+export const errorsOf = (texts: readonly ComparedText[]): WordErrors => countErrors(texts.flatMap(align))
+
+/** The errors of a transcript: said and read beside each other, as far as these differ, and then their numbers. */
 export const wordErrorsText = (texts: readonly ComparedText[], { paint, columns }: WordErrorsStyle): string => {
-  const compared = texts.map(({ speaker, said, read }) => ({
-    name: speaker === undefined ? '' : `${speaker}: `,
-    aligned: alignWords(comparedWords(said), comparedWords(read)),
+  const compared = texts.map((text) => ({
+    name: text.speaker === undefined ? '' : `${text.speaker}: `,
+    aligned: align(text),
   }))
   const rows = compared.flatMap(({ name, aligned }) => {
     const wrong = rowsOf(aligned, columns).filter((row) => !row.every(isRight))

@@ -6,18 +6,20 @@ import { planTranscribe, transcribeFlags } from '../../../src/cli/commands/trans
 import { hostOf } from '../../../src/cli/parsing/addresses.js'
 import { readFlags, type TypedFlags } from '../../../src/cli/parsing/flags.js'
 
-const plan = (typed: TypedFlags = {}, env = {}) => planTranscribe('a.wav', readFlags(transcribeFlags, typed), env)
+const plan = (typed: TypedFlags = {}, env = {}) => planTranscribe(['a.wav'], readFlags(transcribeFlags, typed), env)
 const secret = { RXSPEECH_CLIENT_SECRET: 's3cret' }
 const client = { authUrl: 'https://auth.example.com', clientId: 'acme' }
 
 describe('planTranscribe', () => {
   it('sends a WAV file to the embedded service as fast as possible by default', () => {
     expect(plan()).toEqual({
-      input: { file: 'a.wav' },
+      files: ['a.wav'],
       service: { where: 'here', modelFolders: [], project: 'transcribe', tenant: 'Default', model: 'call' },
       over: 'grpc',
       pace: { speed: Infinity },
       format: 'text',
+      hasWords: false,
+      jobs: 1,
     })
   })
 
@@ -26,7 +28,7 @@ describe('planTranscribe', () => {
   })
 
   it('accepts raw samples, one channel by default', () => {
-    expect(plan({ encoding: 'alaw', rate: '8000' }).input.raw).toEqual({
+    expect(plan({ encoding: 'alaw', rate: '8000' }).raw).toEqual({
       encoding: 'alaw',
       sampleRateHz: 8000,
       channels: 1,
@@ -124,6 +126,8 @@ describe('planTranscribe', () => {
   it.each<[TypedFlags, RegExp]>([
     [{ grpc: 'h', token: 't', modelTenant: 'Acme' }, /--model-tenant needs a model; set it with --model/],
     [{ modelTenant: ' ' }, /--model-tenant must not be empty/],
+    [{ jobs: '0' }, /--jobs must be/],
+    [{ words: true, format: 'srt' }, /--words is for text and json; captions have none/],
     [{ over: 'udp' }, /--over/],
     [{ format: 'xml' }, /--format/],
     [{ speed: '1e3' }, /--speed/],

@@ -1,5 +1,14 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parseReference, readReference, ReferenceComparison } from '../../../src/cli/transcription/reference.js'
+import {
+  parseReference,
+  readReference,
+  readReferences,
+  ReferenceComparison,
+} from '../../../src/cli/transcription/reference.js'
+import { wordErrorsText } from '../../../src/cli/view/word-errors-view.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 
 const speakers = ['left', 'right']
@@ -14,7 +23,7 @@ const report = (reference: string, events: readonly SessionEvent[], names = spea
   )
   for (const event of events) view.event(event)
   expect(seen).toEqual(events.map(({ type }) => type))
-  return comparison.report(style)
+  return wordErrorsText(comparison.texts(), style)
 }
 
 const milestone = (channel: number, startMs: number, text: string): SessionEvent => ({
@@ -34,6 +43,20 @@ describe('a reference', () => {
         { speaker: 'right', text: ' yes please ' },
       ].map((reference) => ({ ...reference, text: expect.stringMatching(/\S/) as unknown })),
     )
+  })
+
+  it('may be a folder with a text for each recording; one file is for one recording', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cli-reference-'))
+    writeFileSync(join(folder, 'a.txt'), 'one')
+    writeFileSync(join(folder, 'b.c.txt'), 'two')
+    expect(await readReferences(folder, ['/x/b.c.wav', 'a.wav'])).toEqual(['two', 'one'])
+    expect(await readReferences(join(folder, 'a.txt'), ['x.wav'])).toEqual(['one'])
+    await expect(readReferences(folder, ['a.wav', 'd.wav'])).rejects.toThrow('d.txt cannot be read (ENOENT)')
+    await expect(readReferences(join(folder, 'a.txt'), ['x.wav', 'y.wav'])).rejects.toMatchObject({
+      code: 'invalid-options',
+      message: expect.stringContaining('must be a folder') as unknown,
+    })
+    rmSync(folder, { recursive: true })
   })
 
   it('must be readable and have words', async () => {
@@ -59,6 +82,7 @@ describe('the comparison with a reference', () => {
         'left:',
         'said  good evening how can i help —',
         'read  good evening how can !— help !you',
+        '                           D      I',
         'left: 5 of 6 words right, 0 substituted, 1 inserted, 1 deleted: word error rate 33.3 %',
         'right: 1 of 1 words right, 0 substituted, 0 inserted, 0 deleted: word error rate 0.0 %',
         'all: 6 of 7 words right, 0 substituted, 1 inserted, 1 deleted: word error rate 28.6 %',
@@ -78,9 +102,10 @@ describe('the comparison with a reference', () => {
       [milestone(0, 0, '一二三 四五六 七八九 one too three four five')],
       [],
     )
-    expect(text.split('\n').slice(0, 2)).toEqual([
+    expect(text.split('\n').slice(0, 3)).toEqual([
       'said  一二三 四五六 七八九 one two',
       'read  一二三 四五六 七八九 one !too',
+      '                               S',
     ])
   })
 

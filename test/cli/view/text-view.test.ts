@@ -1,20 +1,32 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { openTerminalView } from '../../../src/cli/view/text-view.js'
+import { openTextView } from '../../../src/cli/view/text-view.js'
+import { LiveScreen } from '../../../src/cli/view/live-screen.js'
+import { Panes } from '../../../src/cli/view/panes.js'
 import { silentAfterMs } from '../../../src/cli/view/line-order.js'
 import { TranscriptReader } from '../../../src/cli/view/transcript-reader.js'
 import { accumulate, emptyTranscript } from '../../../src/operators/results/accumulate-milestones.js'
 import { FakeTerminal } from '../fake-terminal.js'
 
-const openView = async ({ isTTY = false, speed = 1 }) => {
+const openView = ({ isTTY = false, speed = 1 }) => {
   const terminal = new FakeTerminal(60)
-  const view = await openTerminalView({
-    terminals: { out: terminal.stream(isTTY), err: new FakeTerminal(60).stream(false), env: {} },
+  const screen = new LiveScreen({
+    out: terminal.stream(isTTY),
+    err: new FakeTerminal(60).stream(false),
+    env: {},
+  })
+  const panes = new Panes({ screen })
+  const textView = openTextView({
+    pane: panes.open(),
     reader: new TranscriptReader(),
     style: { speakers: ['agent', 'guest'], paint: (_color, text) => text },
     channels: 2,
-    totalMs: 60_000,
-    speed,
+    isPaced: speed !== Infinity,
   })
+  const end = (): void => {
+    textView.end()
+    panes.end()
+  }
+  const view = { ...textView, end }
   let state = emptyTranscript
   const say = (type: 'partial' | 'milestone', channel: number, startMs: number, endMs: number, text: string): void => {
     const event = { type, channel, startMs, endMs, text } as const
@@ -28,8 +40,8 @@ describe('the text of a transcription', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
-  it('has the lines of two channels in the order of time', async () => {
-    const { terminal, view, say } = await openView({ speed: Infinity })
+  it('has the lines of two channels in the order of time', () => {
+    const { terminal, view, say } = openView({ speed: Infinity })
     say('milestone', 0, 500, 3400, 'good evening')
     say('milestone', 0, 6500, 9000, ' of course')
     expect(terminal.screen).toEqual([])
@@ -42,8 +54,8 @@ describe('the text of a transcription', () => {
     view.end()
   })
 
-  it('prints a line beside a silent channel without another event', async () => {
-    const { terminal, view, say } = await openView({})
+  it('prints a line beside a silent channel without another event', () => {
+    const { terminal, view, say } = openView({})
     view.sent(4000)
     say('milestone', 0, 3000, 3800, 'hello')
     vi.advanceTimersByTime(silentAfterMs - 100)
@@ -53,16 +65,16 @@ describe('the text of a transcription', () => {
     view.end()
   })
 
-  it('prints the waiting lines at the end', async () => {
-    const { terminal, view, say } = await openView({})
+  it('prints the waiting lines at the end', () => {
+    const { terminal, view, say } = openView({})
     say('milestone', 1, 3000, 3800, 'hello')
     expect(terminal.screen).toEqual([])
     view.end()
     expect(terminal.screen).toEqual(['[00:03.0] guest: hello'])
   })
 
-  it('shows waiting lines on a terminal, above the words that may still change', async () => {
-    const { terminal, view, say } = await openView({ isTTY: true })
+  it('shows waiting lines on a terminal, above the words that may still change', () => {
+    const { terminal, view, say } = openView({ isTTY: true })
     say('partial', 1, 1000, 1500, 'i would')
     say('milestone', 0, 1500, 1900, 'yes')
     expect(terminal.screen).toEqual(['[00:01.5] agent: yes', '[00:01.0] guest: i would'])

@@ -1,22 +1,34 @@
 import { describe, expect, it } from 'vitest'
 import { paintFor } from '../../../src/cli/view/paint.js'
 import { displayWidth, lastColumns, plainText } from '../../../src/cli/view/plain-text.js'
-import { clockText, finishedLine, liveLine, type LineStyle } from '../../../src/cli/view/transcript-line.js'
+import { clockText, finishedLines, liveLine, type LineStyle } from '../../../src/cli/view/transcript-line.js'
 
 const style: LineStyle = { speakers: ['agent', 'customer'], paint: (_color, text) => text }
 const milestone = { channel: 0, startMs: 62_345, text: 'how can i help you' }
 
 describe('a line of a transcript', () => {
   it('has time, speaker and text', () => {
-    expect(finishedLine(milestone, style)).toBe('[01:02.3] agent: how can i help you')
+    expect(finishedLines(milestone, style)).toBe('[01:02.3] agent: how can i help you\n')
   })
 
   it('has no time if the service sends none, and no speaker if there is only one', () => {
-    expect(finishedLine({ channel: 0, text: 'yes' }, { ...style, speakers: [] })).toBe('yes')
+    expect(finishedLines({ channel: 0, text: 'yes' }, { ...style, speakers: [] })).toBe('yes\n')
+  })
+
+  it('is followed by its words with times and confidence, if the style has them', () => {
+    const words = [
+      { text: 'how', startMs: 62_345, endMs: 62_500, confidence: 0.934 },
+      { text: 'can\u001b[2J', startMs: 62_500, endMs: 63_000, confidence: 1 },
+    ]
+    const line = '[01:02.3] agent: how can i help you\n'
+    expect(finishedLines({ ...milestone, words }, style)).toBe(line)
+    expect(finishedLines({ ...milestone, words }, { ...style, hasWords: true })).toBe(
+      `${line}  01:02.34 – 01:02.50  0.93  how\n  01:02.50 – 01:03.00  1.00  can [2J\n`,
+    )
   })
 
   it('cannot control the terminal', () => {
-    expect(finishedLine({ channel: 1, text: 'a\u001b[2Jb\nc\u202ed' }, style)).toBe('customer: a [2Jb c d')
+    expect(finishedLines({ channel: 1, text: 'a\u001b[2Jb\nc\u202ed' }, style)).toBe('customer: a [2Jb c d\n')
   })
 
   it('is cut at its beginning while it may change, to the available columns', () => {
@@ -32,6 +44,10 @@ describe('a line of a transcript', () => {
     [59_999, '00:59.9'],
     [3_661_000, '61:01.0'],
   ])('formats %d ms as %s', (ms, text) => expect(clockText(ms)).toBe(text))
+
+  it('has as many decimals as are asked for', () => {
+    expect([0, 2].map((decimals) => clockText(59_999, decimals))).toEqual(['00:59', '00:59.99'])
+  })
 })
 
 describe('the width of text on a terminal', () => {

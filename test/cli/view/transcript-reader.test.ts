@@ -1,7 +1,7 @@
 import { from, lastValueFrom, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { eventLine } from '../../../src/cli/view/ndjson-view.js'
-import { progressLine } from '../../../src/cli/view/text-view.js'
+import { progressLine } from '../../../src/cli/view/progress.js'
 import { summaryLine, TranscriptReader, type ResultEvent } from '../../../src/cli/view/transcript-reader.js'
 import { accumulateMilestones } from '../../../src/operators/results/accumulate-milestones.js'
 

@@ -13,6 +13,21 @@ const distance = (a: readonly string[], b: readonly string[]): number => {
   return 1 + Math.min(distance(restOfA, restOfB), distance(restOfA, b), distance(a, restOfB))
 }
 
+/** The same by the dynamic program of Wagner and Fischer, over the whole table. */
+const wagnerFischer = (a: readonly string[], b: readonly string[]): number => {
+  const table = Array.from({ length: a.length + 1 }, (_row, i) =>
+    Array.from({ length: b.length + 1 }, (_cell, j) => i || j),
+  )
+  const cell = (i: number, j: number): number => table[i]?.[j] ?? Infinity
+  for (const [i, wordOfA] of a.entries()) {
+    for (const [j, wordOfB] of b.entries()) {
+      const row = table[i + 1] ?? []
+      row[j + 1] = Math.min(cell(i, j) + (wordOfA === wordOfB ? 0 : 1), cell(i, j + 1) + 1, cell(i + 1, j) + 1)
+    }
+  }
+  return cell(a.length, b.length)
+}
+
 describe('the errors of a transcript', () => {
   it('are counted by kind', () => {
     expect(compare('one two three four', 'one too three')).toEqual({
@@ -33,6 +48,19 @@ describe('the errors of a transcript', () => {
   it('ignore letter case and punctuation, in any script', () => {
     expect(compare('Don’t stop – “Ärger”, नमस्ते!', 'dont stop ärger नमस्ते')).toMatchObject({ words: 4, right: 4 })
     expect(compare('a – b', 'a b')).toMatchObject({ words: 2, right: 2 })
+  })
+
+  it('are those of the dynamic program of Wagner and Fischer, for longer texts, written any way', () => {
+    const words = fc.array(fc.constantFrom('one', 'two', 'three', 'Four', 'five,'), { maxLength: 40 })
+    fc.assert(
+      fc.property(words, words, (said, read) => {
+        const { words: count, right, substituted, inserted, deleted } = compare(said.join(' '), read.join('\n'))
+        expect(substituted + inserted + deleted).toBe(wagnerFischer(said, read))
+        // H + S + D = N, H + S + I = the words that were read.
+        expect([right + substituted + deleted, right + substituted + inserted]).toEqual([said.length, read.length])
+        expect(count).toBe(said.length)
+      }),
+    )
   })
 
   it('are the fewest changes, and the alignment has all words of both in order', () => {

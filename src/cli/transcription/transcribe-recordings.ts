@@ -1,0 +1,268 @@
+import { defer, from, lastValueFrom, mergeMap, Subject, toArray } from 'rxjs'
+import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
+import { atTakenRate, type Pace, type SendableAudio } from '../input/sendable-audio.js'
+import { SilentExit } from '../process/failure.js'
+import { signalExitCode, type Host } from '../process/host.js'
+import { acquire, watchInterruption } from '../process/interruption.js'
+import type { Output } from '../process/output.js'
+import { openSession } from '../service/open-session.js'
+import { reachService, type ServicePlan } from '../service/reach-service.js'
+import { LiveScreen } from '../view/live-screen.js'
+import { Panes, type Pane } from '../view/panes.js'
+import { lastColumns } from '../view/plain-text.js'
+import { loadProgressLine, startingLine, withProgress, type ProgressLine } from '../view/progress.js'
+import { summaryLine, TranscriptReader, type RunSummary, type TranscriptCounts } from '../view/transcript-reader.js'
+import { clockText } from '../view/transcript-line.js'
+import type { View } from '../view/view.js'
+import { openCassetteFile } from './cassette-file.js'
+import { runTranscription } from './run-transcription.js'
+
+/** The service and the speed of transcriptions. */
+export interface TranscriptionPlan {
+  readonly service: ServicePlan
+  readonly over: 'grpc' | 'websocket'
+  readonly pace: Pace
+  readonly timeoutMs?: number | undefined
+  /** The file to which the session of the only recording is recorded. */
+  readonly record?: string | undefined
+}
+
+/** A recording, and what shows its session. */
+export interface Recording {
+  readonly input: InputRequest
+  /** Opens the view of the session, once the format of the audio is known. */
+  readonly openView: (
+    audio: Pick<AudioInput, 'format' | 'durationMs'>,
+    reader: TranscriptReader,
+    pane: Pane,
+  ) => Promise<View> | View
+  /** Resolves when the output of the view can take more; undefined when it can now. */
+  readonly whenWritable: () => Promise<void> | undefined
+  /** Called when the recording has ended, before the text of the next one appears. */
+  readonly ended: (outcome: Outcome, pane: Pane) => void
+}
+
+/** How the transcription of a recording ended. */
+export interface Outcome {
+  readonly counts: TranscriptCounts
+  /** Undefined unless the session ran to its end. */
+  readonly run?: RunSummary | undefined
+  /** Why it failed, if it did; a `SilentExit` if the command was ended before the recording. */
+  readonly error?: Error | undefined
+}
+
+export interface Transcriptions {
+  /** In the order of the recordings; undefined for one that was not begun. */
+  readonly outcomes: readonly (Outcome | undefined)[]
+  /** The error that the command ends with if a signal or its output ended it. */
+  readonly exit: Error | undefined
+}
+
+/** How long a command waits after a signal for the results of the audio it has sent. */
+const lastResultsWithinMs = 3_000
+
+/** What all recordings share. */
+interface Run {
+  readonly plan: TranscriptionPlan
+  readonly host: Host
+  /** Starts or reaches the service when the first recording needs it. */
+  readonly reach: () => ReturnType<typeof reachService>
+  readonly progressLine: ProgressLine | undefined
+  /** Whether a session has reached the service, and whether further recordings are begun. */
+  hasConnected: boolean
+  isStopped: boolean
+}
+
+/**
+ * Transcribes recordings, `jobs` at a time, and shows them in their order. A recording that fails does not end the others,
+ * unless the service cannot be reached at all; one that ends prematurely is transcribed up to there, and then fails. The
+ * first signal begins no further recording and ends the audio of the running ones, and the command when the results of the
+ * sent audio have arrived, after 3 s at the latest; the second one ends it at once.
+ */
+export const transcribeRecordings = async (
+  plan: TranscriptionPlan & { readonly jobs: number },
+  recordings: readonly Recording[],
+  host: Host,
+  output: Output,
+): Promise<Transcriptions> => {
+  const running = new Set<RunningRecording>()
+  const isLive = recordings.length === 1 && recordings[0]?.input.file === '-'
+  const tooLate = new AbortController()
+  let deadline: NodeJS.Timeout | undefined
+  let exit: Error | undefined
+  const interruption = watchInterruption(host, {
+    also: AbortSignal.any([output.closed, tooLate.signal]),
+    first: (signal) => {
+      run.isStopped = true
+      const silentExit = new SilentExit(signalExitCode(signal))
+      // Ctrl-C is the normal end of live audio from a pipe.
+      const isNormalEnd = isLive && signal === 'SIGINT'
+      const ending = [...running].filter((one) => one.endAudio(silentExit, isNormalEnd))
+      if (ending.length === 0) return false
+      if (!isNormalEnd) {
+        exit = silentExit
+        deadline = setTimeout(() => tooLate.abort(silentExit), lastResultsWithinMs)
+      }
+      return true
+    },
+  })
+  let reached: ReturnType<typeof reachService> | undefined
+  const run: Run = {
+    plan,
+    host,
+    reach: () => (reached ??= acquire(reachService(plan.service, host), interruption.signal)),
+    progressLine: await loadProgressLine(),
+    hasConnected: false,
+    isStopped: false,
+  }
+  const outcomes: (Outcome | undefined)[] = recordings.map(() => undefined)
+  const panes = new Panes({
+    screen: new LiveScreen({ out: output.terminal, err: host.stderr, env: host.env }),
+    status: recordings.length === 1 ? undefined : (hidden, columns) => statusLine(outcomes, hidden, columns),
+  })
+  const transcribe = async (recording: Recording, at: number): Promise<void> => {
+    if (run.isStopped || interruption.signal.aborted) return
+    const one = new RunningRecording(interruption.signal)
+    running.add(one)
+    const pane = panes.open()
+    const name = recordings.length === 1 ? undefined : recording.input.file
+    const outcome = await runRecording(run, recording, one, pane, name)
+    running.delete(one)
+    outcomes[at] = outcome
+    recording.ended(outcome, pane)
+    pane.end()
+  }
+  try {
+    await lastValueFrom(
+      from(recordings).pipe(
+        mergeMap((recording, at) => defer(() => transcribe(recording, at)), plan.jobs),
+        toArray(),
+      ),
+    )
+    return { outcomes, exit: interruption.signal.aborted ? (interruption.signal.reason as Error) : exit }
+  } finally {
+    panes.end()
+    await reached?.then(({ close }) => close()).catch(() => undefined)
+    clearTimeout(deadline)
+    interruption.release()
+  }
+}
+
+/**
+ * Transcribes one recording. Resolves with its summary, or rejects with the error that the command ends with; the summary of
+ * a recording that a signal has ended goes to stderr.
+ */
+export const transcribeRecording = async (
+  plan: TranscriptionPlan,
+  recording: Recording,
+  host: Host,
+  output: Output,
+): Promise<string> => {
+  const { outcomes, exit } = await transcribeRecordings({ ...plan, jobs: 1 }, [recording], host, output)
+  const { counts, run, error = exit } = outcomes[0] ?? { error: exit }
+  const summary = counts === undefined || run === undefined ? '' : summaryLine(counts, run)
+  if (error === undefined) return summary
+  if (error instanceof SilentExit && run !== undefined) host.stderr.write(`${summary}, ${interruptedText(run)}\n`)
+  throw error
+}
+
+/** `interrupted at mm:ss`, the position of the audio. */
+export const interruptedText = ({ audioMs }: RunSummary): string => `interrupted at ${clockText(audioMs, 0)}`
+
+/** `3 of 12 done, 1 failed, 2 more running`. */
+const statusLine = (outcomes: Transcriptions['outcomes'], hidden: number, columns: number): string => {
+  const ended = outcomes.filter((outcome) => outcome !== undefined)
+  const failed = ended.filter(({ error }) => error !== undefined).length
+  const text = [
+    `${ended.length} of ${outcomes.length} done`,
+    ...(failed === 0 ? [] : [`${failed} failed`]),
+    ...(hidden === 0 ? [] : [`${hidden} more running`]),
+  ].join(', ')
+  return lastColumns(text, columns)
+}
+
+/** The ways in which a recording ends before its audio does. */
+class RunningRecording {
+  readonly #finalize$ = new Subject<void>()
+  readonly finalize$ = this.#finalize$.asObservable()
+  readonly signal: AbortSignal
+  /** Why it fails although its session ends in an orderly way. */
+  exit: SilentExit | undefined
+  isEndedEarly = false
+  readonly #abort = new AbortController()
+
+  constructor(signal: AbortSignal) {
+    this.signal = AbortSignal.any([signal, this.#abort.signal])
+  }
+
+  /** Ends the audio, so that its last results arrive. Returns false if there is no session yet, and ends at once. */
+  endAudio(exit: SilentExit, isNormalEnd: boolean): boolean {
+    this.isEndedEarly = this.#finalize$.observed
+    if (!this.isEndedEarly) {
+      this.#abort.abort(exit)
+      return false
+    }
+    if (!isNormalEnd) this.exit = exit
+    this.#finalize$.next()
+    return true
+  }
+}
+
+/** Opens the recording, reaches the service, runs the session, shows it, and closes all but the service however it ends. */
+const runRecording = async (
+  run: Run,
+  { input: request, openView, whenWritable }: Recording,
+  running: RunningRecording,
+  pane: Pane,
+  name: string | undefined,
+): Promise<Outcome> => {
+  const { host, progressLine } = run
+  const { over, pace, timeoutMs, record } = run.plan
+  const { finalize$, signal } = running
+  const opened: (() => Promise<void> | void)[] = []
+  const reader = new TranscriptReader()
+  if (name !== undefined) pane.show({ progress: (columns) => startingLine(name, columns) })
+  // A failure there is one of the service rather than of the recording.
+  let isAtService = false
+  try {
+    const input = await acquire(openInput(request, host, signal), signal)
+    opened.push(input.close)
+    const audio: SendableAudio = atTakenRate(input)
+    isAtService = true
+    const { access } = await run.reach()
+    isAtService = false
+    const cassette = record === undefined ? undefined : await openCassetteFile(record)
+    if (cassette !== undefined) opened.push(cassette.close)
+    const session = await openSession({
+      access,
+      over,
+      format: audio.format,
+      finalize$,
+      timeoutMs,
+      record: cassette?.record,
+    })
+    const ownView = await openView(input, reader, pane)
+    const follow = pace.speed === Infinity ? 'results' : 'sent'
+    const view =
+      progressLine === undefined
+        ? ownView
+        : withProgress(ownView, pane, { progressLine, name, totalMs: input.durationMs, follow })
+    opened.push(view.end)
+    isAtService = true
+    const summary = await runTranscription({
+      ...{ audio, session, view, pace, whenWritable },
+      interruption: signal,
+      connected: () => {
+        run.hasConnected = true
+      },
+      isEndedEarly: () => running.isEndedEarly,
+    })
+    view.end()
+    return { counts: reader.counts(), run: summary, error: running.exit ?? input.fault() ?? cassette?.fault() }
+  } catch (error) {
+    if (isAtService && !run.hasConnected) run.isStopped = true
+    return { counts: reader.counts(), error: error instanceof Error ? error : new Error(String(error)) }
+  } finally {
+    for (const close of opened.reverse()) await close()
+  }
+}
