@@ -171,3 +171,54 @@ describe('rxspeech models', () => {
     })
   })
 })
+
+describe('rxspeech models types', () => {
+  const grammarModel = (path: string, grammar: string): void => {
+    mkdirSync(join(models, path), { recursive: true })
+    writeFileSync(join(models, path, 'model.json'), '{"grammar":"g.gram"}')
+    writeFileSync(join(models, path, 'g.gram'), `#JSGF V1.0;\ngrammar g;\n${grammar}`)
+  }
+  const types = (...args: readonly string[]): Promise<Ended> => runInProcess(['models', 'types', ...args])
+
+  it('writes the type of the newest version by name, of a version, and of a folder, to stdout or a file', async () => {
+    grammarModel('Acme/lamp/9', 'public <a> = on {state=9};')
+    grammarModel('Acme/lamp/10', 'public <a> = on {state=10};')
+    for (const name of ['lamp', 'Acme/lamp', 'lamp/10', 'Acme/lamp/10']) {
+      expect((await types(name, '--models', models)).stdout).toContain(
+        "export type LampSlots =\n  | {\n      readonly state: '10'",
+      )
+    }
+    expect((await types('lamp/9', '--models', models)).stdout).toContain("readonly state: '9'")
+    expect((await types(join(models, 'Acme/lamp/9'))).stdout).toContain("readonly state: '9'")
+    const out = join(folder, 'lamp.ts')
+    expect(await types('lamp', '--models', models, '--out', out)).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect(readFileSync(out, 'utf8')).toContain('Made by: rxspeech models types Acme/lamp/10')
+  })
+
+  it('has those of the sample model without flags', async () => {
+    expect((await types('call')).stdout).toContain("readonly day: 'friday' | 'monday'")
+  })
+
+  it('rejects what has no grammar, is not there, or is ambiguous, with one sentence', async () => {
+    grammarModel('Acme/lamp/1', 'public <a> = on;')
+    grammarModel('Other/lamp/1', 'public <a> = on;')
+    await add('cards', '--phrases', phrases)
+    for (const [name, code, sentence] of [
+      ['cards', 2, /The model cards has no grammar/],
+      ['none', 2, /There is no model "none", as a folder or in /],
+      ['lamp', 2, /is a model of Acme and Other; write <tenant>\/<name>/],
+      [models, 2, /has more than one model/],
+      ['', 2, /There is no model ""/],
+    ] as const) {
+      const ended = await types(name, '--models', models)
+      expect([ended.code, ended.stderr]).toEqual([code, expect.stringMatching(sentence)])
+    }
+    writeFileSync(join(models, 'Acme/lamp/1/model.json'), '{')
+    expect((await types('Acme/lamp', '--models', models)).stderr).toMatch(/model.json must contain one JSON object/)
+    const unwritable = await types('call', '--out', join(folder, 'no/such/folder.ts'))
+    expect([unwritable.code, unwritable.stderr]).toEqual([
+      2,
+      expect.stringMatching(/cannot be written; check its folder/),
+    ])
+  })
+})

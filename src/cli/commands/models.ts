@@ -15,6 +15,7 @@ import { text } from '../parsing/values.js'
 import { sampleModels } from '../process/package-files.js'
 import { tableText } from '../view/plain-text.js'
 import { addFlags, addToModels } from './models-add.js'
+import { typesFlags, writeTypes } from './models-types.js'
 
 const listFlags = {
   models: repeatedFlag(
@@ -53,6 +54,16 @@ export const addModels = (command: Command, context: CommandContext): void => {
       run: addOne,
     },
   )
+  defineCommand(command.command('types').summary('write the TypeScript type of the slots of a model'), context, {
+    description:
+      'Writes the TypeScript type of the slots that tags of a grammar set, for recognize<…> and dataflow<…>: milestone.slots then has the names and values of this model.',
+    argument: ['<model>', 'a folder, or [<tenant>/]<name>[/<version>]'],
+    flags: typesFlags,
+    examples: [
+      ['rxspeech models types orders --models ./models --out src/orders.ts', 'the types of the newest orders'],
+    ],
+    run: writeTypes,
+  })
 }
 
 /** The models of the folders, and their faults. Nothing is loaded. */
