@@ -202,6 +202,8 @@ const moduleGroups = [
     'node',
     [
       'proxy/',
+      'tracing/',
+      ...['traced-session', 'failover/failover'].map((name) => `client/${name}`),
       ...['node-fetch', 'request-token', 'token-response'].map((name) => `auth/${name}`),
       ...['recognize', 'recognize-stereo', 'split-stereo'].map((name) => `client/recognizer/${name}`),
       ...['client', 'node-link'].map((name) => `transport/websocket/${name}`),

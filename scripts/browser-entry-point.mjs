@@ -6,7 +6,10 @@ import { minifySync } from 'rolldown/experimental'
  * them, whose name ends in `-in-browser`.
  */
 export const browserEntryPoints = {
-  index: { name: 'browser', platformFiles: ['auth/request-token', 'client/recognizer/recognize'] },
+  index: {
+    name: 'browser',
+    platformFiles: ['auth/request-token', 'client/recognizer/recognize', 'client/failover/failover'],
+  },
   microphone: {
     name: 'microphone-browser',
     platformFiles: ['microphone/microphone', 'microphone/command-microphone'],

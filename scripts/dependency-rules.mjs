@@ -10,7 +10,7 @@ export const layers = [
   ['errors'],
   ['audio', 'kernel'],
   ['protocol'],
-  ['proxy'],
+  ['proxy', 'tracing'],
   ['operators', 'transport', 'auth'],
   ['client', 'microphone'],
   ['cassette', 'react', 'service', 'speech-recognition'],

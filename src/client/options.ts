@@ -19,6 +19,7 @@ import {
 } from '../protocol/validation.js'
 import { linkLimitCodecs, lowWaterMarkOf, type Certificates, type LinkLimits } from '../transport/limits.js'
 import type { Dial } from '../transport/link.js'
+import type { OpenTelemetry } from '../tracing/open-telemetry.js'
 import { token, type RejectedTokens, type TokenSource } from './token.js'
 import type { AudioBounds } from './audio/replay-buffer.js'
 import type { Resumption, SessionSettings } from './settings.js'
@@ -96,6 +97,14 @@ export interface SessionOptions extends LinkLimits {
    * @default true
    */
   readonly resumption?: boolean | ResumptionOptions | undefined
+  /**
+   * Records each session as a span of OpenTelemetry, within the active span of the caller, and sends its `traceparent` with
+   * each connection, so that a service that is traced continues the trace. The value is the package itself:
+   * `import * as openTelemetry from '@opentelemetry/api'`. A page cannot send the header; there this option is refused with
+   * `invalid-options`.
+   * @default sessions are not traced
+   */
+  readonly openTelemetry?: OpenTelemetry | undefined
   /** For tests only: a virtual clock, no jitter, a link in memory. @default {} */
   readonly testing?: SessionTestingOptions | undefined
 }

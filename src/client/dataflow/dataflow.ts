@@ -21,6 +21,7 @@ import {
   text,
 } from '../../protocol/validation.js'
 import { checkProxy } from '../../proxy/proxy.js'
+import { traceparentHeader } from '../../tracing/traceparent.js'
 import { endpointOf } from '../../transport/grpc/channel.js'
 import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/client.js'
 import type { DataflowMessage } from '../../transport/link.js'
@@ -38,6 +39,7 @@ import {
   voiceActivityOptions,
 } from '../options.js'
 import { sessionParts } from '../session-parts.js'
+import { traceable } from '../traced-session.js'
 import { openSession, policyOf, type PlannedRecognition, type Recognition } from '../session.js'
 import type { ClientInput } from '../states.js'
 
@@ -111,18 +113,22 @@ export interface DataflowOptions extends SessionOptions {
 export const dataflow = <S extends Slots = Slots>(options: WithUrls<DataflowOptions>): Recognition<S> =>
   atEachUrl(options, dataflowAt) as Recognition<S>
 
-const dataflowAt = (options: DataflowOptions): Recognition => {
-  checkOptions(dataflowOptions, options)
-  checkProxy(options.proxy)
-  endpointOf(options)
-  const plan = planOf(options)
-  const recognition: Recognition = (source) => openSession(plan, source)
-  const planned: Planned = Object.assign(recognition, {
-    planOf: ((channel, abort$) =>
-      channel === undefined ? plan : { ...planOf(ofOneChannel(options)), abort$ }) satisfies Planned['planOf'],
+const dataflowAt = (given: DataflowOptions): Recognition =>
+  traceable(given, (options, traceparent) => {
+    checkOptions(dataflowOptions, options)
+    checkProxy(options.proxy)
+    endpointOf(options)
+    const metadata = traceparent === undefined ? undefined : { [traceparentHeader]: traceparent }
+    const plan = planOf(options, metadata)
+    const recognition: Recognition = (source) => openSession(plan, source)
+    const planned: Planned = Object.assign(recognition, {
+      planOf: ((channel, abort$) =>
+        channel === undefined
+          ? plan
+          : { ...planOf(ofOneChannel(options), metadata), abort$ }) satisfies Planned['planOf'],
+    })
+    return planned
   })
-  return planned
-}
 
 type Planned = PlannedRecognition<DataflowMessage, DataflowMessage>
 type Plan = ReturnType<Planned['planOf']>
@@ -133,7 +139,7 @@ const ofOneChannel = (options: DataflowOptions): DataflowOptions => ({
 })
 
 /** The session of checked options. */
-const planOf = (options: DataflowOptions): Plan => {
+const planOf = (options: DataflowOptions, metadata: GrpcDialOptions['metadata']): Plan => {
   const resolved = resolveSessionOptions(options)
   const start = startOf(options)
   const settings = withPreRoll(resolved, silenceRulesOf(start.settings ?? {}))
@@ -147,6 +153,7 @@ const planOf = (options: DataflowOptions): Plan => {
     protoPath,
     channelOptions,
     channel,
+    metadata,
   }
   return {
     settings,
@@ -160,7 +167,7 @@ const planOf = (options: DataflowOptions): Plan => {
   }
 }
 
-const dataflowOptions = optionsOf<DataflowOptions>()(
+const dataflowOptions = optionsOf<Omit<DataflowOptions, 'openTelemetry'>>()(
   { ...sessionCodecs.required, url: nonEmptyText, tenant: nonEmptyText, project: nonEmptyText },
   {
     ...sessionCodecs.optional,

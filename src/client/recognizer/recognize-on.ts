@@ -50,14 +50,15 @@ export interface RecognizeOptions extends SessionOptions {
   readonly testing?: TestingOptions<WebSocketDialOptions, SocketMessage> | undefined
 }
 
-type PlanOf = PlannedRecognition<SocketMessage, SocketMessage>['planOf']
+type Planned = PlannedRecognition<SocketMessage, SocketMessage>
+type PlanOf = Planned['planOf']
 
 /** Differences between Node and browsers. */
 export interface RecognizePlatform {
   /** The parts that are needed from the first connection on; they may have to be loaded first. */
   readonly loadParts: () => RecognizeParts | PromiseLike<RecognizeParts>
   /** Runs two channels as one session each; without it stereo is refused. */
-  readonly recognizeStereo?: (format: AudioFormat, planOf: PlanOf) => Recognition
+  readonly recognizeStereo?: (format: AudioFormat, planOf: PlanOf) => Planned
 }
 
 /** The parts that are needed from the first connection on. */
@@ -72,10 +73,7 @@ export interface RecognizeParts {
 const ending: Ending = { endsWith: 'session-ended', finalizeBy: 'request' }
 
 /** `recognize` on a platform. */
-export const recognizeOn = (
-  { loadParts, recognizeStereo }: RecognizePlatform,
-  options: RecognizeOptions,
-): Recognition => {
+export const recognizeOn = ({ loadParts, recognizeStereo }: RecognizePlatform, options: RecognizeOptions): Planned => {
   checkOptions(recognizeOptions, options)
   const settings = resolveSessionOptions(options)
   const { format } = settings.bounds
@@ -115,8 +113,7 @@ export const recognizeOn = (
     // All sessions share it.
     const plan = planOf()
     const recognition: Recognition = (source) => openSession(plan, source)
-    const planned: PlannedRecognition<SocketMessage, SocketMessage> = Object.assign(recognition, { planOf })
-    return planned
+    return Object.assign(recognition, { planOf })
   }
   if (recognizeStereo !== undefined) return recognizeStereo(format, planOf)
   throw new SpeechError('invalid-format', 'channels must be 1 in a browser; deinterleave, and recognize each channel.')
@@ -130,7 +127,8 @@ const settingsOfChannel = (settings: SessionSettings): SessionSettings => {
   return { ...settings, bounds: { ...bounds, format: { ...format, channels: 1 }, maxChunkBytes } }
 }
 
-const recognizeOptions = optionsOf<RecognizeOptions>()(
+// Node takes `openTelemetry` before.
+const recognizeOptions = optionsOf<Omit<RecognizeOptions, 'openTelemetry'>>()(
   { ...sessionCodecs.required, url: nonEmptyText, model: nonEmptyText },
   {
     ...sessionCodecs.optional,

@@ -1,5 +1,6 @@
 import type { Slots } from '../../protocol/session-event.js'
 import { checkProxy } from '../../proxy/proxy.js'
+import { traceparentHeader } from '../../tracing/traceparent.js'
 import type { SocketMessage } from '../../transport/link.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
 import { openSession, type PlannedRecognition, type Recognition, type RecognizeChannel } from '../session.js'
@@ -9,6 +10,7 @@ import { recognizeOn, type RecognizeOptions, type RecognizeParts, type Recognize
 import { presentToken } from './present-token.js'
 import { RecognizerProtocol } from './protocol.js'
 import { recognizeStereo } from './recognize-stereo.js'
+import { traceable } from '../traced-session.js'
 import { recognizeRequestOf } from './request.js'
 
 const parts: RecognizeParts = {
@@ -17,6 +19,14 @@ const parts: RecognizeParts = {
   recognizeRequestOf,
   RecognizerProtocol,
   sessionParts,
+}
+
+/** The platform whose connections send a `traceparent`. */
+const platformWith = (traceparent: string | undefined): RecognizePlatform => {
+  if (traceparent === undefined) return platform
+  const dialSocket: RecognizeParts['dialSocket'] = (options) =>
+    dialWebSocket({ ...options, headers: { ...options.headers, [traceparentHeader]: traceparent } })
+  return { ...platform, loadParts: () => ({ ...parts, dialSocket }) }
 }
 
 const platform: RecognizePlatform = {
@@ -55,8 +65,9 @@ const platform: RecognizePlatform = {
 export const recognize = <S extends Slots = Slots>(options: WithUrls<RecognizeOptions>): Recognition<S> =>
   atEachUrl(options, recognizeAt) as Recognition<S>
 
-const recognizeAt = (options: RecognizeOptions): Recognition => {
-  const recognition = recognizeOn(platform, options)
-  checkProxy(options.proxy)
-  return recognition
-}
+const recognizeAt = (given: RecognizeOptions): Recognition =>
+  traceable(given, (options, traceparent) => {
+    const recognition = recognizeOn(platformWith(traceparent), options)
+    checkProxy(options.proxy)
+    return recognition
+  })

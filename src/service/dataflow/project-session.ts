@@ -3,6 +3,7 @@ import { catchError, EMPTY, ReplaySubject, Subject, throwError, type Observable 
 import { bytesPerFrame, type AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Settings, StartRequest, UpdateRequest } from '../../protocol/dataflow-messages.js'
+import { traceSegments } from '../engines/traced-engine.js'
 import type { StartedSession, SessionWatch } from '../monitor/session-watch.js'
 import type { NodeItem } from '../nodes/core/node.js'
 import type { GraphMonitor, GraphSession } from '../project/runtime/graph-session.js'
@@ -202,7 +203,7 @@ const graphSession = (
       engine: async ({ name = '', ...rest }) => {
         const engine = await openModel(models, rights, { name, ...rest }, context.checkModel)
         variables.model ??= name
-        return engine
+        return traceSegments(engine, watch?.span)
       },
       partialIntervalMs: context.partialIntervalMs,
       recordingsFolder,

@@ -220,7 +220,7 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
 
   #hold({ release, clientId, ended$ }: Admission, inputs: Inputs<DataflowInput>): Subscription {
     const held = new Subscription(release)
-    if (clientId !== undefined) this.#context.watch?.granted(clientId)
+    this.#context.watch?.granted(clientId)
     held.add(ended$.pipe(take(1)).subscribe((error) => inputs.post({ type: 'end', cause: 'revoked', error })))
     return held
   }

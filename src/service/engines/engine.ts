@@ -11,8 +11,11 @@ import type { Slots, Word } from '../../protocol/session-event.js'
 
 /** The input of an engine, for one channel of one session: `open`, `audio`…, `close`, `open`, … */
 export type SegmentPart =
-  /** A segment begins at `startMs`, in milliseconds since the session's first sample. */
-  | { readonly type: 'open'; readonly startMs: number }
+  /**
+   * A segment begins at `startMs`, in milliseconds since the session's first sample. `traceparent`, of W3C Trace Context, is
+   * for engines that pass the segment on, if it is traced.
+   */
+  | { readonly type: 'open'; readonly startMs: number; readonly traceparent?: string | undefined }
   /** 16-bit samples of one channel at the engine's rate. The engine may keep them; the caller does not reuse them. */
   | { readonly type: 'audio'; readonly samples: Int16Array }
   /**
@@ -128,9 +131,9 @@ export interface EngineSegment {
  *
  * Each call is an attempt of its own, also for a segment that is retried. An engine in another process numbers its attempts
  * and ignores answers to an earlier one; it also sends with each message of audio how many samples of the segment precede
- * it, so that a lost message fails the attempt and never yields wrong words.
+ * it, so that a lost message fails the attempt and never yields wrong words. `traceparent` is that of the part `open`.
  */
-export type OpenSegment = (startMs: number, listener: SegmentListener) => EngineSegment
+export type OpenSegment = (startMs: number, listener: SegmentListener, traceparent?: string) => EngineSegment
 
 /** A model folder as found by the registry: the content of `model.json`, and where its files are. */
 export interface ModelDescription {

@@ -10,6 +10,7 @@ import type {
   EngineSegment,
   Hypothesis,
   OpenSegment,
+  SegmentListener,
   SegmentPart,
   SegmentText,
 } from './engine.js'
@@ -167,19 +168,20 @@ class Channel {
       state.sampleCount += part.samples.length
       state.segment.write(part.samples)
     } else if (state.type === 'open' && part.type === 'close') this.#close(state, part.endMs, part.isCut)
-    else if (state.type === 'idle' && part.type === 'open') this.#open(part.startMs)
+    else if (state.type === 'idle' && part.type === 'open') this.#open(part)
     else this.fail(outOfOrder())
   }
 
-  #open(startMs: number): void {
-    const segment = this.#openSegment(startMs, {
+  #open({ startMs, traceparent }: SegmentPart & { readonly type: 'open' }): void {
+    const listener: SegmentListener = {
       progress: (sampleCount, text) => {
         if (sampleCount > 0) this.#out.next({ type: 'progress', sampleCount })
         if (text !== undefined && this.#state.type !== 'over') this.#out.next({ type: 'partial', startMs, text })
       },
       decided: (words, text = { text: textOf(words) }) => this.post({ type: 'decided', words, text }),
       failed: (error) => this.fail(error),
-    })
+    }
+    const segment = this.#openSegment(startMs, listener, traceparent)
     this.#state = { type: 'open', startMs, segment, sampleCount: 0 }
   }
 

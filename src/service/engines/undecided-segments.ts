@@ -6,7 +6,7 @@ const partSamples = 1600
 
 /** A segment without a result, with the audio that the engine was given. */
 class UndecidedSegment {
-  readonly startMs: number
+  readonly open: Extract<SegmentPart, { readonly type: 'open' }>
   /** Undefined while it is open. */
   close: Extract<SegmentPart, { readonly type: 'close' }> | undefined
   readonly #maxSamples: number
@@ -14,8 +14,8 @@ class UndecidedSegment {
   #samples: Int16Array | undefined = new Int16Array(0)
   #sampleCount = 0
 
-  constructor(startMs: number, maxSamples: number) {
-    this.startMs = startMs
+  constructor(open: Extract<SegmentPart, { readonly type: 'open' }>, maxSamples: number) {
+    this.open = open
     this.#maxSamples = maxSamples
   }
 
@@ -61,7 +61,7 @@ class UndecidedSegment {
   *parts(): Generator<SegmentPart> {
     const samples = this.#samples ?? new Int16Array(0)
     const sampleCount = this.#sampleCount
-    yield { type: 'open', startMs: this.startMs }
+    yield this.open
     for (let at = 0; at < sampleCount; at += partSamples) {
       // A copy: an engine may keep what it gets, and a view would keep the memory of the whole segment.
       yield { type: 'audio', samples: samples.slice(at, Math.min(at + partSamples, sampleCount)) }
@@ -84,7 +84,7 @@ export class UndecidedSegments {
 
   add(part: SegmentPart): void {
     if (part.type === 'open') {
-      this.#segments.push(new UndecidedSegment(part.startMs, Math.floor(this.#maxBytes / bytesPerSample)))
+      this.#segments.push(new UndecidedSegment(part, Math.floor(this.#maxBytes / bytesPerSample)))
       return
     }
     const newest = this.#segments.at(-1)
@@ -102,7 +102,7 @@ export class UndecidedSegments {
 
   /** Where the oldest begins, in milliseconds since the session's first sample. */
   get startMs(): number | undefined {
-    return this.#segments[0]?.startMs
+    return this.#segments[0]?.open.startMs
   }
 
   /** Whether the audio of all segments is here. */

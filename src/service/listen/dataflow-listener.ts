@@ -14,6 +14,7 @@ import { loadDataflow } from '../../transport/grpc/proto.js'
 import { noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveDataflow } from '../dataflow/session.js'
+import { traceparentHeader } from '../../tracing/traceparent.js'
 import type { DataflowContext } from '../sessions/session-context.js'
 import { AcceptedConnections, type Connection, type ProxyTrust } from './accepted-connections.js'
 import type { AcceptConnections } from './accept-connections.js'
@@ -136,6 +137,8 @@ const streamHandler = (
       interface: 'grpc',
       peer: address,
       now: () => context.scheduler.now(),
+      openTelemetry: context.openTelemetry,
+      traceparent: traceparentOf(call),
     })
     const converse = (incoming$: typeof link.incoming$) =>
       serveDataflow(incoming$, link, { watch, ...context, admit }).pipe(watchConversation(watch))
@@ -148,6 +151,11 @@ const streamHandler = (
     })
   }
   return (call) => void serve(call)
+}
+
+const traceparentOf = ({ metadata }: Call): string | undefined => {
+  const [value, second] = metadata.get(traceparentHeader)
+  return typeof value === 'string' && second === undefined ? value : undefined
 }
 
 /** Refuses a stream before its first message, with the same response as for any other refused Start. */

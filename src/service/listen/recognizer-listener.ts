@@ -8,6 +8,7 @@ import type { Link, SocketMessage } from '../../transport/link.js'
 import { ProtocolErrorSocket, webSocketLink } from '../../transport/websocket/server.js'
 import { authFailureOf, noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
+import { traceparentHeader } from '../../tracing/traceparent.js'
 import { serveRecognizer } from '../recognizer/session.js'
 import { clientError } from '../sessions/client-error.js'
 import type { Admission, RecognizerContext, SessionContext } from '../sessions/session-context.js'
@@ -61,7 +62,8 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upg
     context.admit(presented.token, undefined, request.headers.origin).then(
       (admission) => {
         const modelOfAddress = checked.url.searchParams.get('ModelName') ?? undefined
-        const isOpen = openSocket(upgrade, (link) => serveSocket(link, options, { admission, peer, modelOfAddress }))
+        const admitted = { admission, peer, modelOfAddress, traceparent: headerOf(request, traceparentHeader) }
+        const isOpen = openSocket(upgrade, (link) => serveSocket(link, options, admitted))
         if (!isOpen) admission.release()
       },
       (cause: unknown) => {
@@ -105,6 +107,12 @@ const checkRequest = async (
     : { url }
 }
 
+/** A header that occurs once. */
+const headerOf = ({ headers }: IncomingMessage, name: string): string | undefined => {
+  const value = headers[name]
+  return typeof value === 'string' ? value : undefined
+}
+
 /** Only the path and the query are used; with this host, any of them can be parsed. */
 const urlOf = ({ url = '' }: IncomingMessage): URL | undefined =>
   url.startsWith('/') ? new URL(`http://service${url}`) : undefined
@@ -136,15 +144,23 @@ interface AdmittedSocket {
   readonly admission: Admission
   readonly peer: string
   readonly modelOfAddress: string | undefined
+  readonly traceparent: string | undefined
 }
 
 const serveSocket = (
   link: RecognizerLink,
   { context, sessions, monitor = noopMonitor }: RecognizerListenerOptions,
-  { admission: { rights, ended$, release, clientId }, peer, modelOfAddress }: AdmittedSocket,
+  { admission: { rights, ended$, release, clientId }, peer, modelOfAddress, traceparent }: AdmittedSocket,
 ): void => {
-  const watch = new SessionWatch({ monitor, interface: 'websocket', peer, now: () => context.scheduler.now() })
-  if (clientId !== undefined) watch.granted(clientId)
+  const watch = new SessionWatch({
+    monitor,
+    interface: 'websocket',
+    peer,
+    now: () => context.scheduler.now(),
+    openTelemetry: context.openTelemetry,
+    traceparent,
+  })
+  watch.granted(clientId)
   const recognizerContext: RecognizerContext = { rights, ...context, ended$, watch, modelOfAddress }
   const converse = (incoming$: typeof link.incoming$) =>
     serveRecognizer(incoming$, link, recognizerContext).pipe(watchConversation(watch))

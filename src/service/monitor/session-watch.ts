@@ -13,6 +13,12 @@ import {
   type WireLoss,
 } from './service-monitor.js'
 import { isSpeechError } from '../../errors/speech-error.js'
+import {
+  beginRemoteSpan,
+  type OpenTelemetry,
+  type SpanAttributes,
+  type TraceSpan,
+} from '../../tracing/open-telemetry.js'
 
 export interface SessionWatchOptions {
   readonly monitor: ServiceMonitor
@@ -20,6 +26,10 @@ export interface SessionWatchOptions {
   readonly peer: string
   /** The wall clock, in milliseconds. */
   readonly now: () => number
+  /** @default the session is not traced */
+  readonly openTelemetry?: OpenTelemetry | undefined
+  /** The header of the client. @default none */
+  readonly traceparent?: string | undefined
 }
 
 /** What was granted at the start of a session. */
@@ -57,8 +67,11 @@ export class SessionWatch {
   #hasStarted = false
   #stream: Stream | undefined
   #audioMs = 0
+  readonly #tracing: Pick<SessionWatchOptions, 'openTelemetry' | 'traceparent'>
+  #span: TraceSpan | undefined
 
-  constructor({ monitor, interface: by, peer, now }: SessionWatchOptions) {
+  constructor({ monitor, interface: by, peer, now, openTelemetry, traceparent }: SessionWatchOptions) {
+    this.#tracing = { openTelemetry, traceparent }
     this.#monitor = monitor
     this.#now = now
     this.#openedAtMs = now()
@@ -70,9 +83,17 @@ export class SessionWatch {
     return this.#facts
   }
 
-  /** The token was accepted. */
-  granted(clientId: string): void {
-    this.#facts = { ...this.#facts, clientId }
+  /** The span of the session, if it is traced. */
+  get span(): TraceSpan | undefined {
+    return this.#span
+  }
+
+  /** The token was accepted. Strangers cause no spans. */
+  granted(clientId: string | undefined): void {
+    if (clientId !== undefined) this.#facts = { ...this.#facts, clientId }
+    const { openTelemetry, traceparent } = this.#tracing
+    this.#span =
+      openTelemetry && beginRemoteSpan(openTelemetry, traceparent, { name: 'rxspeech.serve', kind: 'server' })
   }
 
   started(session: StartedSession): void {
@@ -83,6 +104,7 @@ export class SessionWatch {
     this.#hasStarted = true
     this.#facts = { ...this.#facts, ...facts }
     this.#move('running')
+    this.#span?.set(attributesOf(this.#facts))
     this.#monitor.sessionStarted(this.#facts)
   }
 
@@ -122,6 +144,7 @@ export class SessionWatch {
 
   /** An error was sent to the client, and the session continues. */
   refused(code: ErrorCode): void {
+    this.#span?.event('refused', { 'error.type': code })
     this.#monitor.refused(this.#facts.interface, code)
   }
 
@@ -148,12 +171,12 @@ export class SessionWatch {
       this.#monitor.authFailed(authFailureOf(end), this.#facts.interface, this.#facts.peer)
     }
     this.#move(undefined)
-    this.#monitor.sessionEnded(this.#facts, {
-      outcome: typeof end === 'string' ? end : this.#hasStarted ? 'failed' : 'refused',
-      code,
-      durationMs: this.#now() - this.#openedAtMs,
-      audioMs: Math.round(this.#audioMs),
-    })
+    const outcome = typeof end === 'string' ? end : this.#hasStarted ? 'failed' : 'refused'
+    const audioMs = Math.round(this.#audioMs)
+    this.#monitor.sessionEnded(this.#facts, { outcome, code, durationMs: this.#now() - this.#openedAtMs, audioMs })
+    if (code !== undefined) this.#span?.fail(code)
+    this.#span?.set({ 'rxspeech.outcome': outcome, 'rxspeech.audio_ms': audioMs })
+    this.#span?.end()
   }
 
   #move(to: SessionPhase | undefined): void {
@@ -177,6 +200,15 @@ export class SessionWatch {
     })
   }
 }
+
+/** The facts that a trace shows; they find the session in the log, which has the rest. */
+const attributesOf = ({ sessionId, interface: by, tenant, project, model }: SessionFacts): SpanAttributes => ({
+  'rxspeech.session_id': sessionId,
+  'rxspeech.interface': by,
+  ...(tenant !== undefined && { 'rxspeech.tenant': tenant }),
+  ...(project !== undefined && { 'rxspeech.project': project }),
+  ...(model !== undefined && { 'rxspeech.model': model }),
+})
 
 /**
  * Reports the end of a session to the watch, unless the session has reported one: completion as `completed`, an error

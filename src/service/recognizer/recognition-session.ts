@@ -5,6 +5,7 @@ import { refusalText } from '../../errors/refusal.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { RecognizeRequest, RecognizerMessage } from '../../protocol/recognizer-messages.js'
 import type { Engine } from '../engines/engine.js'
+import { traceSegments } from '../engines/traced-engine.js'
 import type { SessionWatch, StartedSession } from '../monitor/session-watch.js'
 import type { ChannelEvent } from '../recognition/channel-event.js'
 import { RecognitionChannel } from '../recognition/recognition-channel.js'
@@ -52,7 +53,8 @@ export class RecognitionSession {
     // Checked before the model is opened, which takes longer.
     segmenterParametersOf(request)
     const { models, allowBatch } = batchModels(context.models)
-    const engine = await openModel(models, context.rights, { name, tenant, version }, context.checkModel)
+    const model = await openModel(models, context.rights, { name, tenant, version }, context.checkModel)
+    const engine = traceSegments(model, context.watch?.span)
     const { limits, scheduler } = context
     const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
     return new RecognitionSession(request, context, engine, pace, link)

@@ -1,5 +1,6 @@
 import type { Observable, SchedulerLike } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
+import type { OpenTelemetry } from '../../tracing/open-telemetry.js'
 import type { ModelDescription } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
@@ -77,6 +78,8 @@ export interface SessionContext extends FaultOptions {
   /** Emits when the service is about to close, and to later subscribers at once: sessions are finalized, none begins. */
   readonly drain$: Observable<Drain>
   readonly scheduler: SchedulerLike
+  /** Records what sessions do as spans. @default nothing is traced */
+  readonly openTelemetry?: OpenTelemetry | undefined
   /** Receives the events of this session. */
   readonly watch?: SessionWatch | undefined
 }

@@ -34,6 +34,7 @@ import { openOperations } from '../operations/operations.js'
 import { builtInEngines } from './models-and-projects.js'
 import { closeAll, type Opened } from './running-service.js'
 import { logConnection } from './service-models.js'
+import { openTracing } from './tracing.js'
 
 /** What an engine process serves, and to whom. */
 export interface EngineProcessOptions {
@@ -140,7 +141,8 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     ...{ address: options.operations, certificate, logger, onFault: options.onFault },
     ...{ reflection: false, limits: noLimits, scheduler },
   })
-  opened.push(operation.close)
+  const tracing = openTracing()
+  opened.push(operation.close, () => tracing?.flush())
   const { onFault } = operation
   const bus = createBus(await connectNats(options.nats, { name: 'rxspeech engine', scheduler }))
   opened.push(() => bus.close(), logConnection(bus, logger))
@@ -155,7 +157,10 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   opened.push(() => models.close())
   const served = await loadModels(models, onFault)
   const capacity = options.capacity ?? Math.max(...served.map(({ engine }) => engine.capabilities.segmentsAtOnce))
-  const host = new EngineHost({ bus, models: served, capacity, name, region, onFault, scheduler })
+  const host = new EngineHost({
+    ...{ bus, models: served, capacity, name, region, onFault, scheduler },
+    openTelemetry: tracing?.openTelemetry,
+  })
   opened.push(() => host.close())
   operation.watchNats(() => ({ isUp: bus.isUp, places: { used: host.used, capacity } }))
   operation.opened(models.list()[0])

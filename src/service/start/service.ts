@@ -18,6 +18,7 @@ import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from '
 import { openServiceModels } from './service-models.js'
 import { openServiceOfWorkers } from './service-of-workers.js'
 import { openServiceHttp, openSessionServer } from './session-server.js'
+import { openTracing } from './tracing.js'
 
 /**
  * Starts the service: token endpoint, recognition socket and dataflow stream. Resolves when everything listens. Rejects with
@@ -45,7 +46,8 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
   const { scheduler = asyncScheduler } = options
   const limits = resolveServiceLimits(options)
   const operation = await openOperations(operationsOptions(options, scheduler, limits))
-  opened.push(operation.close)
+  const tracing = openTracing()
+  opened.push(operation.close, () => tracing?.flush())
   const { onFault } = operation
   const { models: found, natsUse } = await openServiceModels({ ...options, scheduler, onFault })
   const models = operation.watchModels(found)
@@ -60,6 +62,7 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
   const projects = await openProjects(options, models, defaultModel)
   const server = await openSessionServer({
     ...{ options, origin, http, operation, models, defaultModel, projects },
+    openTelemetry: tracing?.openTelemetry,
     admit: createAdmission(identity, limits, options),
     onRequest: await openRequests(options, identity, [http.url, http.plainUrl], {
       ...{ models, projects, onFault },

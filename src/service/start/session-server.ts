@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { asyncScheduler, map, ReplaySubject, take, type Observable, type SchedulerLike } from 'rxjs'
 import { maxTimerMs } from '../../kernel/timers.js'
+import type { OpenTelemetry } from '../../tracing/open-telemetry.js'
 import type { ModelDescription } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import type { AcceptConnections } from '../listen/accept-connections.js'
@@ -35,6 +36,7 @@ export interface SessionServerOptions {
   readonly defaultModel: string | undefined
   readonly projects: ProjectRegistry
   readonly admit: SessionContext['admit']
+  readonly openTelemetry: OpenTelemetry | undefined
   /** Answers HTTP requests that are not upgrades. */
   readonly onRequest: RequestListener
 }
@@ -111,7 +113,7 @@ const joinListeners = (first: HttpListener, second: HttpListener): HttpListener 
 
 /** Opens the gRPC interface and the recognition socket. Rejects with `listen-failed` or `invalid-options`. */
 export const openSessionServer = async (server: SessionServerOptions): Promise<SessionServer> => {
-  const { options, origin, http, operation, models, projects, admit } = server
+  const { options, origin, http, operation, models, projects, admit, openTelemetry } = server
   const { scheduler = asyncScheduler } = options
   const { maxMessageBytes, ...limits } = resolveServiceLimits(options)
   const { monitor, onFault, load } = operation
@@ -121,7 +123,7 @@ export const openSessionServer = async (server: SessionServerOptions): Promise<S
   }
   const drain$ = new ReplaySubject<Drain>(1)
   const context: DataflowContext = {
-    ...{ projects, models, checkModel, limits, drain$, scheduler, onFault },
+    ...{ projects, models, checkModel, limits, drain$, scheduler, onFault, openTelemetry },
     // Before the token is verified, which costs more.
     admit: async (...presented) => {
       load.check()

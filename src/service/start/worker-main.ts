@@ -20,6 +20,7 @@ import { closeAll, type Opened } from './running-service.js'
 import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from './service-options.js'
 import { openServiceModels } from './service-models.js'
 import { openServiceHttp, openSessionServer, type SessionServer } from './session-server.js'
+import { openTracing } from './tracing.js'
 
 /** The running parts of this worker. */
 interface Worker {
@@ -49,7 +50,8 @@ const openWorker = async (
     limits: resolveServiceLimits(options),
     onReadiness: (readiness) => channel.tell('readiness', readiness),
   })
-  opened.push(operation.close)
+  const tracing = openTracing()
+  opened.push(operation.close, () => tracing?.flush())
   const { onFault } = operation
   const logger = remoteLogger(channel)
   const { models: found, natsUse } = await openServiceModels({ ...options, logger, onFault }, start.cores)
@@ -71,6 +73,7 @@ const openWorker = async (
     ...{ options, origin, http, operation, models, defaultModel },
     projects: await openProjects(options, models, defaultModel),
     admit: admission.admit,
+    openTelemetry: tracing?.openTelemetry,
     onRequest: relayRequests({
       relay: (request) => channel.ask('http', request),
       addressOf: http.addressOf,

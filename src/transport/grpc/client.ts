@@ -13,6 +13,7 @@ import { probeProxy } from '../../proxy/connect.js'
 import type { Proxy } from '../../proxy/proxy.js'
 import { connectTimeout, brokenAfterTls, connectFailure } from '../../errors/connection-errors.js'
 import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, defaultMaxMessageBytes, type Resolved } from '../limits.js'
+import { recordOf } from '../../protocol/collections.js'
 import { anything, checkOptions, durationMs, flag, jsonObject, optionsOf, text } from '../../protocol/validation.js'
 import type { DataflowMessage, Dial, Link } from '../link.js'
 import {
@@ -42,6 +43,8 @@ export interface GrpcDialOptions extends ChannelTarget, LoadDataflowOptions, Grp
    * @default a channel of the library
    */
   readonly channel?: Channel | undefined
+  /** Metadata of the call, by lower-case names. @default {} */
+  readonly metadata?: Readonly<Record<string, string>> | undefined
 }
 
 const grpcDialOptions = optionsOf<GrpcDialOptions>()(
@@ -56,6 +59,7 @@ const grpcDialOptions = optionsOf<GrpcDialOptions>()(
     protoPath: text,
     connectTimeoutMs: durationMs(1),
     channel: anything,
+    metadata: recordOf(text),
   },
 )
 
@@ -65,14 +69,20 @@ type Call = ClientDuplexStream<DataflowMessage, DataflowMessage>
  * The package keeps the stack of the caller for the text of an error that no link reads; it takes a kilobyte for as long
  * as the call lasts.
  */
-const openCall = (client: Client, { path, ...codec }: DataflowMethod): Call => {
+const openCall = (client: Client, { path, ...codec }: DataflowMethod, metadata: Metadata): Call => {
   const { stackTraceLimit } = Error
   Reflect.set(Error, 'stackTraceLimit', 0)
   try {
-    return client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, new Metadata(), {})
+    return client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, metadata, {})
   } finally {
     Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
   }
+}
+
+const metadataOf = ({ metadata = {} }: Pick<GrpcDialOptions, 'metadata'>): Metadata => {
+  const sent = new Metadata()
+  for (const [name, value] of Object.entries(metadata)) sent.set(name, value)
+  return sent
 }
 
 /** The options of a dial, with the target as the gRPC package takes it. */
@@ -112,7 +122,7 @@ const connect = (
   const method = loadDataflow({ protoPath: options.protoPath }).Stream
   const { client, release, left$ } = channelOf(options, proxy, limits.maxMessageBytes)
   const peer = targetName(address)
-  const call = openCall(client, method)
+  const call = openCall(client, method, metadataOf(options))
   let state: 'connecting' | 'over' | GrpcClientLink = 'connecting'
   const late = (): void => subscriber.error(connectTimeout(peer, connectTimeoutMs))
   let timer: Unsubscribable | undefined = schedule(limits.scheduler, connectTimeoutMs, late, { ref: true })

@@ -9,6 +9,12 @@ import {
   type Unsubscribable,
 } from 'rxjs'
 import { schedule } from '../../../kernel/timers.js'
+import {
+  beginRemoteSpan,
+  type OpenTelemetry,
+  type SpanOptions,
+  type TraceSpan,
+} from '../../../tracing/open-telemetry.js'
 import type { BusMessage, MessageBus } from '../../nats/bus.js'
 import type { Engine } from '../engine.js'
 import { modelLabel } from '../models/model-json.js'
@@ -54,6 +60,8 @@ export interface EngineHostOptions {
   readonly region?: string | undefined
   /** Called with failures of engines, and with what the server does not allow. */
   readonly onFault: (error: unknown) => void
+  /** Records attempts to recognize segments as spans. @default nothing is traced */
+  readonly openTelemetry?: OpenTelemetry | undefined
   /** @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
@@ -165,7 +173,7 @@ export class EngineHost {
     else if (request?.type !== 'abort') this.#answer(replyTo, { t: 'lost', why: 'unknown' })
   }
 
-  #open(replyTo: string, { v, model, startMs }: EngineRequest & { readonly type: 'open' }): void {
+  #open(replyTo: string, { v, model, startMs, traceparent }: EngineRequest & { readonly type: 'open' }): void {
     const served = v === protocolVersion ? this.#models.get(model) : undefined
     if (served === undefined || this.#state !== 'serving' || this.#places.size >= this.capacity) {
       this.#refused += 1
@@ -178,6 +186,7 @@ export class EngineHost {
     const segment = new HostedSegment(served.engine, startMs, {
       answer: (answer) => this.#answer(replyTo, answer, goneSubject(this.address, number)),
       onFault: this.#options.onFault,
+      span: this.#beginSpan(model, traceparent),
       ended: () => {
         isOver = true
         this.#free(replyTo, number)
@@ -187,6 +196,13 @@ export class EngineHost {
     this.#places.set(replyTo, { number, segment })
     this.#replyOfPlace.set(number, replyTo)
     this.#advertiseSoon()
+  }
+
+  #beginSpan(model: string, traceparent: string | undefined): TraceSpan | undefined {
+    const { openTelemetry } = this.#options
+    const attributes = { 'rxspeech.model': model, 'rxspeech.engine': this.address.name }
+    const options: SpanOptions = { name: 'rxspeech.recognize', kind: 'server', attributes }
+    return openTelemetry && beginRemoteSpan(openTelemetry, traceparent, options)
   }
 
   #free(replyTo: string, number: number): void {

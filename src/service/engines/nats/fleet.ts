@@ -129,8 +129,8 @@ export class Fleet {
 
   /** Opens segments of a model; see `OpenSegment`. */
   openChannel(model: WantedModel): OpenSegment {
-    return (startMs, listener): EngineSegment => {
-      const segment = new FleetSegment(model, { startMs }, listener, this.#segmentFleet)
+    return (startMs, listener, traceparent): EngineSegment => {
+      const segment = new FleetSegment(model, { startMs, traceparent }, listener, this.#segmentFleet)
       this.#queue(segment)
       return segment
     }

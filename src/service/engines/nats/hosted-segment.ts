@@ -1,5 +1,6 @@
 import { Subject, Subscription } from 'rxjs'
 import { isSpeechError } from '../../../errors/speech-error.js'
+import type { TraceSpan } from '../../../tracing/open-telemetry.js'
 import type { Engine, Hypothesis, SegmentPart } from '../engine.js'
 import { isLoss } from '../segment-retry.js'
 import type { EngineAnswer, EngineRequest } from './protocol.js'
@@ -13,6 +14,8 @@ const maxUnreadMs = 4_000
 export interface SegmentHost {
   readonly answer: (answer: EngineAnswer) => void
   readonly onFault: (error: unknown) => void
+  /** The attempt at this engine, if it is traced. */
+  readonly span?: TraceSpan | undefined
   /** The segment has ended and its place is free. Called once. */
   readonly ended: () => void
 }
@@ -39,6 +42,7 @@ export class HostedSegment {
         next: (hypothesis) => this.#handle(hypothesis),
         error: (error: unknown) => {
           this.#host.onFault(error)
+          this.#host.span?.fail(isSpeechError(error) ? error.code : 'internal')
           this.#end(answerTo(error))
         },
       }),
@@ -46,7 +50,7 @@ export class HostedSegment {
     if (this.#isOver) this.#subscription.unsubscribe()
     else {
       this.#host.answer({ t: 'yes' })
-      this.#part$.next({ type: 'open', startMs })
+      this.#part$.next({ type: 'open', startMs, traceparent: host.span?.traceparent })
     }
   }
 
@@ -84,6 +88,7 @@ export class HostedSegment {
     if (total !== this.#receivedSamples || this.#isClosed) this.#end({ t: 'lost', why: 'gap' })
     else {
       this.#isClosed = true
+      this.#host.span?.event('audio ended')
       this.#part$.next({ type: 'close', endMs, isCut })
     }
   }
@@ -125,6 +130,9 @@ export class HostedSegment {
     if (this.#isOver) return
     this.#isOver = true
     this.#subscription.unsubscribe()
+    if (answer?.t === 'lost') this.#host.span?.fail(answer.why)
+    else if (answer === undefined) this.#host.span?.event('aborted')
+    this.#host.span?.end()
     if (answer !== undefined) this.#host.answer(answer)
     this.#host.ended()
   }

@@ -13,6 +13,7 @@ import { connectNats } from '../../../../src/service/nats/connection.js'
 import type { Service } from '../../../../src/service/start/running-service.js'
 import { startService } from '../../../../src/service/start/service.js'
 import type { ServiceOptions } from '../../../../src/service/start/service-options.js'
+import type { OpenTelemetry } from '../../../../src/tracing/open-telemetry.js'
 import { readRecording } from '../../../audio/read-recording.js'
 import { callModels, firstLine, start } from '../../../cli/command.js'
 import { plainSecret, subscriptionOf } from '../../plain-service.js'
@@ -42,6 +43,10 @@ export interface CallOptions {
   readonly resumption?: boolean | undefined
   /** Times real time. */
   readonly speed?: number | undefined
+  /** @default sessions are not traced */
+  readonly openTelemetry?: OpenTelemetry | undefined
+  /** Where the client connects. @default the service itself */
+  readonly wsUrl?: string | undefined
 }
 
 /** NATS, engine processes of the built command, and a service in this process. */
@@ -67,10 +72,10 @@ export class LiveFleet {
     return fleet
   }
 
-  async startEngine(flags: readonly string[] = []): Promise<LiveEngine> {
+  async startEngine(flags: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<LiveEngine> {
     this.#started += 1
     const name = `engine-${this.#started}`
-    const child = start(['engine', '--nats', this.nats.url, '--name', name, '--models', callModels, ...flags])
+    const child = start(['engine', '--nats', this.nats.url, '--name', name, '--models', callModels, ...flags], { env })
     const kill = async (signal: NodeJS.Signals): Promise<void> => {
       if (child.exitCode !== null || child.signalCode !== null) return
       child.kill(signal)
@@ -125,7 +130,7 @@ export class LiveFleet {
 /** Transcribes the sample call at its own pace; `during` runs meanwhile. */
 export const callThrough = async (
   service: Service,
-  { over = 'grpc', speed = 1, resumption }: CallOptions = {},
+  { over = 'grpc', speed = 1, resumption, openTelemetry, wsUrl = service.wsUrl }: CallOptions = {},
   during: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<readonly Heard[]> => {
   const { format, bytes } = await readRecording('samples/call.wav')
@@ -136,10 +141,11 @@ export const callThrough = async (
           dataflow({
             ...{ url: service.grpcAddress, tenant: 'Default', project: 'transcribe', token: token$, format },
             insecure: true,
+            openTelemetry,
             ...(resumption === false && { resumption }),
           }),
         )
-      : audio$.pipe(recognize({ url: service.wsUrl, model: service.defaultModel ?? '', token: token$, format }))
+      : audio$.pipe(recognize({ url: wsUrl, model: service.defaultModel ?? '', token: token$, format, openTelemetry }))
   const heard: Heard[] = []
   let startedMs = 0
   const audio$ = pace({ format, speed, maxCatchUpMs: 1000 })([bytes]).pipe(tap(() => (startedMs ||= performance.now())))

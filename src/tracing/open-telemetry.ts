@@ -1,0 +1,111 @@
+import { formatTraceparent, parseTraceparent, type SpanIds } from './traceparent.js'
+
+/** The attributes of a span or of an event. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
+
+/** A span of OpenTelemetry, as far as it is used here. */
+export interface OpenTelemetrySpan {
+  spanContext(): SpanIds
+  setAttributes(attributes: SpanAttributes): unknown
+  addEvent(name: string, attributes?: SpanAttributes): unknown
+  setStatus(status: { readonly code: number; readonly message?: string }): unknown
+  end(): void
+}
+
+/**
+ * The parts of the package `@opentelemetry/api` that are used here. Pass the package itself:
+ * `import * as openTelemetry from '@opentelemetry/api'`.
+ */
+export interface OpenTelemetry {
+  readonly trace: {
+    getTracer(name: string): {
+      startSpan(
+        name: string,
+        options: { readonly kind: number; readonly attributes?: SpanAttributes },
+        context: unknown,
+      ): OpenTelemetrySpan
+    }
+    setSpan(context: unknown, span: unknown): unknown
+    setSpanContext(context: unknown, ids: SpanIds & { readonly isRemote: boolean }): unknown
+  }
+  readonly context: { active(): unknown }
+  readonly ROOT_CONTEXT: unknown
+}
+
+/** The values of `SpanKind` and `SpanStatusCode` of OpenTelemetry. */
+const kinds = { internal: 0, server: 1, client: 2 } as const
+const errorStatus = 2
+
+const noTrace = '0'.repeat(32)
+
+/** What begins a span. */
+export interface SpanOptions {
+  readonly name: string
+  readonly kind: keyof typeof kinds
+  readonly attributes?: SpanAttributes | undefined
+}
+
+/** A span that has begun. Its attributes never contain transcripts, tokens or names of clients. */
+export class TraceSpan {
+  readonly #api: OpenTelemetry
+  readonly #context: unknown
+  readonly #span: OpenTelemetrySpan
+
+  constructor(api: OpenTelemetry, context: unknown, span: OpenTelemetrySpan) {
+    this.#api = api
+    this.#context = context
+    this.#span = span
+  }
+
+  /** The header for requests that this span makes. */
+  get traceparent(): string {
+    return formatTraceparent(this.#span.spanContext())
+  }
+
+  /** Begins a span within this one. */
+  child(options: SpanOptions): TraceSpan | undefined {
+    return begin(this.#api, this.#api.trace.setSpan(this.#context, this.#span), options)
+  }
+
+  event(name: string, attributes?: SpanAttributes): void {
+    this.#span.addEvent(name, attributes)
+  }
+
+  set(attributes: SpanAttributes): void {
+    this.#span.setAttributes(attributes)
+  }
+
+  /** Marks the span as failed. `code`: the one of the error. */
+  fail(code: string): void {
+    this.#span.setAttributes({ 'error.type': code })
+    this.#span.setStatus({ code: errorStatus, message: code })
+  }
+
+  end(): void {
+    this.#span.end()
+  }
+}
+
+/** Undefined if there is nothing to record and no trace to continue, which is so as long as no SDK is registered. */
+const begin = (api: OpenTelemetry, context: unknown, { name, kind, attributes = {} }: SpanOptions) => {
+  const span = api.trace.getTracer('rxspeech').startSpan(name, { kind: kinds[kind], attributes }, context)
+  return span.spanContext().traceId === noTrace ? undefined : new TraceSpan(api, context, span)
+}
+
+/**
+ * Begins a span for a request of another process. Without a valid header it begins a trace of its own. Returns undefined if
+ * there is nothing to record and no trace to continue, which is so as long as no SDK is registered.
+ */
+export const beginRemoteSpan = (
+  api: OpenTelemetry,
+  traceparent: string | undefined,
+  options: SpanOptions,
+): TraceSpan | undefined => {
+  const ids = parseTraceparent(traceparent)
+  const { ROOT_CONTEXT: root, trace } = api
+  return begin(api, ids === undefined ? root : trace.setSpanContext(root, { ...ids, isRemote: true }), options)
+}
+
+/** The same within the active context of the caller. */
+export const beginLocalSpan = (api: OpenTelemetry, options: SpanOptions): TraceSpan | undefined =>
+  begin(api, api.context.active(), options)
