@@ -5,10 +5,15 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 
 /** A span of OpenTelemetry, as far as it is used here. */
 export interface OpenTelemetrySpan {
+  /** Its ids. */
   spanContext(): SpanIds
+  /** Adds attributes. */
   setAttributes(attributes: SpanAttributes): unknown
+  /** Adds an event that happens now. */
   addEvent(name: string, attributes?: SpanAttributes): unknown
+  /** `code`: 2 for an error. */
   setStatus(status: { readonly code: number; readonly message?: string }): unknown
+  /** Ends it now. */
   end(): void
 }
 
@@ -17,6 +22,7 @@ export interface OpenTelemetrySpan {
  * `import * as openTelemetry from '@opentelemetry/api'`.
  */
 export interface OpenTelemetry {
+  /** Begins spans, and puts them into contexts. */
   readonly trace: {
     getTracer(name: string): {
       startSpan(
@@ -28,7 +34,9 @@ export interface OpenTelemetry {
     setSpan(context: unknown, span: unknown): unknown
     setSpanContext(context: unknown, ids: SpanIds & { readonly isRemote: boolean }): unknown
   }
+  /** The context of the code that runs. */
   readonly context: { active(): unknown }
+  /** The context without a span. */
   readonly ROOT_CONTEXT: unknown
 }
 

@@ -11,7 +11,7 @@ import { recognize as recognizeInBrowser } from '../../src/client/recognizer/rec
 import type { SegmentPart } from '../../src/service/engines/engine.js'
 import { decodeRequest, type EngineRequest } from '../../src/service/engines/nats/protocol.js'
 import { traceSegments } from '../../src/service/engines/traced-engine.js'
-import { beginLocalSpan } from '../../src/tracing/open-telemetry.js'
+import { beginLocalSpan, beginRemoteSpan } from '../../src/tracing/open-telemetry.js'
 import { loadDataflow } from '../../src/transport/grpc/proto.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { callThrough, LiveFleet } from '../service/engines/nats/live-fleet.js'
@@ -91,6 +91,15 @@ describe('without an SDK', () => {
     expect(span).toBeUndefined()
     const engine = scriptedEngine({ texts: ['hello'] })
     expect(traceSegments(engine, span)).toBe(engine)
+  })
+})
+
+describe('a service without an SDK', () => {
+  it('passes the header of its client on', () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const span = beginRemoteSpan(openTelemetry, traceparent, { name: 'any', kind: 'server' })
+    expect(span?.child({ name: 'any', kind: 'internal' })?.traceparent).toBe(traceparent)
+    expect(beginRemoteSpan(openTelemetry, 'garbage', { name: 'any', kind: 'server' })).toBeUndefined()
   })
 })
 
