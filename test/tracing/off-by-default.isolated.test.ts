@@ -37,8 +37,8 @@ const upgradeHeaders = async (): Promise<IncomingHttpHeaders> => {
       socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n')
     })
   })
-  const session = recognize({ ...shared, url: `ws://127.0.0.1:${port}`, model: 'any' })([new Uint8Array(320)])
-  await lastValueFrom(session).catch(() => undefined)
+  const session$ = recognize({ ...shared, url: `ws://127.0.0.1:${port}`, model: 'any' })([new Uint8Array(320)])
+  await lastValueFrom(session$).catch(() => undefined)
   server.close()
   return headers
 }

@@ -36,9 +36,9 @@ it('continues the trace of a client in the worker process that has its session',
   const access = JSON.parse(await firstLine(child)) as Readonly<Record<string, string>>
   const { authUrl = '', wsUrl = '', grpc = '', clientId = '', clientSecret = '' } = access
   const ca = await readFile(access['ca'] ?? '')
-  const token = requestToken({ authUrl, clientId, clientSecret, fetch: nodeFetch({ ca }) })
+  const token$ = requestToken({ authUrl, clientId, clientSecret, fetch: nodeFetch({ ca }) })
   const audio = [await spoken(2_000)]
-  const shared = { token, ca, format, openTelemetry }
+  const shared = { token: token$, ca, format, openTelemetry }
   await lastValueFrom(recognize({ ...shared, url: wsUrl, model: 'call' })(audio))
   await lastValueFrom(dataflow({ ...shared, url: grpc, tenant: 'Default', project: 'transcribe' })(audio))
   child.kill('SIGTERM')
