@@ -59,7 +59,6 @@ const haproxyFile: BalancerFile = {
       [`edge-${index + 1}:8444 port 9464`, `127.0.0.1:${grpc} port ${operations}`],
     ])
     const changes: Changes = [
-      ['maxconn 20000', 'maxconn 200'],
       ['hard-stop-after 5m', 'hard-stop-after 200ms'],
       ['inter 2s', 'inter 100ms'],
       // On loopback /readyz is plain text.

@@ -201,7 +201,10 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats-cluster.conf'), () =>
           ],
           own,
         )
-        return startNatsServer({ configFile, env: { ...passwords, HOSTNAME: `nats-${index}` } })
+        return startNatsServer({
+          configFile,
+          env: { ...passwords, HOSTNAME: `nats-${index}`, NATS_ROUTE: `localhost:${route}` },
+        })
       }),
     )
     try {

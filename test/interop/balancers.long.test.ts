@@ -214,7 +214,6 @@ describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('behind HAProxy')
     const ports = [await freePort(), await freePort()] as const
     const { folder, certificates, one: item, two } = pair
     const changes: Changes = [
-      ['maxconn 20000', 'maxconn 200'],
       ['hard-stop-after 5m', 'hard-stop-after 200ms'],
       ['inter 2s', 'inter 100ms'],
       ['0.0.0.0:443', `127.0.0.1:${ports[0]}`],
