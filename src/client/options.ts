@@ -2,11 +2,11 @@ import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { bytesForMs, validateFormat, type AudioFormat } from '../audio/format.js'
 import { isObservableInput } from '../operators/interop/pull.js'
 import { backoffMs } from '../kernel/backoff.js'
-import { maxTimerMs } from '../kernel/timers.js'
 import type { ProxyOption } from '../protocol/proxy-option.js'
 import {
   anything,
   codec,
+  durationMs,
   eitherOf,
   flag,
   functionValue,
@@ -175,6 +175,8 @@ export interface VoiceActivityOptions {
   readonly maxSpeechDurationMs?: number | undefined
   /** The silence that ends a segment of speech, in milliseconds. @default 400, by PROTOCOL 4.2 */
   readonly silenceTriggerMs?: number | undefined
+  /** The silence that ends a complete sentence of a grammar, in milliseconds; 0 for none. @default 120, by PROTOCOL 4.2 */
+  readonly completeSilenceMs?: number | undefined
   /** The silence that ends the recognition, in milliseconds; 0 if silence does not end it. @default 10_000 with `recognize`, 0 with `dataflow` */
   readonly gracefulSilenceThresholdMs?: number | undefined
 }
@@ -265,6 +267,7 @@ export const voiceActivityOptions = optionsOf<VoiceActivityOptions>()(
     postSpeechBufferMs: anyWhole,
     maxSpeechDurationMs: anyWhole,
     silenceTriggerMs: anyWhole,
+    completeSilenceMs: anyWhole,
     gracefulSilenceThresholdMs: anyWhole,
   },
 )
@@ -278,7 +281,7 @@ export const sessionCodecs = {
     ca: certificates,
     insecure: flag,
     proxy: anything,
-    heartbeatMs: wholeNumber({ min: 0, max: maxTimerMs }),
+    heartbeatMs: durationMs(0),
     finalize$: observableValue,
     stop$: observableValue,
     continuous: flag,

@@ -42,6 +42,8 @@ export interface RecognizeRequest {
   /** -1: no limit. */
   readonly vadMaxSpeechDurationMs?: number | undefined
   readonly vadSilenceTriggerMs?: number | undefined
+  /** 0: a complete sentence ends nothing earlier. */
+  readonly vadCompleteSilenceMs?: number | undefined
   /** 0: silence never ends the recognition. */
   readonly vadGracefulSilenceThresholdMs?: number | undefined
 }
@@ -58,6 +60,7 @@ const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeR
   vadPostSpeechBufferMs: optional(integer(), 'vad-post-speech-buffer-msec'),
   vadMaxSpeechDurationMs: optional(integer(), 'vad-max-speech-duration-msec'),
   vadSilenceTriggerMs: optional(integer(), 'vad-silence-trigger-msec'),
+  vadCompleteSilenceMs: optional(integer(), 'vad-complete-silence-msec'),
   vadGracefulSilenceThresholdMs: optional(integer(), 'vad-graceful-silence-threshold-msec'),
 })
 

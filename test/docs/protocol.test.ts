@@ -104,6 +104,7 @@ const recognize: Required<RecognizeRequest> = {
   vadPostSpeechBufferMs: 0,
   vadMaxSpeechDurationMs: -1,
   vadSilenceTriggerMs: 400,
+  vadCompleteSilenceMs: 120,
   vadGracefulSilenceThresholdMs: 0,
 }
 const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r' }

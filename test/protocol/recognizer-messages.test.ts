@@ -30,6 +30,7 @@ const full: Required<RecognizeRequest> & { request: 'recognize' } = {
   vadPostSpeechBufferMs: 400,
   vadMaxSpeechDurationMs: -1,
   vadSilenceTriggerMs: 401,
+  vadCompleteSilenceMs: 120,
   vadGracefulSilenceThresholdMs: 10000,
 }
 const fullJson = JSON.parse(writeRecognizerRequest(full)) as Readonly<Record<string, unknown>>
@@ -43,7 +44,7 @@ describe('a recognizer request', () => {
       '{"message-name":"recognize","audio-format":"pcm","model-name":"English","model-tenant":"Default",' +
         '"model-version":"2","sample-rate":16000,"audio-splitter":"audio-segmenter","vad-sensitivity":6,' +
         '"vad-pre-speech-buffer-msec":300,"vad-post-speech-buffer-msec":400,"vad-max-speech-duration-msec":-1,' +
-        '"vad-silence-trigger-msec":401,"vad-graceful-silence-threshold-msec":10000}',
+        '"vad-silence-trigger-msec":401,"vad-complete-silence-msec":120,"vad-graceful-silence-threshold-msec":10000}',
     )
     expect(writeRecognizerRequest({ request: 'stop-recognition' })).toBe('{"message-name":"stop-recognition"}')
     expect(writeRecognizerRequest({ request: 'finalize-recognition' })).toBe('{"message-name":"finalize-recognition"}')
@@ -56,7 +57,7 @@ describe('a recognizer request', () => {
 
   it('rejects every missing or ill-typed field by its name, and names the request', () => {
     const integers = Object.keys(fullJson).filter((name) => typeof fullJson[name] === 'number')
-    expect(integers).toHaveLength(7)
+    expect(integers).toHaveLength(8)
     const texts = ['model-name', 'model-tenant', 'model-version']
     const words = ['audio-format', 'audio-splitter']
     const cases = [

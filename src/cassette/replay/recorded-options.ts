@@ -79,5 +79,6 @@ const voiceActivityOf = (request: RecognizeRequest): VoiceActivityOptions => ({
   postSpeechBufferMs: request.vadPostSpeechBufferMs,
   maxSpeechDurationMs: request.vadMaxSpeechDurationMs,
   silenceTriggerMs: request.vadSilenceTriggerMs,
+  completeSilenceMs: request.vadCompleteSilenceMs,
   gracefulSilenceThresholdMs: request.vadGracefulSilenceThresholdMs,
 })

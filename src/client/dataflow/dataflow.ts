@@ -215,6 +215,7 @@ const settingsOf = (options: DataflowOptions): Settings | undefined => {
     VadPostSpeechBufferMsec: vad.postSpeechBufferMs,
     VadMaxSpeechDurationMsec: vad.maxSpeechDurationMs,
     VadSilenceTriggerMsec: vad.silenceTriggerMs,
+    VadCompleteSilenceMsec: vad.completeSilenceMs,
     VadGracefulSilenceThresholdMsec: vad.gracefulSilenceThresholdMs,
   }
   const given = Object.entries(named).filter(([, value]) => value !== undefined) as [string, string | number][]

@@ -16,6 +16,7 @@ export const recognizeRequestOf = (options: RecognizeOptions): RecognizeRequest 
     vadPostSpeechBufferMs: vad.postSpeechBufferMs,
     vadMaxSpeechDurationMs: vad.maxSpeechDurationMs,
     vadSilenceTriggerMs: vad.silenceTriggerMs,
+    vadCompleteSilenceMs: vad.completeSilenceMs,
     vadGracefulSilenceThresholdMs: vad.gracefulSilenceThresholdMs,
   }
 }

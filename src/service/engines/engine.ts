@@ -19,6 +19,11 @@ export type SegmentPart =
   /** 16-bit samples of one channel at the engine's rate. The engine may keep them; the caller does not reuse them. */
   | { readonly type: 'audio'; readonly samples: Int16Array }
   /**
+   * Asks whether the segment so far is a sentence to which nothing can be added. Sent only to an engine with the capability
+   * `checks`, and only within a segment; nothing follows until the answer `checked`.
+   */
+  | { readonly type: 'check' }
+  /**
    * The segment ends at `endMs`, in milliseconds since the session's first sample. `isCut` if no silence ended it: the audio
    * stopped, or the segment had its maximum length.
    */
@@ -42,6 +47,11 @@ export type Hypothesis =
       /** See `SegmentText`. */
       readonly isIncomplete?: boolean | undefined
     }
+  /**
+   * The answer to `check`, once for each: whether the best reading of the audio before it is a complete sentence of the
+   * grammar, and the grammar permits no word after it. It must depend on that audio alone.
+   */
+  | { readonly type: 'checked'; readonly isComplete: boolean }
   /** The engine processed `sampleCount` more samples. The caller bounds the audio it sends by this. 0 means only that the engine is alive. */
   | { readonly type: 'progress'; readonly sampleCount: number }
   /**
@@ -60,6 +70,8 @@ export interface EngineCapabilities {
   readonly words: boolean
   /** Whether it recognizes the sentences of a grammar only, or any speech. */
   readonly kind: 'grammar' | 'dictation'
+  /** Whether it answers `check`; without it, only silence ends a segment. @default false */
+  readonly checks?: boolean | undefined
   /** How many segments it decodes at the same time. Further ones wait in a queue of the engine. */
   readonly segmentsAtOnce: number
 }
@@ -112,6 +124,8 @@ export interface SegmentListener {
   readonly progress: (sampleCount: number, partial?: string) => void
   /** The segment is decided. `text` is absent if it consists of the words. */
   readonly decided: (words: readonly Word[], text?: SegmentText) => void
+  /** The answer to `check`. */
+  readonly checked: (isComplete: boolean) => void
   /** The attempt failed; see `Engine` for what the error says. */
   readonly failed: (error: SpeechError) => void
 }
@@ -120,6 +134,11 @@ export interface SegmentListener {
 export interface EngineSegment {
   /** The next samples, of any number. They may be kept. */
   write(samples: Int16Array): void
+  /**
+   * Asks whether the segment so far is a sentence to which nothing can be added; `checked` of the listener is the answer. An
+   * engine without the capability `checks` does not need it.
+   */
+  check?(): void
   /** No more samples follow. `endMs` and `isCut` are those of the part `close`. */
   close(endMs: number, isCut?: boolean): void
   /** Frees everything the segment used, at any time. Has no effect once it is decided. */

@@ -120,6 +120,7 @@ type State =
 type Input =
   | SegmentPart
   | { readonly type: 'decided'; readonly words: readonly Word[]; readonly text: SegmentText }
+  | { readonly type: 'checked'; readonly isComplete: boolean }
   | { readonly type: 'completed' }
 
 class Channel {
@@ -154,7 +155,9 @@ class Channel {
   #handle(input: Input): void {
     if (this.#state.type === 'over') return
     if (input.type === 'decided') this.#finishSegment(input)
-    else if (input.type === 'completed') {
+    else if (input.type === 'checked') {
+      if (this.#state.type === 'open') this.#out.next(input)
+    } else if (input.type === 'completed') {
       this.#isCompleted = true
       this.#flush()
     } else this.#take(input)
@@ -167,7 +170,8 @@ class Channel {
     else if (state.type === 'open' && part.type === 'audio') {
       state.sampleCount += part.samples.length
       state.segment.write(part.samples)
-    } else if (state.type === 'open' && part.type === 'close') this.#close(state, part.endMs, part.isCut)
+    } else if (state.type === 'open' && part.type === 'check') this.#check(state.segment)
+    else if (state.type === 'open' && part.type === 'close') this.#close(state, part.endMs, part.isCut)
     else if (state.type === 'idle' && part.type === 'open') this.#open(part)
     else this.fail(outOfOrder())
   }
@@ -179,10 +183,16 @@ class Channel {
         if (text !== undefined && this.#state.type !== 'over') this.#out.next({ type: 'partial', startMs, text })
       },
       decided: (words, text = { text: textOf(words) }) => this.post({ type: 'decided', words, text }),
+      checked: (isComplete) => this.post({ type: 'checked', isComplete }),
       failed: (error) => this.fail(error),
     }
     const segment = this.#openSegment(startMs, listener, traceparent)
     this.#state = { type: 'open', startMs, segment, sampleCount: 0 }
+  }
+
+  #check(segment: EngineSegment): void {
+    if (segment.check === undefined) this.post({ type: 'checked', isComplete: false })
+    else segment.check()
   }
 
   #close({ startMs, segment }: State & { readonly type: 'open' }, endMs: number, isCut = false): void {

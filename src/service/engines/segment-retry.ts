@@ -173,6 +173,9 @@ class RetriedChannel {
   #receive(attempt: Attempt, hypothesis: Hypothesis): void {
     if (hypothesis.type === 'progress') this.#countProgress(attempt, hypothesis.sampleCount)
     else if (hypothesis.type === 'segment') this.#decide(attempt, hypothesis)
+    else if (hypothesis.type === 'checked') {
+      if (this.#segments.answered()) this.#out.next(hypothesis)
+    }
     // Until a retry has come as far as the attempt before it, its partials say less than the client knows.
     else if (hypothesis.type !== 'partial' || attempt.processedSamples >= this.#reportedSamples) {
       this.#out.next(hypothesis)

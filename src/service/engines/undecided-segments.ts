@@ -9,6 +9,8 @@ class UndecidedSegment {
   readonly open: Extract<SegmentPart, { readonly type: 'open' }>
   /** Undefined while it is open. */
   close: Extract<SegmentPart, { readonly type: 'close' }> | undefined
+  /** Whether an answer to `check` is awaited. */
+  isChecked = false
   readonly #maxSamples: number
   /** Undefined once the segment is too long to be kept. */
   #samples: Int16Array | undefined = new Int16Array(0)
@@ -66,6 +68,7 @@ class UndecidedSegment {
       // A copy: an engine may keep what it gets, and a view would keep the memory of the whole segment.
       yield { type: 'audio', samples: samples.slice(at, Math.min(at + partSamples, sampleCount)) }
     }
+    if (this.isChecked) yield { type: 'check' }
     if (this.close !== undefined) yield this.close
   }
 }
@@ -89,10 +92,19 @@ export class UndecidedSegments {
     }
     const newest = this.#segments.at(-1)
     if (newest === undefined) return
-    if (part.type === 'close') newest.close = part
+    if (part.type === 'check') newest.isChecked = true
+    else if (part.type === 'close') newest.close = part
     else if (this.#bytes - newest.bytes + newest.bytesWith(part.samples.length) > this.#maxBytes) {
       newest.drop(part.samples.length)
     } else newest.add(part.samples)
+  }
+
+  /** `check` was answered. Returns whether that was awaited. */
+  answered(): boolean {
+    const newest = this.#segments.at(-1)
+    const wasAwaited = newest?.isChecked === true
+    if (newest !== undefined) newest.isChecked = false
+    return wasAwaited
   }
 
   /** Removes the oldest segment, which has a result. Returns how many samples it had. */

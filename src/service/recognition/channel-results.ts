@@ -51,7 +51,7 @@ export class ChannelResults {
     this.#partialLimit = partialLimit
   }
 
-  of(hypothesis: Exclude<Hypothesis, { readonly type: 'progress' }>): readonly ChannelEvent[] {
+  of(hypothesis: Exclude<Hypothesis, { readonly type: 'progress' | 'checked' }>): readonly ChannelEvent[] {
     switch (hypothesis.type) {
       case 'partial':
         return this.#partial(Math.round(hypothesis.startMs), hypothesis.text.trim())

@@ -24,6 +24,8 @@ export class EngineProgress {
   #reported = 0
   readonly #pending: PendingSegment[] = []
   #decidedSegments = 0
+  /** Samples of the engine's rate that wait in the segmenter for an answer of the engine. */
+  kept = 0
 
   constructor(inputRateHz: number, engineRateHz: number) {
     this.#inputRateHz = inputRateHz
@@ -90,7 +92,8 @@ export class EngineProgress {
 
   /** How many input samples were processed since the last call; never negative. */
   takeProcessed(): number {
-    const processed = Math.floor(this.#received - (this.#sent - this.#acknowledged) * this.#inputPerSample)
+    const pending = this.#sent - this.#acknowledged + this.kept
+    const processed = Math.floor(this.#received - pending * this.#inputPerSample)
     const added = Math.max(processed - this.#reported, 0)
     this.#reported += added
     return added

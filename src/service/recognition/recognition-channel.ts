@@ -47,6 +47,7 @@ export interface ChannelObserver {
 type Input =
   | Int16Array
   | { readonly type: 'parameters'; readonly parameters: SegmenterParameters }
+  | { readonly type: 'checked'; readonly isComplete: boolean }
   | { readonly type: 'opened' | 'completed' | 'tick' | 'drain' | 'check-quiet' }
 
 /**
@@ -62,6 +63,9 @@ type Input =
  * Samples wait, without a bound, until the segmenter is open and in the engine until it is processed. The caller bounds
  * both by the `progress` events. The segmenter holds back at most the silence trigger, or 30 s with the audio segmenter.
  * Samples that arrive while an event is emitted wait, too, so calls never nest.
+ *
+ * While the engine is asked whether a sentence is complete, all input waits for its answer: the decision is made at a position
+ * of the audio, and is the same however late the engine answers. That audio does not count as processed.
  */
 export class RecognitionChannel implements Unsubscribable {
   readonly #options: RecognitionChannelOptions
@@ -74,8 +78,8 @@ export class RecognitionChannel implements Unsubscribable {
   readonly #part$ = new Subject<SegmentPart>()
   #engine: Subscription | undefined
   #segmenter: Segmenter | undefined
-  /** Inputs that arrive before the segmenter is open. */
-  #early: Input[] = []
+  /** Inputs that arrive before the segmenter is open, or while the engine is asked. */
+  #waiting: Input[] = []
   #quietTimer: Unsubscribable | undefined
   #cause: EndCause = 'finalized'
   /** The time of the audio at which it ended, if the audio itself decided that. */
@@ -106,7 +110,8 @@ export class RecognitionChannel implements Unsubscribable {
       this.#engine.unsubscribe()
       return
     }
-    openSegmenter({ parameters: this.#adapted(parameters), inputRateHz, engineRateHz }).then(
+    const asksEngine = engine.capabilities.checks === true
+    openSegmenter({ parameters: this.#adapted(parameters), inputRateHz, engineRateHz, asksEngine }).then(
       (segmenter) => {
         if (this.#state !== 'open') {
           segmenter.free()
@@ -175,7 +180,8 @@ export class RecognitionChannel implements Unsubscribable {
   #handle(input: Input): void {
     if (this.#state !== 'open') return
     try {
-      if (this.#segmenter === undefined) this.#early.push(input)
+      if (this.#segmenter === undefined) this.#waiting.push(input)
+      else if (this.#segmenter.isAsking) this.#handleWhileAsking(input, this.#segmenter)
       else if (input instanceof Int16Array) this.#take(input, this.#segmenter)
       else this.#apply(input, this.#segmenter)
     } catch (error) {
@@ -183,9 +189,31 @@ export class RecognitionChannel implements Unsubscribable {
     }
   }
 
+  #handleWhileAsking(input: Input, segmenter: Segmenter): void {
+    if (input instanceof Int16Array) this.#waiting.push(input)
+    else if (input.type === 'checked') {
+      this.#emitDecided(segmenter, segmenter.answer(input.isComplete))
+      this.#handleWaiting()
+    }
+    // The engine is behind, not the client: nothing counts as silence, and later checks follow.
+    else if (input.type === 'tick' || input.type === 'check-quiet') this.#idle.touch()
+    else this.#waiting.push(input)
+  }
+
+  #handleWaiting(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const item of waiting) this.#handle(item)
+  }
+
   #take(samples: Int16Array, segmenter: Segmenter): void {
     this.#idle.receive(this.#progress.receive(samples.length))
-    this.#emitOutputs(segmenter.push(samples))
+    this.#emitDecided(segmenter, segmenter.push(samples))
+  }
+
+  #emitDecided(segmenter: Segmenter, outputs: readonly SegmenterOutput[]): void {
+    this.#progress.kept = segmenter.kept
+    this.#emitOutputs(outputs)
     this.#emitProgress()
     this.#hold(segmenter)
   }
@@ -196,13 +224,13 @@ export class RecognitionChannel implements Unsubscribable {
 
   #apply(input: Exclude<Input, Int16Array>, segmenter: Segmenter): void {
     switch (input.type) {
-      case 'opened': {
-        const waiting = this.#early
-        this.#early = []
-        for (const item of waiting) this.#handle(item)
+      case 'opened':
+        this.#handleWaiting()
         this.#hold(segmenter)
         return
-      }
+      // The answer is to an engine that was asked before the segment closed.
+      case 'checked':
+        return
       case 'parameters':
         this.#emitOutputs(segmenter.setParameters(input.parameters))
         return
@@ -249,6 +277,7 @@ export class RecognitionChannel implements Unsubscribable {
       switch (output.type) {
         case 'open':
         case 'audio':
+        case 'check':
         case 'close':
           this.#part$.next(output)
           break
@@ -291,6 +320,10 @@ export class RecognitionChannel implements Unsubscribable {
         this.#emitProgress()
         return
       }
+      if (hypothesis.type === 'checked') {
+        this.#mailbox.post(hypothesis)
+        return
+      }
       if (hypothesis.type === 'fault') this.#idle.touch()
       this.#emit(this.#results.of(hypothesis))
     } catch (error) {
@@ -328,7 +361,7 @@ export class RecognitionChannel implements Unsubscribable {
     this.#idle.stop()
     this.#quietTimer?.unsubscribe()
     this.#mailbox.clear()
-    this.#early = []
+    this.#waiting = []
     this.#segmenter?.free()
     this.#out.inputEnded()
   }

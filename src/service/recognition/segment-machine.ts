@@ -29,7 +29,8 @@ export interface Silence {
 /**
  * The outputs of a segmenter, in order. For each segment: `speech-started`, `open`, `audio`…, `speech-ended`, `close`.
  * Between segments: `silence` for each 30 s of it, and `graceful-silence` once for each silence that reaches the threshold.
- * After `drain`: `pause` once, when no segment is open.
+ * After `drain`: `pause` once, when no segment is open. If the engine checks: `check` within a segment, after which nothing
+ * follows before `answer`.
  */
 export type SegmenterOutput =
   | SegmentPart
@@ -44,6 +45,8 @@ interface OpenSegment {
   /** Where its speech began; the limit of its length counts from here. */
   readonly onset: number
   lastSpeechEnd: number
+  /** Where the engine was asked last. */
+  askedAt: number
 }
 
 type State =
@@ -53,6 +56,8 @@ type State =
   | { readonly type: 'speech'; readonly segment: OpenSegment }
   /** Silence that is too short to end the segment. */
   | { readonly type: 'trail'; readonly segment: OpenSegment }
+  /** Silence that ends the segment if its sentence is complete, which the engine was asked. No frame may follow. */
+  | { readonly type: 'asking'; readonly segment: OpenSegment }
   /** Silence that is long enough, while the post-speech buffer is not full. */
   | { readonly type: 'post'; readonly segment: OpenSegment }
   /** A segment was closed at `cut` although speech may continue; the next frame decides. */
@@ -65,15 +70,27 @@ interface Rules {
   readonly preSpeech: number
   readonly postSpeech: number
   readonly silenceTrigger: number
+  /** Infinity if the engine is not asked. */
+  readonly completeSilence: number
   readonly gracefulSilence: number
   readonly onsetRun: number
   readonly forcedCut: ForcedCut
 }
 
-const rulesOf = (parameters: SegmenterParameters, samplesPerMs: number, firstFrame: number): Rules => ({
+/** In one silence the engine is asked again after so much audio. Decoders work in steps of up to 100 ms. */
+const askAgainMs = 50
+
+const rulesOf = (
+  parameters: SegmenterParameters,
+  samplesPerMs: number,
+  firstFrame: number,
+  asksEngine: boolean,
+): Rules => ({
   preSpeech: parameters.preSpeechMs * samplesPerMs,
   postSpeech: parameters.postSpeechMs * samplesPerMs,
   silenceTrigger: parameters.silenceTriggerMs * samplesPerMs,
+  completeSilence:
+    asksEngine && parameters.completeSilenceMs > 0 ? parameters.completeSilenceMs * samplesPerMs : Infinity,
   gracefulSilence: parameters.gracefulSilenceMs === 0 ? Infinity : parameters.gracefulSilenceMs * samplesPerMs,
   onsetRun: parameters.onsetMs * samplesPerMs,
   forcedCut: createForcedCut(parameters, samplesPerMs, firstFrame),
@@ -98,19 +115,27 @@ export class SegmentMachine {
   readonly #queue: SampleQueue
   readonly #samplesPerMs: number
   readonly #maxPart: number
+  readonly #asksEngine: boolean
   #rules: Rules
 
-  constructor(parameters: SegmenterParameters, sampleRateHz: number) {
+  /** With `asksEngine`, `check` is put out, and `answer` must be called before the next frame. */
+  constructor(parameters: SegmenterParameters, sampleRateHz: number, asksEngine = false) {
     const samplesPerMs = sampleRateHz / 1000
     this.#samplesPerMs = samplesPerMs
+    this.#asksEngine = asksEngine
     this.#maxPart = maxPartMs * samplesPerMs
-    this.#rules = rulesOf(parameters, samplesPerMs, 0)
+    this.#rules = rulesOf(parameters, samplesPerMs, 0, asksEngine)
     this.#queue = new SampleQueue(this.#rules.preSpeech + this.#rules.onsetRun + frameMs * samplesPerMs)
   }
 
   /** Whether a confirmed segment is in speech. */
   get isSpeaking(): boolean {
     return this.#state.type === 'speech'
+  }
+
+  /** Whether `answer` is awaited. */
+  get isAsking(): boolean {
+    return this.#state.type === 'asking'
   }
 
   /** Whether neither a segment nor an onset is open, so that the parameters can change. */
@@ -125,11 +150,12 @@ export class SegmentMachine {
     }
     // The next frame may end it.
     if (this.#state.type === 'post') return this.#queue.end
-    const { onset, lastSpeechEnd } = this.#state.segment
-    const { silenceTrigger, postSpeech, forcedCut } = this.#rules
+    const { onset, lastSpeechEnd, askedAt } = this.#state.segment
+    const { silenceTrigger, postSpeech, completeSilence, forcedCut } = this.#rules
     const { limit, gapAfter, gapLength } = forcedCut
     return Math.min(
       lastSpeechEnd + Math.max(silenceTrigger, postSpeech),
+      Math.max(lastSpeechEnd + completeSilence, askedAt + askAgainMs * this.#samplesPerMs),
       onset + limit,
       Math.max(onset + gapAfter, lastSpeechEnd + gapLength),
     )
@@ -142,7 +168,8 @@ export class SegmentMachine {
 
   /** Changes the parameters from the next frame on; only while idle. The queue holds what the former ones required. */
   setParameters(parameters: SegmenterParameters): void {
-    this.#rules = rulesOf(parameters, this.#samplesPerMs, this.#queue.end / (frameMs * this.#samplesPerMs))
+    const frameNumber = this.#queue.end / (frameMs * this.#samplesPerMs)
+    this.#rules = rulesOf(parameters, this.#samplesPerMs, frameNumber, this.#asksEngine)
   }
 
   /** Takes in one frame of 10 ms. The caller may reuse the array. */
@@ -152,6 +179,7 @@ export class SegmentMachine {
     this.#rules.forcedCut.observe(isSpeech, frame)
     this.#state = isSpeech ? this.#afterSpeech(this.#state, frameStart) : this.#afterSilence(this.#state)
     this.#state = this.#afterLimit(this.#state)
+    this.#state = this.#afterCompleteSilence(this.#state)
     if (this.#state.type === 'idle') this.#afterIdleFrame()
     this.#reportPause()
   }
@@ -164,6 +192,17 @@ export class SegmentMachine {
     const outputs = this.#outputs
     this.#outputs = []
     return outputs
+  }
+
+  /** The answer to `check`: a complete sentence ends its segment here. */
+  answer(isComplete: boolean): void {
+    if (this.#state.type !== 'asking') return
+    const { segment } = this.#state
+    this.#state = isComplete ? idle : { type: this.#silentState(segment), segment }
+    if (!isComplete) return
+    this.#close(segment, this.#audibleEnd('trail', segment))
+    this.#afterIdleFrame()
+    this.#reportPause()
   }
 
   /** The audio ended; `remainder` is the incomplete last frame. It has no verdict and follows the state. */
@@ -204,6 +243,7 @@ export class SegmentMachine {
         this.#close(state.segment, frameStart)
         return this.#confirm(frameStart)
       case 'trail':
+      case 'asking':
       case 'speech':
         state.segment.lastSpeechEnd = this.#queue.end
         return state.type === 'speech' ? state : { type: 'speech', segment: state.segment }
@@ -218,8 +258,29 @@ export class SegmentMachine {
       this.#close(segment, segment.lastSpeechEnd + this.#rules.postSpeech)
       return idle
     }
-    const type = silence >= this.#rules.silenceTrigger ? 'post' : 'trail'
+    const type = this.#silentState(segment)
     return type === state.type ? state : { type, segment }
+  }
+
+  #silentState(segment: OpenSegment): 'post' | 'trail' {
+    return this.#queue.end - segment.lastSpeechEnd >= this.#rules.silenceTrigger ? 'post' : 'trail'
+  }
+
+  /** Asks whether the sentence is complete, if the engine has all of its speech. */
+  #afterCompleteSilence(state: State): State {
+    if (state.type !== 'trail' && state.type !== 'post') return state
+    const { segment } = state
+    const now = this.#queue.end
+    const isDue =
+      now - segment.lastSpeechEnd >= this.#rules.completeSilence &&
+      now - segment.askedAt >= askAgainMs * this.#samplesPerMs
+    if (!isDue) return state
+    const releasable = this.#releasable(state.type, segment)
+    if (releasable < segment.lastSpeechEnd) return state
+    segment.askedAt = now
+    this.#release(segment, releasable)
+    this.#outputs.push({ type: 'check' })
+    return { type: 'asking', segment }
   }
 
   /** Cuts speech that is too long. */
@@ -257,7 +318,7 @@ export class SegmentMachine {
     this.#isGracefulReported = false
     const startMs = this.#ms(start)
     this.#outputs.push({ type: 'speech-started', startMs, atMs: this.#ms(this.#queue.end) }, { type: 'open', startMs })
-    return { start, onset, lastSpeechEnd }
+    return { start, onset, lastSpeechEnd, askedAt: start }
   }
 
   /** Where the audio stopped, which is in mid-sentence unless there was silence. Returns the end. */

@@ -14,6 +14,11 @@ export interface SegmenterParameters {
   readonly maxSpeechMs: number
   /** The silence that ends a segment, 50 to 60 000. */
   readonly silenceTriggerMs: number
+  /**
+   * The silence that ends a segment whose sentence is complete and cannot continue, 50 to 60 000; 0 for never. Has an effect
+   * only if it is shorter than the silence trigger or the post-speech buffer, and if the engine knows such sentences.
+   */
+  readonly completeSilenceMs: number
   /** The silence that ends the recognition; 0 for never. */
   readonly gracefulSilenceMs: number
   /** Speech after silence that is shorter than this is ignored as a burst, 0 to 1000. Not a field on the wire. */
@@ -28,6 +33,7 @@ export const defaultSegmenterParameters: SegmenterParameters = {
   postSpeechMs: 400,
   maxSpeechMs: -1,
   silenceTriggerMs: 400,
+  completeSilenceMs: 120,
   gracefulSilenceMs: 10_000,
   onsetMs: 60,
 }
@@ -76,6 +82,12 @@ const numberRules: Readonly<Record<NumberKey, NumberRule>> = {
     setting: 'VadSilenceTriggerMsec',
     expected: 'from 50 to 60000',
     allows: between(50, 60_000),
+  },
+  completeSilenceMs: {
+    field: 'vad-complete-silence-msec',
+    setting: 'VadCompleteSilenceMsec',
+    expected: '0 for never, or from 50 to 60000',
+    allows: (value) => value === 0 || between(50, 60_000)(value),
   },
   gracefulSilenceMs: {
     field: 'vad-graceful-silence-threshold-msec',

@@ -10,6 +10,14 @@ export interface Segmenter {
    * 60 ms may wait for the next call, but never the end of a segment.
    */
   push(samples: Int16Array): readonly SegmenterOutput[]
+  /**
+   * Whether the engine was asked (`check`). Until `answer` samples are only kept, and no other method but `free` may be called.
+   */
+  readonly isAsking: boolean
+  /** How many samples of the engine's rate are kept for that. */
+  readonly kept: number
+  /** The answer of the engine. Returns what was decided by it and by the samples that were kept. */
+  answer(isComplete: boolean): readonly SegmenterOutput[]
   /** So many samples can wait before they are pushed, because nothing can be decided without them. */
   readonly room: number
   /** The audio ended: closes the open segment where it ended, including the last part of a frame. Must be the last call. */
@@ -33,6 +41,8 @@ export interface SegmenterOptions {
   readonly inputRateHz: number
   /** The rate of the segments: 8000, 16000, 32000 or 48000 Hz. @default inputRateHz */
   readonly engineRateHz?: number | undefined
+  /** Whether the engine answers `check`; then each one must be answered. @default false */
+  readonly asksEngine?: boolean | undefined
 }
 
 /**
@@ -40,10 +50,10 @@ export interface SegmenterOptions {
  * of the field, `invalid-format`, `invalid-options` for an input rate out of range, or `missing-dependency`.
  */
 export const createSegmenter = async (options: SegmenterOptions): Promise<Segmenter> => {
-  const { inputRateHz, engineRateHz = inputRateHz } = options
+  const { inputRateHz, engineRateHz = inputRateHz, asksEngine } = options
   const parameters = validateSegmenterParameters(options.parameters)
   const detector = await createVoiceDetector({ sampleRateHz: engineRateHz, sensitivity: parameters.sensitivity })
-  const segmenter = joinSegmenter(detector, parameters, engineRateHz)
+  const segmenter = joinSegmenter(detector, parameters, engineRateHz, asksEngine)
   return inputRateHz === engineRateHz ? segmenter : withResampler(segmenter, inputRateHz, engineRateHz)
 }
 
@@ -55,6 +65,13 @@ const withResampler = async (segmenter: Segmenter, fromHz: number, toHz: number)
   return {
     push: (samples) => segmenter.push(resampler.process(samples)),
     room: 0,
+    get isAsking() {
+      return segmenter.isAsking
+    },
+    get kept() {
+      return segmenter.kept
+    },
+    answer: (isComplete) => segmenter.answer(isComplete),
     finish: () => [...segmenter.push(resampler.flush()), ...segmenter.finish()],
     interrupt: () => segmenter.interrupt(),
     drain: () => segmenter.drain(),
@@ -71,7 +88,8 @@ export const joinSegmenter = (
   detector: VoiceDetector,
   parameters: SegmenterParameters,
   sampleRateHz: number,
-): Segmenter => new JoinedSegmenter(detector, parameters, sampleRateHz)
+  asksEngine = false,
+): Segmenter => new JoinedSegmenter(detector, parameters, sampleRateHz, asksEngine)
 
 /**
  * Frames wait until there are this many of them, unless one of them may end a segment. So the end of speech is decided
@@ -108,34 +126,60 @@ class JoinedSegmenter implements Segmenter {
   #waiting: Int16Array | undefined
   #waitingCount = 0
   #next: SegmenterParameters | undefined
+  /** Samples that arrived while the engine was asked, in order, and whose number is `kept`. */
+  #later: Int16Array[] = []
+  kept = 0
 
-  constructor(detector: VoiceDetector, parameters: SegmenterParameters, sampleRateHz: number) {
+  constructor(detector: VoiceDetector, parameters: SegmenterParameters, sampleRateHz: number, asksEngine: boolean) {
     this.#detector = detector
-    this.#machine = new SegmentMachine(parameters, sampleRateHz)
+    this.#machine = new SegmentMachine(parameters, sampleRateHz, asksEngine)
     this.#frameLength = (sampleRateHz * frameMs) / 1000
   }
 
+  get isAsking(): boolean {
+    return this.#machine.isAsking
+  }
+
   get room(): number {
+    if (this.isAsking) return 0
     const untilEnd = this.#machine.nextEnd - this.#machine.end
     const frames = Math.min(framesAtOnce, Math.ceil(untilEnd / this.#frameLength))
     return Math.max(0, frames * this.#frameLength - this.#waitingCount)
   }
 
+  answer(isComplete: boolean): readonly SegmenterOutput[] {
+    this.#machine.answer(isComplete)
+    const later = this.#later
+    this.#later = []
+    this.kept = 0
+    for (const samples of later) this.#take(samples)
+    return this.#machine.takeOutputs()
+  }
+
   push(samples: Int16Array): readonly SegmenterOutput[] {
+    this.#take(samples)
+    return this.#machine.takeOutputs()
+  }
+
+  #take(samples: Int16Array): void {
+    if (this.isAsking) {
+      this.#keep(samples.slice())
+      return
+    }
     const atOnce = framesAtOnce * this.#frameLength
     let rest = samples
-    while (this.#waitingCount + rest.length >= atOnce) rest = this.#process(framesAtOnce, rest)
+    while (!this.isAsking && this.#waitingCount + rest.length >= atOnce) rest = this.#process(framesAtOnce, rest)
     const wholeFrames = Math.floor((this.#waitingCount + rest.length) / this.#frameLength)
     // A long chunk shows that its client does not send in small ones, so the next may take long.
     const isDue =
       samples.length >= atOnce || this.#machine.end + wholeFrames * this.#frameLength >= this.#machine.nextEnd
-    if (isDue && wholeFrames > 0) rest = this.#process(wholeFrames, rest)
-    if (rest.length > 0) {
+    if (!this.isAsking && isDue && wholeFrames > 0) rest = this.#process(wholeFrames, rest)
+    if (this.isAsking) this.#keepRest(rest)
+    else if (rest.length > 0) {
       this.#waiting ??= new Int16Array(atOnce)
       this.#waiting.set(rest, this.#waitingCount)
       this.#waitingCount += rest.length
     }
-    return this.#machine.takeOutputs()
   }
 
   finish(): readonly SegmenterOutput[] {
@@ -167,7 +211,7 @@ class JoinedSegmenter implements Segmenter {
     this.#detector.free()
   }
 
-  /** Processes the whole frames that wait. */
+  /** Processes the whole frames that wait. They are too few to end a segment, so the engine is not asked. */
   #processWaiting(): void {
     this.#process(Math.floor(this.#waitingCount / this.#frameLength), noSamples)
   }
@@ -185,11 +229,28 @@ class JoinedSegmenter implements Segmenter {
     all.set(added === samples.length ? samples : samples.subarray(0, added), waited)
     for (const [index, frame] of each.entries()) {
       if (index === frameCount) break
+      if (this.#machine.isAsking) {
+        this.#keep(all.slice(index * this.#frameLength, frameCount * this.#frameLength))
+        break
+      }
       if (this.#next !== undefined) this.#applyWhenIdle(this.#next)
       this.#machine.step(this.#detector.isSpeech(frame), frame)
       this.#detector.freezeFloor(this.#machine.isSpeaking)
     }
     return added === samples.length ? noSamples : samples.subarray(added)
+  }
+
+  /** What waits comes after the frames of the last call, and before the rest of the samples. */
+  #keepRest(rest: Int16Array): void {
+    if (this.#waiting !== undefined) this.#keep(this.#waiting.slice(0, this.#waitingCount))
+    this.#waitingCount = 0
+    this.#keep(rest.slice())
+  }
+
+  #keep(samples: Int16Array): void {
+    if (samples.length === 0) return
+    this.#later.push(samples)
+    this.kept += samples.length
   }
 
   #applyWhenIdle(parameters: SegmenterParameters): void {

@@ -116,6 +116,7 @@ export const segmenterParametersOf = (request: RecognizeRequest): SegmenterParam
     postSpeechMs: request.vadPostSpeechBufferMs ?? defaults.postSpeechMs,
     maxSpeechMs: request.vadMaxSpeechDurationMs ?? defaults.maxSpeechMs,
     silenceTriggerMs: request.vadSilenceTriggerMs ?? defaults.silenceTriggerMs,
+    completeSilenceMs: request.vadCompleteSilenceMs ?? defaults.completeSilenceMs,
     gracefulSilenceMs: request.vadGracefulSilenceThresholdMs ?? defaults.gracefulSilenceMs,
     onsetMs: defaults.onsetMs,
   })

@@ -224,7 +224,7 @@ const loadModels = async (
 }
 
 const describe = ({ tenant, name, version, options }: ModelDescription, { capabilities }: Engine) => {
-  const { sampleRateHz, kind, partials, words } = capabilities
+  const { sampleRateHz, kind, partials, words, checks = false } = capabilities
   return {
     tenant,
     name,
@@ -233,6 +233,7 @@ const describe = ({ tenant, name, version, options }: ModelDescription, { capabi
     kind,
     partials,
     words,
+    ...(checks && { checks }),
     ...(options['batch'] === true && { batch: true }),
   }
 }

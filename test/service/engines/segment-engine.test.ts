@@ -36,7 +36,14 @@ const listen = (parts$: Observable<SegmentPart>, onOutput: (hypothesis: Hypothes
 
 beforeEach(() => {
   fake = fakePool(1, 4)
-  fake.pool.open(0, { progress: () => undefined, decided: () => undefined, failed: () => undefined }).abort()
+  fake.pool
+    .open(0, {
+      progress: () => undefined,
+      checked: () => undefined,
+      decided: () => undefined,
+      failed: () => undefined,
+    })
+    .abort()
   fake.worker(0).events.message({ type: 'ready' })
 })
 const send = (message: Parameters<(typeof fake.workers)[0]['events']['message']>[0]) =>
@@ -56,6 +63,31 @@ describe('createSegmentEngine', () => {
       { type: 'segment', startMs: 40, endMs: 165, text: 'ten of', words: [word('ten'), word('of')] },
     ])
     expect(received.end).toBe('complete')
+  })
+
+  it('asks for a complete sentence after the audio before, without its incomplete frame, and emits the answer', () => {
+    const parts$ = new Subject<SegmentPart>()
+    const { received } = listen(parts$)
+    for (const part of [open(0), audio(1000), { type: 'check' }] as const) parts$.next(part)
+    expect(fake.worker(0).posted).toEqual(['open 2', 'audio 2 800', 'check 2'])
+    send({ type: 'progress', segment: 2, sampleCount: 800 })
+    send({ type: 'checked', segment: 2, isComplete: true })
+    parts$.next(audio(600))
+    parts$.next(close(200))
+    expect(fake.worker(0).posted.slice(3)).toEqual(['audio 2 800', 'close 2'])
+    expect(received.output.slice(1)).toEqual([{ type: 'checked', isComplete: true }])
+  })
+
+  it('answers for segments that cannot check', () => {
+    const output: Hypothesis[] = []
+    const engine = createSegmentEngine({
+      capabilities: { sampleRateHz: 8000, partials: false, words: true, kind: 'grammar', segmentsAtOnce: 1 },
+      openChannel: () => () => ({ write: () => undefined, close: () => undefined, abort: () => undefined }),
+    })
+    of<SegmentPart[]>(open(0), { type: 'check' })
+      .pipe(engine.recognize())
+      .subscribe((hypothesis) => output.push(hypothesis))
+    expect(output).toEqual([{ type: 'checked', isComplete: false }])
   })
 
   it('closes the open segment when the source completes', () => {

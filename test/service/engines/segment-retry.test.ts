@@ -1,4 +1,4 @@
-import { concat, concatMap, EMPTY, filter, map, NEVER, Observable, of, Subject, throwError } from 'rxjs'
+import { concat, concatMap, EMPTY, filter, map, NEVER, Observable, of, Subject, throwError, tap } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
@@ -19,6 +19,8 @@ const brief = (hypothesis: Hypothesis): string => {
       return `partial ${hypothesis.startMs} ${hypothesis.text}`
     case 'segment':
       return `segment ${hypothesis.startMs}-${hypothesis.endMs} ${hypothesis.text}`
+    case 'checked':
+      return `checked ${hypothesis.isComplete}`
     case 'progress':
       return `progress ${hypothesis.sampleCount}`
     case 'fault':
@@ -97,6 +99,30 @@ describe('retrySegments', () => {
     expect(samplesOf(output)).toBe(4 * 2400)
     expect(output.at(-1)).toBe('complete')
     expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual(['fault 0 retried'])
+  })
+
+  it('asks again whether a sentence is complete if the engine failed before it answered, and only then', () => {
+    const check: SegmentPart = { type: 'check' }
+    const asked: SegmentPart[] = [open(), audio(), check]
+    expect(outputsOf(engineOf([3]).engine, of(...asked, close(300)))).toEqual([
+      ...['progress 2400', 'partial 0 one', 'fault 0 retried', 'progress 0', 'progress 0', 'partial 0 one'],
+      ...['checked false', 'segment 0-300 one two three', 'complete'],
+    ])
+    const answered = engineOf([4])
+    const parts: SegmentPart[] = []
+    const watched = {
+      recognize: () => (part$: Observable<SegmentPart>) =>
+        part$.pipe(
+          tap((part) => parts.push(part)),
+          answered.broken.recognize(),
+        ),
+    }
+    const output: string[] = []
+    of(...asked, audio(), close(600))
+      .pipe(retrySegments(() => watched.recognize()))
+      .subscribe((hypothesis) => output.push(brief(hypothesis)))
+    expect(output.filter((line) => line.startsWith('checked'))).toEqual(['checked false'])
+    expect(parts.filter(({ type }) => type === 'check')).toHaveLength(1)
   })
 
   it('retries each segment separately, and no decided segment', () => {

@@ -62,11 +62,15 @@ export interface RunOptions {
   /** Loudness by position, for the positions of forced cuts; by default the sample's value is its position. */
   readonly sample?: (positionMs: number) => number
   readonly interruptAtMs?: number
+  /** The answers of the engine to its checks, by the position of each; without it the engine is not asked. */
+  readonly isComplete?: (positionMs: number) => boolean
 }
 
 /** Steps a machine by the verdict for each millisecond's frame, draining after every frame. */
 export const runMachine = (isSpeech: (frameStartMs: number) => boolean, options: RunOptions): MachineRun => {
-  const machine = new SegmentMachine({ ...defaultSegmenterParameters, ...options.parameters }, testRateHz)
+  const { isComplete } = options
+  const parameters = { ...defaultSegmenterParameters, ...options.parameters }
+  const machine = new SegmentMachine(parameters, testRateHz, isComplete !== undefined)
   const timed: (readonly [number, readonly SegmenterOutput[]])[] = []
   const sample = options.sample ?? ((position: number) => position % 32_768)
   const frame = new Int16Array(hop)
@@ -76,6 +80,10 @@ export const runMachine = (isSpeech: (frameStartMs: number) => boolean, options:
     machine.step(isSpeech(now), frame)
     now += hop
     timed.push([now, machine.takeOutputs()])
+    if (machine.isAsking) {
+      machine.answer(isComplete?.(now) ?? false)
+      timed.push([now, machine.takeOutputs()])
+    }
     if (options.interruptAtMs === now) timed.push([now, machine.interrupt()])
   }
   if (options.finish) {

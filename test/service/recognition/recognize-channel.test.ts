@@ -1,4 +1,16 @@
-import { filter, map, of, Subject, type Observable, type OperatorFunction } from 'rxjs'
+import {
+  concat,
+  concatMap,
+  delay,
+  filter,
+  from,
+  map,
+  NEVER,
+  of,
+  Subject,
+  type Observable,
+  type OperatorFunction,
+} from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
@@ -55,6 +67,113 @@ describe('recognizeChannel', () => {
       const expected = '      (sem)-----(SEM)-----(F|)'
       expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, texts)
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
+    })
+  })
+
+  const twoSentences = join(speech(500), silence(250), speech(500), silence(900))
+  const early = ['started 0 @60', 'ended 0-620', 'milestone 0-620 "one"', 'started 620 @810', 'ended 620-1650']
+  const earlyEnd = ['milestone 620-1650 " two"', 'final 0-1650 "one two" finalized']
+
+  it('ends a sentence that is complete after a shorter silence, and begins the next where it ended', () => {
+    virtual(({ flush }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one', 'two'], checks: [true] })
+      const output: string[] = []
+      of(twoSentences)
+        .pipe(channel({ engine, scheduler }), results)
+        .subscribe((event) => output.push(event))
+      flush()
+      expect(output).toEqual([...early, ...earlyEnd])
+      const samples = engine.parts.flatMap((part) => (part.type === 'audio' ? [...part.samples] : []))
+      expect(Int16Array.from(samples)).toEqual(twoSentences.subarray(0, 1650))
+    })
+  })
+
+  it.each([0, 1, 7, 400, 5000])('decides the same when the engine answers after %d ms and audio goes on', (checkMs) => {
+    virtual(({ flush }, scheduler) => {
+      const checks = [false, true]
+      const texts = ['one', 'two']
+      const run = (source$: Observable<Int16Array>, engine: ReturnType<typeof scriptedEngine>): string[] => {
+        const output: string[] = []
+        source$.pipe(channel({ engine, scheduler }), results).subscribe((event) => output.push(event))
+        flush()
+        return output
+      }
+      const atOnce = run(of(twoSentences), scriptedEngine({ texts, checks }))
+      const chunks = Array.from({ length: 108 }, (_none, at) => twoSentences.slice(20 * at, 20 * at + 20))
+      const paced$ = from(chunks).pipe(concatMap((chunk) => of(chunk).pipe(delay(20, scheduler))))
+      const paced = run(paced$, scriptedEngine({ texts, checks, checkMs }))
+      expect(atOnce).toContain('ended 0-670')
+      expect(paced.toSorted()).toEqual(atOnce.toSorted())
+    })
+  })
+
+  it('does not count audio as processed that waits for an answer, and ends nothing by the clock meanwhile', () => {
+    virtual(({ flush }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'], checks: [true], checkMs: 20_000 })
+      const events: ChannelEvent[] = []
+      const processed = (): number =>
+        events.reduce((sum, event) => sum + (event.type === 'progress' ? event.sampleCount : 0), 0)
+      const subscription = concat(of(join(speech(500), silence(600)), silence(300)), NEVER)
+        .pipe(channel({ engine, scheduler, finalizeAfterMs: 8_000 }))
+        .subscribe((event) => events.push(event))
+      scheduler.schedule(() => {
+        expect(processed()).toBe(620)
+        expect(events.some(({ type }) => type === 'speech-ended' || type === 'final')).toBe(false)
+      }, 19_000)
+      scheduler.schedule(() => {
+        expect(processed()).toBe(1400)
+        expect(events.filter(({ type }) => type === 'speech-ended')).toEqual([
+          { type: 'speech-ended', startMs: 0, endMs: 620 },
+        ])
+        subscription.unsubscribe()
+      }, 21_000)
+      flush()
+    })
+  })
+
+  it('ends after the answer if the audio ended or a drain began before it', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const rows = {
+        s: 'started 0 @60',
+        e: 'ended 0-620',
+        m: 'milestone 0-620 "one"',
+        f: 'final 0-620 "one" finalized',
+      }
+      const audio = join(speech(500), silence(120))
+      for (const drain$ of [NEVER, cold('  --d')]) {
+        const engine = scriptedEngine({ texts: ['one'], checks: [true], checkMs: 8 })
+        const source$ = drain$ === NEVER ? cold('a-|', { a: audio }) : cold('a', { a: audio })
+        expectObservable(source$.pipe(channel({ engine, scheduler, drain$ }), results)).toBe('s-------(emf|)', rows)
+      }
+    })
+  })
+
+  it('frees everything at once when it is unsubscribed while the engine is asked', () => {
+    virtual(({ cold, expectObservable }, scheduler) => {
+      const engine = scriptedEngine({ texts: ['one'], checks: [true], checkMs: 100 })
+      const front = scriptedFront()
+      const source$ = cold('a', { a: join(speech(500), silence(300)) })
+      expectObservable(source$.pipe(channel({ engine, scheduler }, front), results), '^---!').toBe('s', texts)
+      scheduler.schedule(() => {
+        expect(engine.running()).toBe(0)
+        expect(front.held()).toBe(0)
+      }, 5)
+    })
+  })
+
+  it('does not ask an engine that cannot tell, nor with a complete silence of 0', () => {
+    virtual(({ flush }, scheduler) => {
+      for (const [checks, completeSilenceMs] of [
+        [undefined, 120],
+        [[true], 0],
+      ] as const) {
+        const engine = scriptedEngine({ texts: ['one'], ...(checks && { checks }) })
+        const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, completeSilenceMs }
+        of(utterance).pipe(channel({ engine, scheduler, parameters })).subscribe()
+        flush()
+        expect(engine.parts.map(({ type }) => type)).not.toContain('check')
+        expect(engine.parts.at(-1)).toMatchObject({ type: 'close', endMs: 900 })
+      }
     })
   })
 

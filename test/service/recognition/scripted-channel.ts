@@ -29,6 +29,10 @@ export interface EngineScript {
   readonly words?: readonly (readonly Word[])[]
   /** The hypothesis of the engine after each audio part. */
   readonly partials?: readonly string[]
+  /** The answers to checks, in order, and false after the last; without them the engine cannot check. */
+  readonly checks?: readonly boolean[]
+  /** How long the engine takes for an answer to a check. */
+  readonly checkMs?: number
   /** How long the engine takes for the end of a segment, and for each audio part. */
   readonly decideMs?: number
   readonly takeMs?: number
@@ -53,6 +57,7 @@ export const scriptedEngine = (script: EngineScript): ScriptedEngine => {
     let startMs = 0
     let segment = -1
     let audio = -1
+    let check = -1
     function answer(part: SegmentPart): Observable<Hypothesis> {
       parts.push(part)
       if (part.type === 'open') {
@@ -68,6 +73,11 @@ export const scriptedEngine = (script: EngineScript): ScriptedEngine => {
         const partials: readonly Hypothesis[] =
           partial === undefined ? [] : [{ type: 'partial', startMs, text: partial }]
         return of(progress, ...partials).pipe(later(script.takeMs))
+      }
+      if (part.type === 'check') {
+        check += 1
+        const checked: Hypothesis = { type: 'checked', isComplete: script.checks?.[check] ?? false }
+        return of(checked).pipe(later(script.checkMs))
       }
       const words = script.words?.[segment] ?? []
       const decided: Hypothesis = {
@@ -90,7 +100,14 @@ export const scriptedEngine = (script: EngineScript): ScriptedEngine => {
     })
   }
   return {
-    capabilities: { sampleRateHz: channelRateHz, partials: true, words: true, kind: 'grammar', segmentsAtOnce: 1 },
+    capabilities: {
+      sampleRateHz: channelRateHz,
+      partials: true,
+      words: true,
+      kind: 'grammar',
+      segmentsAtOnce: 1,
+      checks: script.checks !== undefined,
+    },
     recognize,
     ready: () => Promise.resolve(),
     close: () => Promise.resolve(),
@@ -129,7 +146,7 @@ export const scriptedFront = (
       setSensitivity: () => undefined,
       free: () => (held -= 1),
     }
-    return joinSegmenter(detector, options.parameters, channelRateHz)
+    return joinSegmenter(detector, options.parameters, channelRateHz, options.asksEngine)
   }
   const opened$ = opening.waitMs === undefined ? of(0) : timer(opening.waitMs, opening.scheduler)
   return {

@@ -27,6 +27,7 @@ const parameters: fc.Arbitrary<SegmenterParameters> = fc.record({
   postSpeechMs: fc.integer({ min: 0, max: 600 }),
   maxSpeechMs: fc.oneof(fc.constant(-1), fc.integer({ min: 1000, max: 4000 })),
   silenceTriggerMs: fc.integer({ min: 50, max: 900 }),
+  completeSilenceMs: fc.constantFrom(0, 50, 120, 300),
   gracefulSilenceMs: fc.constantFrom(0, 700, 2000),
   onsetMs: fc.constantFrom(0, 20, 60),
 })
@@ -39,8 +40,11 @@ const verdict =
 /** A loudness that is constant for each frame and differs between frames. */
 const sample = (positionMs: number): number => (positionMs * 7919) % 997
 
+/** An engine that answers by the position of the audio alone. */
+const isComplete = (positionMs: number): boolean => (positionMs / 10) % 3 === 0
+
 const run = (frames: readonly boolean[], settings: SegmenterParameters, untilMs = frames.length * 10): MachineRun =>
-  runMachine(verdict(frames), { parameters: settings, untilMs, finish: true, sample })
+  runMachine(verdict(frames), { parameters: settings, untilMs, finish: true, sample, isComplete })
 
 /**
  * The same verdicts through a segmenter, in chunks of any length; a verdict is encoded in the detector's frame count.
@@ -53,12 +57,20 @@ const runChunked = (frames: readonly boolean[], settings: SegmenterParameters, c
     setSensitivity: () => undefined,
     free: () => undefined,
   }
-  const segmenter = joinSegmenter(detector, settings, testRateHz)
+  const segmenter = joinSegmenter(detector, settings, testRateHz, true)
   const outputs: SegmenterOutput[] = []
+  const answer = (): void => {
+    outputs.push(...segmenter.answer(isComplete(count * 10)))
+  }
+  let chunks = 0
   for (let from = 0; from < frames.length * 10; from += chunkMs) {
     const length = Math.min(chunkMs, frames.length * 10 - from)
     outputs.push(...segmenter.push(Int16Array.from({ length }, (_, index) => sample(from + index))))
+    chunks += 1
+    // Some answers come only after further chunks.
+    if (segmenter.isAsking && chunks % 3 === 0) answer()
   }
+  while (segmenter.isAsking) answer()
   outputs.push(...segmenter.finish())
   return collectRun([[0, outputs]])
 }
@@ -122,7 +134,7 @@ describe('segments, for any audio and any parameters', () => {
     )
   })
 
-  it('are the same in chunks of 10, 20, 37 and 1000 ms and in one message', () => {
+  it('are the same in chunks of 10, 20, 37 and 1000 ms and in one message, however late the engine answers', () => {
     fc.assert(
       fc.property(speechFrames, parameters, (frames, settings) => {
         const whole = essence(run(frames, settings))

@@ -128,6 +128,79 @@ describe('the segment machine', () => {
   })
 })
 
+describe('a sentence that is complete and cannot continue', () => {
+  const always = () => true
+  const checks = (isSpeech: (ms: number) => boolean, options: RunOptions): number[] => {
+    const asked: number[] = []
+    const isComplete = (positionMs: number): boolean => {
+      asked.push(positionMs)
+      return options.isComplete?.(positionMs) ?? false
+    }
+    runMachine(isSpeech, { ...options, isComplete })
+    return asked
+  }
+
+  it('closes its segment after the silence for complete sentences', () => {
+    expect(spans(item, { untilMs: 5000, isComplete: always })).toEqual([
+      [700, 2120, 2120],
+      [2120, 3120, 3120],
+    ])
+  })
+
+  it('is asked for every 50 ms of silence until the trigger, and waits for the trigger otherwise', () => {
+    expect(checks(item, { untilMs: 5000 })).toEqual([2120, 2170, 2220, 2270, 3120, 3170, 3220, 3270, 3320, 3370])
+    expect(spans(item, { untilMs: 5000, isComplete: () => false })).toEqual([[700, 3400, 3400]])
+    expect(spans(item, { untilMs: 5000, isComplete: (ms) => ms === 3220 })).toEqual([[700, 3220, 3220]])
+  })
+
+  it('keeps the post-speech buffer if that is shorter', () => {
+    expect(spans(item, { untilMs: 5000, isComplete: always, parameters: { postSpeechMs: 50 } })).toEqual([
+      [700, 2050, 2120],
+      [2050, 3050, 3120],
+    ])
+  })
+
+  it('ends the wait for a longer post-speech buffer, too', () => {
+    const parameters = { silenceTriggerMs: 100, postSpeechMs: 600 }
+    expect(spans(during([1000, 2000]), { untilMs: 5000, isComplete: always, parameters })).toEqual([[700, 2120, 2120]])
+  })
+
+  it('loses no sample between two sentences, and repeats none', () => {
+    const close = runMachine(during([1000, 2000], [2130, 3000]), { untilMs: 5000, isComplete: always })
+    expect(close.segments.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([
+      [700, 2120],
+      [2120, 3120],
+    ])
+    expect(close.segments.flatMap(({ samples }) => samples)).toEqual(
+      Array.from({ length: 2420 }, (_, index) => 700 + index),
+    )
+  })
+
+  it('is asked for only with the whole speech, so not while a forced cut holds audio back', () => {
+    const recording = { splitter: 'audio-segmenter' } as const
+    expect(checks(item, { untilMs: 5000, parameters: recording, isComplete: always })).toEqual([])
+    const limited = { maxSpeechMs: 1200 } as const
+    expect(checks(during([1000, 2100]), { untilMs: 5000, parameters: limited, isComplete: always })).toEqual([])
+  })
+
+  it('is not asked for with 0, nor of an engine that cannot tell', () => {
+    expect(checks(item, { untilMs: 5000, parameters: { completeSilenceMs: 0 } })).toEqual([])
+    expect(runMachine(item, { untilMs: 5000 }).outputs.some(({ type }) => type === 'check')).toBe(false)
+  })
+
+  it('reports the pause of a drain and the graceful silence as after any other segment', () => {
+    const machine = new SegmentMachine(defaultSegmenterParameters, testRateHz, true)
+    const frame = new Int16Array(10)
+    for (let ms = 0; ms < 100; ms += 10) machine.step(true, frame)
+    machine.drain()
+    for (let ms = 0; ms < 120; ms += 10) machine.step(false, frame)
+    expect(machine.isAsking).toBe(true)
+    machine.answer(true)
+    expect(machine.takeOutputs().map(({ type }) => type)).toContain('pause')
+    expect(runMachine(item, { untilMs: 14_000, isComplete: always }).gracefulAtMs).toEqual([13_000])
+  })
+})
+
 describe('a long silence', () => {
   const silences = (isSpeech: (ms: number) => boolean, options: RunOptions) =>
     runMachine(isSpeech, { ...options, parameters: { gracefulSilenceMs: 0, ...options.parameters } }).silences.map(

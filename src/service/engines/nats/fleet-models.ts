@@ -168,10 +168,10 @@ class FleetModels {
 
   #openEngine(advert: AdvertisedModel): Engine {
     const { fleet, onFault } = this.#options
-    const { sampleRateHz, kind, partials, words } = advert
+    const { sampleRateHz, kind, partials, words, checks = false } = advert
     const model = wanted(advert)
     const engine = createSegmentEngine({
-      capabilities: { sampleRateHz, kind, partials, words, segmentsAtOnce: Number.MAX_SAFE_INTEGER },
+      capabilities: { sampleRateHz, kind, partials, words, checks, segmentsAtOnce: Number.MAX_SAFE_INTEGER },
       openChannel: () => fleet.openChannel(model),
       ready: () =>
         fleet.roster.serving(model).length > 0
@@ -196,4 +196,5 @@ const isAlike = (one: AdvertisedModel, other: AdvertisedModel): boolean =>
   one.kind === other.kind &&
   one.partials === other.partials &&
   one.words === other.words &&
+  one.checks === other.checks &&
   one.batch === other.batch

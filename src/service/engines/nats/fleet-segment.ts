@@ -38,6 +38,7 @@ interface Attempt {
   sentSamples: number
   takenSamples: number
   isClosed: boolean
+  readonly canCheck: boolean
   ticksSinceSent: number
   ticksSinceOpened: number
 }
@@ -64,6 +65,8 @@ export class FleetSegment implements EngineSegment {
   readonly #windowSamples: number
   /** Hops that were not sent, oldest first. The caller bounds them by `progress`. */
   readonly #hops: Int16Array[] = []
+  /** Whether a check waits for the audio before it, or for its answer. */
+  #check: 'none' | 'due' | 'sent' = 'none'
   #endMs: number | undefined
   #isCut = false
   #state: State = { type: 'waiting', ticksWithoutEngine: 0 }
@@ -89,6 +92,12 @@ export class FleetSegment implements EngineSegment {
     this.#pump()
   }
 
+  check(): void {
+    if (this.#state.type === 'over') return
+    this.#check = 'due'
+    this.#pump()
+  }
+
   close(endMs: number, isCut = false): void {
     if (this.#state.type === 'over') return
     this.#cutter.flush()
@@ -101,11 +110,14 @@ export class FleetSegment implements EngineSegment {
     this.#end('abort')
   }
 
-  /** An engine may have a place: opens there, under a number that was never used. */
-  open(engine: ProcessAddress, number: number): void {
+  /**
+   * An engine may have a place: opens there, under a number that was never used. One of an older version that cannot check
+   * counts as one whose sentences can always continue.
+   */
+  open(engine: ProcessAddress, number: number, canCheck: boolean): void {
     if (this.#state.type !== 'waiting') return
     const attempt = {
-      ...{ number, engine, isOpen: false, sentSamples: 0, takenSamples: 0, isClosed: false },
+      ...{ number, engine, canCheck, isOpen: false, sentSamples: 0, takenSamples: 0, isClosed: false },
       ...{ ticksSinceSent: 0, ticksSinceOpened: 0 },
     }
     this.#state = { type: 'attempting', attempt }
@@ -165,6 +177,9 @@ export class FleetSegment implements EngineSegment {
       case 'taken':
         this.#take(attempt, answer.at, answer.partial)
         return
+      case 'checked':
+        this.#answerCheck(answer.isComplete)
+        return
       case 'decided':
         if (!attempt.isClosed) this.#lose('violation')
         else if (this.#end('decided')) {
@@ -198,6 +213,7 @@ export class FleetSegment implements EngineSegment {
       const { attempt } = this.#state
       const hop = this.#hops[0]
       if (hop === undefined) {
+        this.#sendCheck(attempt)
         this.#sendEnd(attempt)
         return
       }
@@ -207,6 +223,19 @@ export class FleetSegment implements EngineSegment {
       attempt.sentSamples += hop.length
       this.#send(attempt, { type: 'audio', from, samples: hop })
     }
+  }
+
+  #sendCheck(attempt: Attempt): void {
+    if (this.#check !== 'due') return
+    this.#check = 'sent'
+    if (attempt.canCheck) this.#send(attempt, { type: 'check', total: attempt.sentSamples })
+    else this.#answerCheck(false)
+  }
+
+  #answerCheck(isComplete: boolean): void {
+    if (this.#check !== 'sent') return
+    this.#check = 'none'
+    this.#listener.checked(isComplete)
   }
 
   #sendEnd(attempt: Attempt): void {

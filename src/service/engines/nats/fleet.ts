@@ -16,7 +16,7 @@ import {
   whoSubject,
   type ProcessAddress,
 } from './protocol.js'
-import { Roster, tickMs, type RosterOptions, type WantedModel } from './roster.js'
+import { Roster, tickMs, type RosterEngine, type RosterOptions, type WantedModel } from './roster.js'
 
 export interface FleetOptions extends RosterOptions {
   readonly bus: MessageBus
@@ -222,14 +222,14 @@ export class Fleet {
       }
       this.#line.delete(segment)
       this.#waitedMs += this.#scheduler.now() - sinceMs
-      this.#open(segment, engine.address)
+      this.#open(segment, engine)
     }
   }
 
-  #open(segment: FleetSegment, engine: ProcessAddress): void {
+  #open(segment: FleetSegment, { address, models }: RosterEngine): void {
     this.#lastAttempt += 1
     this.#attempts.set(this.#lastAttempt, segment)
-    this.roster.took(engine)
-    segment.open(engine, this.#lastAttempt)
+    this.roster.took(address)
+    segment.open(address, this.#lastAttempt, models.get(segment.model.label)?.checks === true)
   }
 }

@@ -60,6 +60,7 @@ export class HostedSegment {
     if (request === undefined || request.type === 'open') this.#end({ t: 'lost', why: 'violation' })
     else if (request.type === 'abort') this.#end()
     else if (request.type === 'audio') this.#write(request.from, request.samples)
+    else if (request.type === 'check') this.#check(request.total)
     else if (request.type === 'close') this.#close(request)
   }
 
@@ -84,6 +85,11 @@ export class HostedSegment {
     else this.#part$.next({ type: 'audio', samples })
   }
 
+  #check(total: number): void {
+    if (total !== this.#receivedSamples || this.#isClosed) this.#end({ t: 'lost', why: 'gap' })
+    else this.#part$.next({ type: 'check' })
+  }
+
   #close({ total, endMs, isCut }: Extract<EngineRequest, { readonly type: 'close' }>): void {
     if (total !== this.#receivedSamples || this.#isClosed) this.#end({ t: 'lost', why: 'gap' })
     else {
@@ -95,6 +101,10 @@ export class HostedSegment {
 
   #handle(hypothesis: Hypothesis): void {
     if (this.#isOver) return
+    if (hypothesis.type === 'checked') {
+      this.#host.answer({ t: 'checked', isComplete: hypothesis.isComplete })
+      return
+    }
     if (hypothesis.type === 'progress') this.#readSamples += hypothesis.sampleCount
     else if (hypothesis.type === 'partial') this.#partial = hypothesis.text
     else if (hypothesis.type === 'segment') {

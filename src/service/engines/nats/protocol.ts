@@ -4,7 +4,7 @@
 //   rxspeech.alive.<name>                           engine → edges    it is there, and how many places it has
 //   rxspeech.models.<name>                          engine → edges    its models; at the start and on request
 //   rxspeech.who                                    edge → engines    asks for that
-//   rxspeech.engine.<name>.<instance>.in            edge → engine     open, audio, close, abort, ping; with the reply
+//   rxspeech.engine.<name>.<instance>.in            edge → engine     open, audio, check, close, abort, ping; with the reply
 //   rxspeech.edge.<name>.<instance>.<attempt>       engine → edge     answers; with the reply
 //   rxspeech.engine.<name>.<instance>.gone.<place>  server → engine   the edge is gone
 //
@@ -86,7 +86,7 @@ const advertisedModel = t.readonly(
       partials: t.boolean,
       words: t.boolean,
     }),
-    t.partial({ batch: t.boolean }),
+    t.partial({ batch: t.boolean, checks: t.boolean }),
   ]),
 )
 
@@ -104,17 +104,20 @@ export type ModelsAdvert = t.TypeOf<typeof modelsAdvert>
 
 // Requests of an edge: a byte for the kind, then the body
 
-const kinds = { open: 1, audio: 2, close: 3, abort: 4, ping: 5 } as const
+const kinds = { open: 1, audio: 2, close: 3, abort: 4, ping: 5, check: 6 } as const
 
 const openBody = t.readonly(
   t.intersection([t.type({ v: count, model: t.string, startMs: t.number }), t.partial({ traceparent: t.string })]),
 )
+const checkBody = t.readonly(t.type({ total: count }))
 const closeBody = t.readonly(t.type({ total: count, endMs: t.number, isCut: t.boolean }))
 
 export type EngineRequest =
   | ({ readonly type: 'open' } & t.TypeOf<typeof openBody>)
   /** `from` samples of the segment precede these. */
   | { readonly type: 'audio'; readonly from: number; readonly samples: Int16Array }
+  /** Asks whether the segment so far, of `total` samples, is a sentence to which nothing can be added. */
+  | ({ readonly type: 'check' } & t.TypeOf<typeof checkBody>)
   /** The segment has `total` samples. */
   | ({ readonly type: 'close' } & t.TypeOf<typeof closeBody>)
   | { readonly type: 'abort' }
@@ -126,7 +129,7 @@ const audioHeaderBytes = 6
 export const encodeRequest = (request: EngineRequest): Uint8Array => {
   if (request.type === 'audio') return encodeAudio(request.from, request.samples)
   const { type, ...body } = request
-  const json = type === 'open' || type === 'close' ? JSON.stringify(body) : ''
+  const json = type === 'abort' || type === 'ping' ? '' : JSON.stringify(body)
   return Buffer.from(`${String.fromCharCode(kinds[type])}${json}`)
 }
 
@@ -147,6 +150,8 @@ export const decodeRequest = (payload: Uint8Array): EngineRequest | undefined =>
       return withType('open', decodeJson(openBody, payload.subarray(1)))
     case kinds.audio:
       return decodeAudio(payload)
+    case kinds.check:
+      return withType('check', decodeJson(checkBody, payload.subarray(1)))
     case kinds.close:
       return withType('close', decodeJson(closeBody, payload.subarray(1)))
     case kinds.abort:
@@ -181,6 +186,8 @@ const engineAnswer = t.union([
   t.type({ t: t.literal('full') }),
   /** It has read the first `at` samples. */
   t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string })]),
+  /** The answer to a check. */
+  t.type({ t: t.literal('checked'), isComplete: t.boolean }),
   t.intersection([
     t.type({ t: t.literal('decided'), text: t.string, words: t.readonlyArray(word) }),
     t.partial({ confidence: t.number, isIncomplete: t.boolean, slots: slotsCodec }),

@@ -21,6 +21,8 @@ export interface SegmentDecoder {
   begin(): Promise<void>
   /** Decodes a frame. Returns the text so far if it changed. */
   process(samples: Int16Array): string | undefined | Promise<string | undefined>
+  /** Whether the best reading so far is a complete sentence that cannot continue. @default it does not know */
+  isComplete?(): boolean
   /** Ends the segment and returns its result, which is not used if `isCancelled` returns true by then. */
   end(span: SegmentSpan, isCancelled: () => boolean): Promise<DecodedSegment>
   /** Abandons the segment; another `begin` may follow. */
@@ -30,6 +32,7 @@ export interface SegmentDecoder {
 /** Receives what becomes of a segment. Nothing but `broke` follows an abort or a failure. */
 export interface LeasedSegmentListener {
   readonly progress: (sampleCount: number, partial: string | undefined) => void
+  readonly checked: (isComplete: boolean) => void
   readonly decided: (result: DecodedSegment) => void
   readonly failed: (error: unknown) => void
   /** Called with everything that a decoder throws, also for an aborted segment. */
@@ -61,6 +64,13 @@ export class LeasedSegment<D extends SegmentDecoder> {
     this.#addStep(async (decoder) => {
       const partial = await decoder.process(samples)
       if (this.#isRunning()) this.#listener.progress(samples.length, partial)
+    })
+  }
+
+  check(): void {
+    this.#addStep((decoder) => {
+      this.#listener.checked(decoder.isComplete?.() ?? false)
+      return Promise.resolve()
     })
   }
 

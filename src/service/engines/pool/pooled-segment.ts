@@ -56,6 +56,11 @@ export class PooledSegment implements EngineSegment {
     this.#cutter.write(samples)
   }
 
+  /** Samples of an incomplete frame are not sent for it, so that frames and results are the same with and without it. */
+  check(): void {
+    this.#send({ type: 'check', segment: this.id })
+  }
+
   close(endMs: number, isCut = false): void {
     this.#cutter.flush()
     this.#send({ type: 'close', segment: this.id, endMs, isCut })
@@ -71,6 +76,11 @@ export class PooledSegment implements EngineSegment {
   progress(sampleCount: number, partial: string | undefined): void {
     this.#unanswered -= 1
     if (this.#state.type !== 'over') this.#listener.progress(sampleCount, partial)
+  }
+
+  checked(isComplete: boolean): void {
+    this.#unanswered -= 1
+    if (this.#state.type !== 'over') this.#listener.checked(isComplete)
   }
 
   decided(words: readonly Word[], text?: SegmentText): void {
@@ -96,7 +106,7 @@ export class PooledSegment implements EngineSegment {
   #send(message: ToWorker): void {
     if (this.#state.type === 'queued') this.#state.messages.push(message)
     if (this.#state.type !== 'running') return
-    if (message.type === 'audio' || message.type === 'close') {
+    if (message.type === 'audio' || message.type === 'check' || message.type === 'close') {
       this.#unanswered += 1
       if (this.#unanswered === 1) this.#pool.awaiting()
     }

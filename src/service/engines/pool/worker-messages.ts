@@ -3,11 +3,13 @@ import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import type { Word } from '../../../protocol/session-event.js'
 import type { SegmentText } from '../engine.js'
 
-/** To a worker, in this order for each segment: `open`, `audio`…, then `close` or `abort`. */
+/** To a worker, in this order for each segment: `open`, `audio` and `check`…, then `close` or `abort`. */
 export type ToWorker =
   | { readonly type: 'open'; readonly segment: number; readonly startMs: number }
   /** One frame of one channel at the engine's rate; only the last one of a segment is shorter. */
   | { readonly type: 'audio'; readonly segment: number; readonly samples: Int16Array }
+  /** Asks whether what was decoded is a complete sentence that cannot continue. */
+  | { readonly type: 'check'; readonly segment: number }
   | { readonly type: 'close'; readonly segment: number; readonly endMs: number; readonly isCut?: boolean }
   | { readonly type: 'abort'; readonly segment: number }
 
@@ -28,6 +30,8 @@ type WorkerEvent =
       readonly sampleCount: number
       readonly partial?: string | undefined
     }
+  /** Answers each `check`. */
+  | { readonly type: 'checked'; readonly segment: number; readonly isComplete: boolean }
   /** The worker is alive during a long step. */
   | { readonly type: 'working' }
   /** `text` is absent if it consists of the words. */

@@ -190,11 +190,18 @@ export class WorkerPool {
     } else if (message.type !== 'working') this.#receiveAnswer(member, message)
   }
 
-  #receiveAnswer(member: Member, message: FromWorker & { readonly type: 'progress' | 'decided' | 'failed' }): void {
+  #receiveAnswer(
+    member: Member,
+    message: FromWorker & { readonly type: 'progress' | 'checked' | 'decided' | 'failed' },
+  ): void {
     const segment = member.segments.get(message.segment)
     if (segment === undefined) return
     if (message.type === 'progress') {
       segment.progress(message.sampleCount, message.partial)
+      return
+    }
+    if (message.type === 'checked') {
+      segment.checked(message.isComplete)
       return
     }
     this.#release(segment)

@@ -66,6 +66,7 @@ const wholeSegments = {
   postSpeechBufferMs: 5_000,
   maxSpeechDurationMs: -1,
   silenceTriggerMs: 60_000,
+  completeSilenceMs: 0,
   gracefulSilenceThresholdMs: 0,
 }
 

@@ -65,7 +65,13 @@ const loadSettings = async (model: ModelDescription, maxDecoders: number): Promi
   }
 }
 
-const capabilities = { sampleRateHz: decoderRateHz, partials: true, words: true, kind: 'grammar' } as const
+const capabilities = {
+  sampleRateHz: decoderRateHz,
+  partials: true,
+  words: true,
+  kind: 'grammar',
+  checks: true,
+} as const
 
 /**
  * The embedded engine: grammars in English or French, at 8 kHz, decoded in worker threads. `open` resolves when the first

@@ -1,5 +1,6 @@
 import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { withSlots } from '../decoded-words.js'
+import { completeSentences } from '../models/complete-sentences.js'
 import { badGrammar, unknownPhone, unknownWords, type Pronunciation } from '../models/grammar.js'
 import { grammarGraph, type GrammarGraph } from '../models/grammar-graph.js'
 import { createSlotReader, type SlotReader } from '../models/slots.js'
@@ -105,6 +106,8 @@ class WorkerSegments {
       this.#segments.set(segment, new LeasedSegment(message.startMs, this.#decoders, this.#listenerOf(segment)))
     } else if (type === 'audio') {
       this.#segments.get(segment)?.write(message.samples)
+    } else if (type === 'check') {
+      this.#segments.get(segment)?.check()
     } else if (type === 'close') {
       // It stays in the map until it is decided, so that an abort can still cancel the second pass.
       this.#segments.get(segment)?.close(message.endMs, message.isCut)
@@ -120,6 +123,7 @@ class WorkerSegments {
         this.#post({ type: 'progress', segment, sampleCount, partial })
         this.#takeRest()
       },
+      checked: (isComplete) => this.#post({ type: 'checked', segment, isComplete }),
       decided: ({ words, text }) => {
         this.#segments.delete(segment)
         this.#post({ type: 'decided', segment, words, text: withSlots(words, text, this.#readSlots) })
@@ -148,6 +152,7 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
     return decoder
   }
   const graph = grammarGraph(settings.grammar)
+  const isComplete = completeSentences(graph)
   const first = await create()
   const refusal = setModel(soundswallower, first, settings, graph)
   if (refusal !== undefined) {
@@ -159,10 +164,10 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
     create: async () => {
       const decoder = await create()
       setModel(soundswallower, decoder, settings, graph)
-      return new TwoPassDecoder(decoder, reportWorking)
+      return new TwoPassDecoder(decoder, reportWorking, isComplete)
     },
   })
-  decoders.add(new TwoPassDecoder(first, reportWorking))
+  decoders.add(new TwoPassDecoder(first, reportWorking, isComplete))
   const segments = new WorkerSegments(decoders, createSlotReader(settings.grammar), post, takeNextFrom(port))
   port.on('message', (message: ToWorker) => segments.receive(message))
   post({ type: 'ready' })

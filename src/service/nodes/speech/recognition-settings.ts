@@ -29,6 +29,7 @@ export const voiceOptions = {
   postSpeechMs: wholeNumberFrom(0, 5000),
   maxSpeechMs: eitherOf(oneOf(-1), wholeNumberFrom(1000, maxMs)),
   silenceTriggerMs: wholeNumberFrom(50, 60_000),
+  completeSilenceMs: eitherOf(oneOf(0), wholeNumberFrom(50, 60_000)),
   onsetMs: wholeNumberFrom(0, 1000),
   closeAfterSilentWallMs: wholeNumberFrom(0, 60_000),
   channel: wholeNumberFrom(0, 1),
@@ -43,6 +44,7 @@ export const segmenterOptions = ({
   postSpeechMs,
   maxSpeechMs,
   silenceTriggerMs,
+  completeSilenceMs,
   gracefulSilenceMs,
   onsetMs,
 }: Partial<SegmenterParameters>): Partial<SegmenterParameters> => {
@@ -53,6 +55,7 @@ export const segmenterOptions = ({
     postSpeechMs,
     maxSpeechMs,
     silenceTriggerMs,
+    completeSilenceMs,
     gracefulSilenceMs,
     onsetMs,
   }
@@ -70,6 +73,7 @@ interface RecognitionSettings {
   readonly postSpeechMs?: number
   readonly maxSpeechMs?: number
   readonly silenceTriggerMs?: number
+  readonly completeSilenceMs?: number
   readonly gracefulSilenceMs?: number
 }
 
@@ -83,6 +87,7 @@ const fields: Fields<RecognitionSettings> = {
   postSpeechMs: optional(integer(), 'VadPostSpeechBufferMsec', 'vad-post-speech-buffer-msec'),
   maxSpeechMs: optional(integer(), 'VadMaxSpeechDurationMsec', 'vad-max-speech-duration-msec'),
   silenceTriggerMs: optional(integer(), 'VadSilenceTriggerMsec', 'vad-silence-trigger-msec'),
+  completeSilenceMs: optional(integer(), 'VadCompleteSilenceMsec', 'vad-complete-silence-msec'),
   gracefulSilenceMs: optional(integer(), 'VadGracefulSilenceThresholdMsec', 'vad-graceful-silence-threshold-msec'),
 }
 

@@ -29,6 +29,8 @@ const hypothesesOf = (part: SegmentPart): readonly Hypothesis[] => {
       return []
     case 'audio':
       return [{ type: 'progress', sampleCount: part.samples.length }]
+    case 'check':
+      return [{ type: 'checked', isComplete: false }]
     case 'close':
       return [{ type: 'segment', startMs: part.endMs, endMs: part.endMs, text: '', words: [] }]
   }

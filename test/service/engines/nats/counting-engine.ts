@@ -8,6 +8,7 @@ const capabilities: EngineCapabilities = {
   partials: true,
   words: true,
   kind: 'dictation',
+  checks: true,
   segmentsAtOnce: 4,
 }
 
@@ -67,6 +68,8 @@ export const countingEngine = (
           const text = `${samples.length}`
           if (reads) afterDecoding(chunk.length, () => listener.progress(chunk.length, text))
         },
+        // An even number of seconds is complete.
+        check: () => void clock.schedule(() => listener.checked(samples.length % 16_000 === 0), decideAfterMs),
         close: (endMs, isCut) => {
           const decide = (): void => {
             if (!listeners.delete(listener)) return

@@ -72,6 +72,48 @@ describe('segments over NATS', () => {
     expect(lane.results).toContainEqual(expect.objectContaining({ type: 'segment', text, slots: { count: text } }))
   })
 
+  it('carries checks and their answers, without a change of the audio', async () => {
+    const fleet = await fleetOf(1)
+    const lane = await fleet.openLane()
+    lane.open()
+    for (let second = 0; second < 4; second += 1) {
+      await lane.speak(1000)
+      lane.check()
+      await fleet.pass(100)
+    }
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.answers).toEqual([false, true, false, true])
+    expect(lane.texts).toEqual([text])
+  })
+
+  it('asks again when the engine is lost before it answers', async () => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(2000)
+    fleet.busy.kill()
+    lane.check()
+    await fleet.pass(500)
+    expect(lane.answers).toEqual([true])
+    expect(lane.faults.map(causeOf)).toEqual(['connection-lost'])
+  })
+
+  it('does not ask an engine of an older version, and counts its sentences as incomplete', async () => {
+    const fleet = await fleetOf(0)
+    const { checks: _none, ...older } = callsModel
+    fleet.startEngine({ model: older })
+    await fleet.pass(300)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(2000)
+    lane.check()
+    await fleet.pass(100)
+    expect(lane.answers).toEqual([false])
+    expect(requests(fleet).some(({ type }) => type === 'check')).toBe(false)
+    expect((await fleet.engineOf()).capabilities.checks).toBe(false)
+  })
+
   it('reads a segment again elsewhere when its engine is killed', async () => {
     const fleet = await fleetOf(3)
     const lane = await fleet.openLane()

@@ -28,6 +28,7 @@ describe('the messages between edges and engines', () => {
     { type: 'open', v: 1, model: 'Default/calls/1', startMs: 0, traceparent: '00-a-b-01' },
     { type: 'audio', from: 4_000_000_000, samples: Int16Array.of(-32_768, 0, 32_767) },
     { type: 'audio', from: 0, samples: new Int16Array(0) },
+    { type: 'check', total: 800 },
     { type: 'close', total: 800, endMs: 100, isCut: true },
     { type: 'abort' },
     { type: 'ping' },
@@ -59,6 +60,7 @@ describe('the messages between edges and engines', () => {
       isIncomplete: true,
       slots: { who: 'you' },
     },
+    { t: 'checked', isComplete: true },
     { t: 'failed', final: true },
     { t: 'lost', why: 'gap' },
   ])('carries $t', (answer) => {

@@ -19,6 +19,7 @@ export const callsModel: AdvertisedModel = {
   kind: 'dictation',
   partials: true,
   words: true,
+  checks: true,
 }
 
 export interface VirtualEngine {
@@ -153,6 +154,15 @@ export class Lane {
       this.write()
       await this.#fleet.pass(100)
     }
+  }
+
+  check(): void {
+    this.#part$.next({ type: 'check' })
+  }
+
+  /** The answers to checks. */
+  get answers(): readonly boolean[] {
+    return this.results.flatMap((result) => (result.type === 'checked' ? [result.isComplete] : []))
   }
 
   /** Ends the segment; returns the text that it must get. */

@@ -89,7 +89,12 @@ const createEngine = (script: readonly (Fault | undefined)[], workers = 1, decod
   }
 }
 
-const ignored: SegmentListener = { progress: () => undefined, decided: () => undefined, failed: () => undefined }
+const ignored: SegmentListener = {
+  progress: () => undefined,
+  checked: () => undefined,
+  decided: () => undefined,
+  failed: () => undefined,
+}
 
 const recognize = (engine: Engine, samples: Int16Array): Promise<Hypothesis[]> =>
   lastValueFrom(from(segmentParts(samples)).pipe(engine.recognize(), toArray()))

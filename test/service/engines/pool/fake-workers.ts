@@ -68,6 +68,7 @@ export const fakePool = (workerCount: number, decodersPerWorker: number): FakePo
   })
   const listener = (name: string): SegmentListener => ({
     progress: (count, partial) => segmentEvents.push(`${name} progress ${count} ${partial ?? ''}`.trim()),
+    checked: (isComplete) => segmentEvents.push(`${name} checked ${isComplete}`),
     decided: (words) => segmentEvents.push(`${name} decided ${words.length}`),
     failed: ({ code }) => segmentEvents.push(`${name} failed ${code}`),
   })

@@ -37,6 +37,7 @@ const segmentOn = (decoders: ResourcePool<SegmentDecoder>) => {
   const emitted: string[] = []
   const segment = new LeasedSegment(0, decoders, {
     progress: (count, partial) => emitted.push(`taken ${count} ${partial ?? ''}`),
+    checked: (isComplete) => emitted.push(`checked ${isComplete}`),
     decided: () => emitted.push('decided'),
     failed: () => emitted.push('failed'),
   })
@@ -71,6 +72,17 @@ describe('LeasedSegment', () => {
     expect(first.emitted).toEqual(['taken 800 800', 'decided'])
     expect(second.emitted).toEqual(['taken 800 800', 'decided'])
     expect(fake.calls).toEqual(['begin', 'process', 'end', 'begin', 'process', 'end'])
+  })
+
+  it('answers a check after the audio before it, as the decoder says', async () => {
+    const fake = fakeDecoder()
+    const { segment, emitted } = segmentOn(poolOf(fake))
+    segment.check()
+    Object.assign(fake.decoder, { isComplete: () => fake.calls.includes('process') })
+    segment.write(new Int16Array(800))
+    segment.check()
+    await settle()
+    expect(emitted).toEqual(['checked false', 'taken 800 800', 'checked true'])
   })
 
   it('emits nothing after an abort, and releases its decoder', async () => {
