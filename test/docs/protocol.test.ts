@@ -245,6 +245,7 @@ describe('the settings of the transcribe project in PROTOCOL.md', () => {
       parameters?.postSpeechMs,
       parameters?.maxSpeechMs,
       parameters?.silenceTriggerMs,
+      parameters?.completeSilenceMs,
       parameters?.gracefulSilenceMs,
     ])
   })
@@ -257,6 +258,7 @@ describe('the settings of the transcribe project in PROTOCOL.md', () => {
       defaultSegmenterParameters.postSpeechMs,
       defaultSegmenterParameters.maxSpeechMs,
       defaultSegmenterParameters.silenceTriggerMs,
+      defaultSegmenterParameters.completeSilenceMs,
       defaultSegmenterParameters.gracefulSilenceMs,
     ])
   })
