@@ -58,7 +58,7 @@ class SegmentSpans {
   }
 
   take(part: SegmentPart): SegmentPart {
-    if (part.type === 'audio') return part
+    if (part.type === 'audio' || part.type === 'check') return part
     if (part.type === 'close') {
       this.#open.at(-1)?.span?.event('audio ended', { 'rxspeech.end_ms': part.endMs })
       return part
@@ -70,7 +70,7 @@ class SegmentSpans {
   }
 
   receive(hypothesis: Hypothesis): void {
-    if (hypothesis.type === 'progress') return
+    if (hypothesis.type === 'progress' || hypothesis.type === 'checked') return
     const oldest = this.#open[0]
     if (oldest === undefined) return
     const { span } = oldest
