@@ -54,6 +54,10 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: 'print a token, for use in scripts',
     load: async () => (await import('./commands/token.js')).addToken,
   },
+  doctor: {
+    summary: 'check this machine or a service',
+    load: async () => (await import('./commands/doctor.js')).addDoctor,
+  },
   keys: {
     summary: 'manage the keys that sign tokens',
     load: async () => (await import('./commands/keys.js')).addKeys,

@@ -14,7 +14,16 @@ export const sampleCall = (): string => packagePath('samples/call.wav')
 /** The built page that shows sessions. */
 export const studioFolder = (): string => packagePath('dist/studio')
 
-export const packageVersion = (): string => {
-  const manifest = JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { readonly version: string }
-  return manifest.version
+/** The part of package.json that the command shows or checks. */
+export interface PackageManifest {
+  readonly name: string
+  readonly version: string
+  readonly engines?: { readonly node?: string }
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
 }
+
+export const packageManifest = (): PackageManifest =>
+  JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as PackageManifest
+
+export const packageVersion = (): string => packageManifest().version

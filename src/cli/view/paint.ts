@@ -8,6 +8,7 @@ const codes = {
   magenta: [35, 39],
   green: [32, 39],
   red: [31, 39],
+  yellow: [33, 39],
 } as const
 export type Color = keyof typeof codes
 
