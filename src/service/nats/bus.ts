@@ -1,5 +1,18 @@
-import { BehaviorSubject, distinctUntilChanged, Observable } from 'rxjs'
+import {
+  asyncScheduler,
+  BehaviorSubject,
+  distinctUntilChanged,
+  groupBy,
+  mergeMap,
+  Observable,
+  Subject,
+  take,
+  timer,
+  type SchedulerLike,
+  type Subscription,
+} from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import type { PermissionViolationError } from '@nats-io/transport-node'
 import type { NatsConnection } from './connection.js'
 
 /** A message as it arrived. */
@@ -29,6 +42,13 @@ export interface MessageBus {
    * completes. Fails with `refused` if the server does not allow the subject.
    */
   messages(subject: string): Observable<BusMessage>
+  /**
+   * The subjects of messages that the server did not accept, because this user may not send them. It says so some time later,
+   * and not of which message.
+   */
+  readonly refused$: Observable<string>
+  /** How many these were. */
+  readonly refusedCount: number
   /** Sends what is published and closes the connection. Idempotent. */
   close(): Promise<void>
 }
@@ -42,6 +62,9 @@ class NatsBus implements MessageBus {
   readonly #connection: NatsConnection
   readonly #state$ = new BehaviorSubject(true)
   readonly isUp$ = this.#state$.pipe(distinctUntilChanged())
+  readonly #refused$ = new Subject<string>()
+  readonly refused$ = this.#refused$.asObservable()
+  refusedCount = 0
   #closing: Promise<void> | undefined
 
   constructor(connection: NatsConnection) {
@@ -90,14 +113,57 @@ class NatsBus implements MessageBus {
   }
 
   async #watch(): Promise<void> {
-    for await (const { type } of this.#connection.status()) {
+    for await (const status of this.#connection.status()) {
+      const { type } = status
       if (type === 'disconnect' || type === 'close') this.#state$.next(false)
       else if (type === 'reconnect') this.#state$.next(true)
+      else if (type === 'error') this.#report(status.error)
     }
     this.#state$.next(false)
     this.#state$.complete()
+    this.#refused$.complete()
+  }
+
+  #report(error: Error): void {
+    // A subscription that is refused reports it by itself.
+    if (!isPermissionViolation(error) || error.operation !== 'publish') return
+    this.refusedCount += 1
+    this.#refused$.next(error.subject)
   }
 }
 
+/** The error of the client package, which is loaded only with a connection. */
+const isPermissionViolation = (error: Error): error is PermissionViolationError =>
+  error.name === 'PermissionViolationError'
+
+const reportAgainMs = 60_000
+
+/** Reports what the server does not accept: each kind of message once, and again after a minute. */
+export const reportRefused = (
+  bus: Pick<MessageBus, 'refused$'>,
+  onFault: (error: unknown) => void,
+  scheduler: SchedulerLike = asyncScheduler,
+): Subscription =>
+  bus.refused$
+    .pipe(
+      groupBy(kindOf, { duration: () => timer(reportAgainMs, scheduler) }),
+      mergeMap((subject$) => subject$.pipe(take(1))),
+    )
+    .subscribe((subject) => onFault(notAllowedToSend(subject)))
+
+/** The parts of a subject that are in permissions, without those of one run or one message. */
+const kindOf = (subject: string): string => subject.split('.').slice(0, 3).join('.')
+
+/** The error for a message that the server does not accept. */
+export const notAllowedToSend = (subject: string): SpeechError =>
+  new SpeechError(
+    'refused',
+    `The NATS server does not allow this user to send ${subject}; check its permissions, and the name of this process.`,
+  )
+
 const notAllowed = (subject: string, cause: unknown): SpeechError =>
-  new SpeechError('refused', `The NATS server does not allow this user to receive ${subject}.`, { cause })
+  new SpeechError(
+    'refused',
+    `The NATS server does not allow this user to receive ${subject}; check its permissions, and the name of this process.`,
+    { cause },
+  )

@@ -165,6 +165,11 @@ export const metricTable = {
     help: '1 while the connection to NATS stands.',
     aggregator: 'max',
   },
+  rxspeech_nats_refused_total: {
+    type: 'counter',
+    labels: [],
+    help: 'Messages that the NATS server did not accept, because this user may not send them; the log names them.',
+  },
   rxspeech_engine_places: {
     type: 'gauge',
     labels: ['state'],
@@ -192,7 +197,7 @@ export const metricTable = {
   rxspeech_fleet_lost_total: {
     type: 'counter',
     labels: ['cause'],
-    help: 'Segments that were read again or failed because an engine process was lost: gone, silent, bus, gap, unanswered or violation.',
+    help: 'Segments that were read again or failed because an engine process was lost: gone, silent, bus, gap, unanswered, violation or refused.',
   },
   rxspeech_fleet_full_total: {
     type: 'counter',

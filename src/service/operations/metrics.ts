@@ -151,7 +151,8 @@ class Meters {
     return { interface: by, tenant: this.#tenants.of(tenant), model: this.#models.of(model) }
   }
 
-  readNats({ isUp, places, fleet }: NatsUse): void {
+  readNats({ isUp, refused, places, fleet }: NatsUse): void {
+    this.#countUpTo('rxspeech_nats_refused_total', {}, refused)
     this.set('rxspeech_nats_up', {}, isUp ? 1 : 0)
     if (places !== undefined) {
       this.set('rxspeech_engine_places', { state: 'used' }, places.used)

@@ -162,7 +162,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     openTelemetry: tracing?.openTelemetry,
   })
   opened.push(() => host.close())
-  operation.watchNats(() => ({ isUp: bus.isUp, places: { used: host.used, capacity } }))
+  operation.watchNats(() => ({ isUp: bus.isUp, refused: bus.refusedCount, places: { used: host.used, capacity } }))
   operation.opened(models.list()[0])
   let closing: Promise<void> | undefined
   return {

@@ -45,7 +45,7 @@ export const openServiceModels = async (options: ServiceOptions, cores?: number)
     await models.close()
     throw error
   }
-  return { models, natsUse: () => ({ isUp: bus.isUp, fleet: fleet.use }) }
+  return { models, natsUse: () => ({ isUp: bus.isUp, refused: bus.refusedCount, fleet: fleet.use }) }
 }
 
 /** Logs each loss of the connection, and its end. */

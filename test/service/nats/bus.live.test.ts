@@ -1,6 +1,6 @@
 import { filter, firstValueFrom, ReplaySubject, type Subscription } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createBus, type BusMessage, type MessageBus } from '../../../src/service/nats/bus.js'
+import { createBus, reportRefused, type BusMessage, type MessageBus } from '../../../src/service/nats/bus.js'
 import { connectNats } from '../../../src/service/nats/connection.js'
 import type { NatsOptions } from '../../../src/service/nats/nats-options.js'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer, type NatsServerOptions } from './nats-server.js'
@@ -100,6 +100,31 @@ describe.skipIf(natsIsSkipped)(natsTitle('a bus over NATS'), () => {
       code: 'refused',
       message: expect.stringContaining('other') as string,
     })
+  })
+
+  it('tells which messages the server does not accept, and reports each kind once', async () => {
+    const config =
+      'authorization { users: [{ user: u, password: p, permissions: { publish: ["mine.>", "settled"] } }] }'
+    const bus = await openBus(await startServer({ config }), { user: 'u', password: 'p' })
+    const subjects: string[] = []
+    const faults: unknown[] = []
+    const subscription = bus.refused$.subscribe((subject) => subjects.push(subject))
+    subscription.add(reportRefused(bus, (error) => faults.push(error)))
+    cleanups.push(() => {
+      subscription.unsubscribe()
+      return Promise.resolve()
+    })
+    for (const subject of ['mine.1', 'a.b.c.1', 'a.b.c.2', 'a.b.d.1']) bus.publish(subject, 'hello')
+    await expect.poll(() => subjects).toEqual(['a.b.c.1', 'a.b.c.2', 'a.b.d.1'])
+    expect(bus.refusedCount).toBe(3)
+    expect(faults).toMatchObject([
+      {
+        code: 'refused',
+        message:
+          'The NATS server does not allow this user to send a.b.c.1; check its permissions, and the name of this process.',
+      },
+      { code: 'refused', message: expect.stringContaining('a.b.d.1') as string },
+    ])
   })
 
   it('does not connect with a wrong password, and does not repeat it', async () => {

@@ -15,7 +15,7 @@ import {
   type SpanOptions,
   type TraceSpan,
 } from '../../../tracing/open-telemetry.js'
-import type { BusMessage, MessageBus } from '../../nats/bus.js'
+import { reportRefused, type BusMessage, type MessageBus } from '../../nats/bus.js'
 import type { Engine } from '../engine.js'
 import { modelLabel } from '../models/model-json.js'
 import { HostedSegment } from './hosted-segment.js'
@@ -145,6 +145,7 @@ export class EngineHost {
       const reply = this.#replyOfPlace.get(numberOf(subject))
       if (hasNoReceiver && reply !== undefined) this.#places.get(reply)?.segment.abort()
     })
+    this.#subscription.add(reportRefused(bus, onFault, this.#scheduler))
     on(whoSubject, () => {
       this.#advertiseModels()
       this.#advertise()

@@ -13,7 +13,7 @@ const openTicks = 5
 const maxTicksWithoutEngine = 150
 
 /** Why an engine was left before it had decided a segment. */
-export type LossCause = 'gone' | 'silent' | 'bus' | 'gap' | 'unanswered' | 'violation'
+export type LossCause = 'gone' | 'silent' | 'bus' | 'gap' | 'unanswered' | 'violation' | 'refused'
 
 /** What a segment needs of its fleet. */
 export interface SegmentFleet {
@@ -252,7 +252,10 @@ export class FleetSegment implements EngineSegment {
   /** An engine that was lost before it accepted the segment costs nothing. */
   #loseAttempt(attempt: Attempt, cause: LossCause): void {
     if (attempt.isOpen) this.#lose(cause)
-    else this.#tryAnother(attempt)
+    else {
+      if (cause === 'refused') this.#fleet.onLost(cause)
+      this.#tryAnother(attempt)
+    }
   }
 
   #tryAnother({ number, engine }: Attempt): void {
@@ -294,6 +297,7 @@ const lossSentences: Readonly<Record<LossCause, string>> = {
   gap: 'The engine process missed a part of the audio.',
   unanswered: 'The engine process did not answer.',
   violation: 'The engine process broke the protocol.',
+  refused: 'The NATS server does not allow this service to send to the engine process.',
 }
 
 const engineFailed = (options: { readonly cause?: SpeechError; readonly retryable?: boolean }): SpeechError =>

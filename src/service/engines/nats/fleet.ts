@@ -1,5 +1,5 @@
 import { asyncScheduler, interval, Subscription, type SchedulerLike } from 'rxjs'
-import type { BusMessage, MessageBus } from '../../nats/bus.js'
+import { reportRefused, type BusMessage, type MessageBus } from '../../nats/bus.js'
 import type { EngineSegment, OpenSegment } from '../engine.js'
 import { FleetSegment, type LossCause, type SegmentFleet } from './fleet-segment.js'
 import {
@@ -165,7 +165,18 @@ export class Fleet {
         this.onChange()
       }),
     )
+    this.#subscription.add(this.#bus.refused$.subscribe((subject) => this.#forbid(subject)))
+    this.#subscription.add(reportRefused(this.#bus, onFault, this.#scheduler))
     this.#subscription.add(interval(tickMs, this.#scheduler).subscribe(() => this.#tick()))
+  }
+
+  /** Its segments go elsewhere at once, without waiting for its answer. */
+  #forbid(subject: string): void {
+    const engine = this.roster.engines.find(({ address }) => engineSubject(address) === subject)
+    if (engine === undefined) return
+    this.roster.forbid(engine.address)
+    this.#loseAll(engine.address, 'refused')
+    this.onChange()
   }
 
   /** Asks all engines for their models, once in a tick. */

@@ -9,7 +9,7 @@ import {
   timer,
   type SchedulerLike,
 } from 'rxjs'
-import type { MessageBus } from '../../nats/bus.js'
+import { notAllowedToSend, type MessageBus } from '../../nats/bus.js'
 import { aliveSubject, decodeEngineAdvert, decodeModelsAdvert, modelsSubject, whoSubject } from './protocol.js'
 import { Roster, type RosterEngine } from './roster.js'
 
@@ -39,9 +39,17 @@ export const listEngines = async (
     bus.publish(whoSubject, '')
     return []
   })
-  await lastValueFrom(merge(alive$, models$, ask$).pipe(ignoreElements(), takeUntil(timer(waitMs, scheduler))), {
-    defaultValue: undefined,
-  })
+  const refused$ = bus.refused$.pipe(
+    tap((subject) => {
+      throw notAllowedToSend(subject)
+    }),
+  )
+  await lastValueFrom(
+    merge(alive$, models$, refused$, ask$).pipe(ignoreElements(), takeUntil(timer(waitMs, scheduler))),
+    {
+      defaultValue: undefined,
+    },
+  )
   const nameOf = ({ address: { name, instance } }: RosterEngine): string => `${name} ${instance}`
   return roster.engines.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
 }

@@ -8,6 +8,8 @@ export const tickMs = 100
  * its timer runs once before it reads the adverts that arrived meanwhile.
  */
 const leaseTicks = 10
+/** An engine that this process may not send to is left alone for this many ticks: permissions rarely change. */
+const forbiddenTicks = 300
 /** More engines than a deployment has; adverts beyond them are ignored. */
 const maxEngines = 4096
 
@@ -38,6 +40,8 @@ interface Entry extends RosterEngine {
   used: number
   state: EngineAdvert['state']
   silentTicks: number
+  /** How long it is left alone. */
+  forbiddenTicks: number
   /** Whether both adverts have arrived. */
   hasModels: boolean
   isAlive: boolean
@@ -97,6 +101,7 @@ export class Roster {
   tick(): void {
     for (const [instance, entry] of this.#entries) {
       entry.silentTicks += 1
+      entry.forbiddenTicks = Math.max(entry.forbiddenTicks - 1, 0)
       if (entry.silentTicks >= leaseTicks) this.#remove(instance)
     }
   }
@@ -108,7 +113,7 @@ export class Roster {
 
   /** The engines that take segments of this model. */
   serving(model: Pick<WantedModel, 'label'> & Partial<WantedModel>): readonly RosterEngine[] {
-    return this.engines.filter((engine) => this.#isServing(engine, model))
+    return [...this.#entries.values()].filter((engine) => this.#isServing(engine, model))
   }
 
   /**
@@ -133,6 +138,12 @@ export class Roster {
     if (entry !== undefined) entry.used = isFull ? entry.capacity : entry.used + 1
   }
 
+  /** The server does not let this process send to the engine. */
+  forbid({ instance }: ProcessAddress): void {
+    const entry = this.#entries.get(instance)
+    if (entry !== undefined) entry.forbiddenTicks = forbiddenTicks
+  }
+
   /** A place became free; its engine tells it only later. */
   freed({ instance }: ProcessAddress): void {
     const entry = this.#entries.get(instance)
@@ -142,11 +153,11 @@ export class Roster {
   }
 
   #isServing(
-    { state, models, region }: RosterEngine,
+    { state, models, region, hasModels, isAlive, forbiddenTicks: leftAlone }: Entry,
     { label, sampleRateHz }: Pick<WantedModel, 'label'> & Partial<WantedModel>,
   ): boolean {
     const model = models.get(label)
-    if (state !== 'serving' || model === undefined) return false
+    if (!hasModels || !isAlive || leftAlone > 0 || state !== 'serving' || model === undefined) return false
     if (sampleRateHz !== undefined && model.sampleRateHz !== sampleRateHz) return false
     const { region: own, otherRegions = false } = this.#options
     return own === undefined || region === own || otherRegions
@@ -173,6 +184,7 @@ export class Roster {
       used: 0,
       state: 'serving',
       silentTicks: 0,
+      forbiddenTicks: 0,
       hasModels: false,
       isAlive: false,
     }

@@ -1,7 +1,7 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { checkOptions, codec, isText, optionsOf, wholeNumber } from '../../../protocol/validation.js'
-import { createBus, type MessageBus } from '../../nats/bus.js'
+import { createBus, reportRefused, type MessageBus } from '../../nats/bus.js'
 import { connectNats } from '../../nats/connection.js'
 import type { NatsOptions } from '../../nats/nats-options.js'
 import { openBucket } from './bucket.js'
@@ -57,6 +57,7 @@ export const connectSharedIdentity = async (
   const { bucket: bucketName = defaultBucket, replicas: copies = 1 } = checkOptions(bucketOptions, { bucket, replicas })
   const connection = await connectNats(nats, { name, connectWithinMs, scheduler })
   const bus = createBus(connection)
+  const reporting = reportRefused(bus, onFault, scheduler)
   try {
     const identity = await openSharedIdentity({
       bucket: await openBucket(connection, { name: bucketName, replicas: copies }),
@@ -68,10 +69,12 @@ export const connectSharedIdentity = async (
       ...{ identity, bus, bucket: bucketName },
       close: () => {
         identity.close()
+        reporting.unsubscribe()
         return bus.close()
       },
     }
   } catch (error) {
+    reporting.unsubscribe()
     await bus.close()
     throw error
   }

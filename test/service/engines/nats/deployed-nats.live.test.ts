@@ -156,6 +156,88 @@ describe.skipIf(natsIsSkipped)(natsTitle('the engines of docs/deploy/nats.conf')
     expect(await seen).toBe('nothing')
   })
 
+  it('says so when the name of an engine process is not that of its user', async () => {
+    const faults: unknown[] = []
+    const engine = await openBus('engine')
+    const host = new EngineHost({
+      ...{ bus: engine, name: 'engine-2', capacity: 2, onFault: (error: unknown) => faults.push(error) },
+      models: [{ advert: callsModel, engine: scriptedEngine({ texts: ['hello'] }) }],
+    })
+    cleanups.push(() => host.close())
+    await expect.poll(() => faults.length).toBeGreaterThanOrEqual(4)
+    const sentences = faults.map((error) => (isSpeechError(error) ? error.message : 'another error'))
+    const hint = 'check its permissions, and the name of this process.'
+    for (const subject of ['models.engine-2', 'alive.engine-2']) {
+      expect(sentences).toContain(`The NATS server does not allow this user to send rxspeech.${subject}; ${hint}`)
+    }
+    expect(sentences).toContain(
+      `The NATS server does not allow this user to receive rxspeech.engine.engine-2.${host.address.instance}.in; ${hint}`,
+    )
+    expect(engine.refusedCount).toBeGreaterThanOrEqual(2)
+  })
+
+  it('lets a service use the engines that it may send to, and names the others', async () => {
+    // With the rights of this user, who may send to nobody else.
+    const configFile = await adaptConfiguration(
+      'nats.conf',
+      [
+        ['"/etc/nats/tls/chain.pem"', `"${join(folder, 'server.pem')}"`],
+        ['"/etc/nats/tls/key.pem"', `"${join(folder, 'server.pem')}"`],
+        ['/var/lib/nats', join(folder, 'store-of-fewer-rights')],
+        ['http: 127.0.0.1:8222', 'http: "127.0.0.1:-1"'],
+        ['"rxspeech.engine.*.*.in"', '"rxspeech.engine.engine.*.in"'],
+      ],
+      folder,
+    )
+    const strict = await startNatsServer({ configFile, env: passwords })
+    cleanups.push(() => strict.close())
+    const open = async (user: string): Promise<MessageBus> => {
+      const options = { ...optionsOf(user), servers: [strict.url.replace('nats:', 'tls:')] }
+      const bus = createBus(await connectNats(options, { name: user }))
+      cleanups.push(() => bus.close())
+      return bus
+    }
+    const faults: unknown[] = []
+    const onFault = (error: unknown): void => void faults.push(error)
+    for (const name of ['engine', 'engine-gpu']) {
+      const host = new EngineHost({
+        ...{ bus: await open(name), name, capacity: 8, onFault },
+        models: [{ advert: callsModel, engine: scriptedEngine({ texts: [name] }) }],
+      })
+      cleanups.push(() => host.close())
+    }
+    const edge = await open('edge')
+    // The free places of both are equal, and the first of two is chosen at random: here each in turn.
+    let turn = 0
+    const fleet = new Fleet({ bus: edge, name: 'edge', onFault, random: () => ((turn += 1) % 4 < 2 ? 0 : 0.9) })
+    const models = createFleetModels({ fleet, local: createModelRegistry({ folders: [], kinds: [] }), onFault })
+    cleanups.push(() => models.close())
+    await expect.poll(() => fleet.roster.engines.length).toBe(2)
+    const [model] = models.list()
+    if (model === undefined) throw new Error('There is no model.')
+    const engine = await models.engine(model)
+    const texts: string[] = []
+    for (let at = 0; at < 8; at += 1) {
+      const part$ = new Subject<SegmentPart>()
+      const result = firstValueFrom(
+        part$.pipe(
+          engine.recognize(),
+          filter((hypothesis) => hypothesis.type === 'segment'),
+        ),
+      )
+      part$.next({ type: 'open', startMs: 0 })
+      part$.next({ type: 'audio', samples: new Int16Array(800) })
+      part$.next({ type: 'close', endMs: 100 })
+      texts.push((await result).text)
+    }
+    expect(texts).toEqual(Array(8).fill('engine'))
+    expect(fleet.counts.lost).toEqual({ refused: 1 })
+    expect(edge.refusedCount).toBeGreaterThan(0)
+    expect(faults).toMatchObject([
+      { code: 'refused', message: expect.stringContaining('to send rxspeech.engine.engine-gpu.') as string },
+    ])
+  })
+
   it('lets the engine of a name advertise under it', async () => {
     const [engine, edge] = [await openBus('engine'), await openBus('edge')]
     const seen = outcome(edge, 'rxspeech.alive.*')

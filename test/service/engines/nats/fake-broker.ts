@@ -26,6 +26,8 @@ export class FakeBroker {
   readonly posted: Posted[] = []
   /** Drops the messages for which it returns true. */
   loses: (message: Posted) => boolean = () => false
+  /** Does not accept the messages for which it returns true, and says so. */
+  refuses: (message: Posted) => boolean = () => false
   readonly #clock: VirtualClock
   readonly #buses = new Set<FakeBus>()
 
@@ -34,7 +36,7 @@ export class FakeBroker {
   }
 
   connect(): FakeBus {
-    const bus = new FakeBus((message) => this.#post(message))
+    const bus: FakeBus = new FakeBus((message) => this.#post(message, bus))
     this.#buses.add(bus)
     return bus
   }
@@ -44,10 +46,14 @@ export class FakeBroker {
     for (const bus of this.#buses) bus.setUp(isUp)
   }
 
-  #post(message: Posted): void {
+  #post(message: Posted, sender: FakeBus): void {
     this.posted.push(message)
     if (this.loses(message)) return
     this.#clock.schedule(() => {
+      if (this.refuses(message)) {
+        sender.refuse(message.subject)
+        return
+      }
       const isReceived = this.#deliver({ ...message, hasNoReceiver: false })
       if (isReceived || message.replyTo === '') return
       this.#deliver({ subject: message.replyTo, payload: new Uint8Array(0), replyTo: '', hasNoReceiver: true })
@@ -64,6 +70,8 @@ export class FakeBus implements MessageBus {
   readonly #post: (message: Posted) => void
   readonly #state$ = new BehaviorSubject(true)
   readonly isUp$ = this.#state$.asObservable()
+  readonly refused$ = new Subject<string>()
+  refusedCount = 0
   readonly #subjects = new Map<Subject<BusMessage>, string>()
   /** What a suspended process has not sent and not received. */
   #suspended: { readonly out: Posted[]; readonly in: BusMessage[] } | undefined
@@ -98,6 +106,11 @@ export class FakeBus implements MessageBus {
     this.#subjects.clear()
     this.#state$.next(false)
     return Promise.resolve()
+  }
+
+  refuse(subject: string): void {
+    this.refusedCount += 1
+    this.refused$.next(subject)
   }
 
   setUp(isUp: boolean): void {

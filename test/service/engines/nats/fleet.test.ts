@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { decodeRequest, engineSubject, type EngineRequest } from '../../../../src/service/engines/nats/protocol.js'
 import { flushPromises } from '../../virtual-clock.js'
+import { modelLabel } from '../../../../src/service/engines/models/model-json.js'
 import { countingEngine } from './counting-engine.js'
 import { callsModel, VirtualFleet } from './virtual-fleet.js'
 
@@ -19,6 +20,8 @@ const fleetOf = async (
   await current.pass(300)
   return current
 }
+
+const callsLabel = { label: modelLabel(callsModel) }
 
 const causeOf = (error: Error | undefined): unknown => (error?.cause as { code?: unknown } | undefined)?.code
 
@@ -315,6 +318,49 @@ describe('segments over NATS', () => {
     expect(fleet.fleet.counts.full).toBeGreaterThan(0)
     expect(fleet.busy.engine.open()).toBe(3)
     expect(lanes.flatMap(({ faults }) => faults)).toEqual([])
+  })
+
+  it('goes elsewhere at once when it may not send to an engine, and leaves that one alone', async () => {
+    const faults: unknown[] = []
+    const fleet = await fleetOf(2, { onFault: (error) => faults.push(error) })
+    const [forbidden] = fleet.fleet.roster.engines
+    const subject = forbidden === undefined ? '' : engineSubject(forbidden.address)
+    fleet.broker.refuses = (message) => message.subject === subject
+    const lane = await fleet.openLane()
+    const sentTo = (): number => fleet.broker.posted.filter((message) => message.subject === subject).length
+    const texts: string[] = []
+    for (let at = 0; at < 8; at += 1) {
+      lane.open()
+      await lane.speak(300)
+      texts.push(lane.end())
+      await fleet.pass(20)
+      // Before the 500 ms after which an engine that does not answer is left.
+      expect(lane.texts).toEqual(texts)
+    }
+    expect(sentTo()).toBe(1)
+    expect(lane.faults).toEqual([])
+    expect(fleet.fleet.counts.lost).toEqual({ refused: 1 })
+    expect(faults).toMatchObject([{ code: 'refused', message: expect.stringContaining(subject) as string }])
+    expect(fleet.fleet.roster.serving(callsLabel)).toHaveLength(1)
+    // Permissions may change.
+    fleet.broker.refuses = () => false
+    await fleet.pass(30_000)
+    expect(fleet.fleet.roster.serving(callsLabel)).toHaveLength(2)
+  })
+
+  it('reads a segment again elsewhere when it may no longer send to its engine', async () => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    const { subject } = fleet.broker.posted.find((message) => message.subject.endsWith('.in')) ?? { subject: '' }
+    fleet.broker.refuses = (message) => message.subject === subject
+    await lane.speak(300)
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.texts).toEqual([text])
+    expect(lane.faults).toHaveLength(1)
+    expect(fleet.fleet.counts.lost).toEqual({ refused: 1 })
   })
 
   it('gives places in the order of arrival, and never more than an engine has', async () => {
