@@ -29,6 +29,8 @@ export {
 } from './operators/results/accumulate-milestones.js'
 export type { CaptionCue, CaptionLine, CueTimes } from './operators/captions/caption-cue.js'
 export type { CaptionOptions } from './operators/captions/caption-options.js'
+export { checkSound, type CheckSoundOptions } from './operators/audio/check-sound.js'
+export type { SoundFault, SoundWarning } from './audio/sound-check/sound-warning.js'
 export { chunk, type ChunkOptions } from './operators/audio/chunk.js'
 export {
   describeLedger,

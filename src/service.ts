@@ -71,6 +71,7 @@ export { startService } from './service/start/service.js'
 export type { ServiceOptions } from './service/start/service-options.js'
 export type { CustomNodeOptions, CustomNodeSource } from './service/custom-nodes/custom-node-source.js'
 export type {
+  AudioFault,
   AudioReport,
   AuthFailure,
   NodeFailed,

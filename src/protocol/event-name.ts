@@ -16,3 +16,6 @@ export const eventName = {
   final: 'SR Final',
   noMatch: 'SR No Match',
 } as const
+
+/** The name of the event that tells a client what is wrong with its audio (PROTOCOL 3.3). */
+export const audioWarning = 'Audio Warning'

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { either } from 'fp-ts'
 import { lastValueFrom } from 'rxjs'
 import { describe, expect, it } from 'vitest'
+import type { SoundFault } from '../../src/audio/sound-check/sound-warning.js'
 import { requestToken } from '../../src/auth/request-token.js'
 import type { TokenFetch } from '../../src/auth/token-fetch.js'
 import { parseToken, tokenResponse } from '../../src/auth/token-response.js'
@@ -290,6 +291,12 @@ describe('the tables of messages in PROTOCOL.md', () => {
   })
 })
 
+describe('the audio warnings in PROTOCOL.md', () => {
+  it('are all kinds that the service reports', () => {
+    expect(sorted(column('Audio warnings'))).toEqual(sorted(Object.keys(soundFaults)))
+  })
+})
+
 describe('the states in PROTOCOL.md', () => {
   it('are those of a session, in their order', () => {
     expect(column('6. States')).toEqual(sessionStates)
@@ -378,12 +385,26 @@ describe('the errors and limits in PROTOCOL.md', () => {
 })
 
 /** Names with a hyphen that belong to the wire and not to errors. */
+/** The compiler keeps them equal to the type. */
+const soundFaults: Readonly<Record<SoundFault, true>> = {
+  'file-header': true,
+  'wrong-encoding': true,
+  'swapped-bytes': true,
+  'wrong-rate': true,
+  'dead-channel': true,
+  'equal-channels': true,
+  clipping: true,
+  'dc-offset': true,
+  'mains-hum': true,
+}
+
 const knownWords = (): readonly string[] => [
   ...Object.values(messages).flatMap(keys),
   ...keys(writeDataflowRequest({ request: 'Start', ...start }, 'kebab')),
   ...column('Audio', 1),
   ...column('Transcribe settings', 1),
   ...column('4.2 Messages'),
+  ...Object.keys(soundFaults),
   ...['half-close', 'realtime-vad', 'audio-segmenter', 'well-known', 'retry-after', endTrailer],
 ]
 

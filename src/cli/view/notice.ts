@@ -1,5 +1,7 @@
-import { eventName } from '../../protocol/event-name.js'
+import { audioWarning, eventName } from '../../protocol/event-name.js'
+import { isJsonObject } from '../../protocol/json-object.js'
 import type { GapCause, SessionEvent } from '../../protocol/session-event.js'
+import { plainText } from './plain-text.js'
 import { clockText } from './transcript-line.js'
 
 const reasons: Readonly<Record<GapCause, string>> = {
@@ -33,9 +35,18 @@ export const noticeOf = (event: SessionEvent, speakers: readonly string[]): stri
       if (event.isNextRecognition) return undefined
       return `rxspeech: connected again; ${(event.replayedMs / 1000).toFixed(1)} s of audio${ofChannel(event)} are sent again.`
     case 'event':
+      if (event.name === audioWarning) return audioNotice(event.data, ofChannel(event))
       if (event.name !== eventName.noMatch) return undefined
       return `rxspeech: the sound from ${clockText(event.startMs)} to ${clockText(event.endMs)}${ofChannel(event)} matches nothing that the model knows.`
     default:
       return undefined
   }
+}
+
+/** What is wrong with the audio, as the service says it; another service may say anything. */
+const audioNotice = (data: unknown, ofChannel: string): string | undefined => {
+  const message = isJsonObject(data) ? data['Message'] : undefined
+  return typeof message === 'string'
+    ? `rxspeech: warning about the audio${ofChannel}: ${plainText(message)}`
+    : undefined
 }

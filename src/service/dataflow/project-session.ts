@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { catchError, EMPTY, ReplaySubject, Subject, throwError, type Observable } from 'rxjs'
+import { catchError, EMPTY, finalize, merge, ReplaySubject, Subject, throwError, type Observable } from 'rxjs'
 import { bytesPerFrame, type AudioFormat } from '../../audio/format.js'
+import { SoundCheck } from '../../audio/sound-check/sound-check.js'
+import type { SoundWarning } from '../../audio/sound-check/sound-warning.js'
 import { SpeechError } from '../../errors/speech-error.js'
+import { audioWarning } from '../../protocol/event-name.js'
 import type { Settings, StartRequest, UpdateRequest } from '../../protocol/dataflow-messages.js'
 import { traceSegments } from '../engines/traced-engine.js'
 import type { StartedSession, SessionWatch } from '../monitor/session-watch.js'
@@ -9,6 +12,7 @@ import type { NodeItem } from '../nodes/core/node.js'
 import type { GraphMonitor, GraphSession } from '../project/runtime/graph-session.js'
 import type { OpenGraph } from '../project/runtime/open-graph.js'
 import type { Project, ProjectRegistry } from '../project/project.js'
+import { audioWarningData } from '../sessions/audio-warning.js'
 import { AudioIntake, batchModels, PaceLimit } from '../sessions/audio-intake.js'
 import type { Pausable } from '../sessions/back-pressure.js'
 import { HeldAudio } from '../sessions/held-audio.js'
@@ -67,8 +71,14 @@ export class ProjectSession {
     const session = graphSession(project, { ...options, context: { ...context, models } }, variables, audio)
     const graph = await project.open(session)
     const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
-    const intake = new AudioIntake({ frameBytes, pace, watch: context.watch, audio })
-    return new ProjectSession(request, limits, graph, variables, { intake, audio, audio$ })
+    const warning$ = new Subject<NodeItem>()
+    const openSoundCheck = (): SoundCheck =>
+      new SoundCheck(formatOf(request), (warning) => {
+        context.watch?.audioWarning(warning)
+        warning$.next(warningItem(warning))
+      })
+    const intake = new AudioIntake({ frameBytes, pace, watch: context.watch, audio, openSoundCheck })
+    return new ProjectSession(request, limits, graph, variables, { intake, audio, audio$, warning$ })
   }
 
   constructor(
@@ -76,7 +86,7 @@ export class ProjectSession {
     limits: SessionLimits,
     graph: OpenGraph,
     variables: Variables,
-    { intake, audio, audio$ }: Input,
+    { intake, audio, audio$, warning$ }: Input,
   ) {
     const { tenant, projectName: project } = request
     this.#started = { tenant, project, sampleRateHz: request.audio.sampleRateHz }
@@ -86,9 +96,11 @@ export class ProjectSession {
     this.intake = intake
     this.#audio = audio
     this.#audio$ = audio$
-    this.output$ = graph(audio$, { abort$: this.#abort$, drain$: this.#drain$ }).pipe(
+    const output$ = graph(audio$, { abort$: this.#abort$, drain$: this.#drain$ }).pipe(
       catchError((error: unknown) => (this.#isAborted ? EMPTY : throwError(() => error))),
+      finalize(() => warning$.complete()),
     )
+    this.output$ = merge(warning$, output$)
   }
 
   /** The facts of the session for the operator. */
@@ -139,7 +151,26 @@ interface Input {
   readonly intake: AudioIntake
   readonly audio: HeldAudio
   readonly audio$: Subject<Uint8Array>
+  /** The faults of the audio, which come from no node; completed at the end of the graph. */
+  readonly warning$: Subject<NodeItem>
 }
+
+const formatOf = ({ audio: { encoding, sampleRateHz, channels } }: StartRequest): AudioFormat => ({
+  encoding,
+  sampleRateHz,
+  channels,
+})
+
+/** The event of a fault of one channel, or of the whole stream. */
+const warningItem = (warning: SoundWarning): NodeItem => ({
+  type: 'event',
+  event: {
+    name: audioWarning,
+    channel: warning.channel ?? -2,
+    startMs: warning.atMs,
+    data: audioWarningData(warning),
+  },
+})
 
 /** The facts that an `Update` changes, and the model that a node requested first. */
 interface Variables {
@@ -173,9 +204,8 @@ const graphSession = (
 ): GraphSession => {
   const { audio, language = '' } = request
   const { limits, watch, models, scheduler, recordingsFolder, onFault } = context
-  const format: AudioFormat = { encoding: audio.encoding, sampleRateHz: audio.sampleRateHz, channels: audio.channels }
   return {
-    format,
+    format: formatOf(request),
     source: link,
     incoming,
     limits: {

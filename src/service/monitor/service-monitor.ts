@@ -1,3 +1,4 @@
+import type { SoundFault } from '../../audio/sound-check/sound-warning.js'
 import type { ErrorCode } from '../../errors/error-code.js'
 
 /** The interface of a session. A session of the WebSocket is its connection, with any number of recognitions. */
@@ -91,6 +92,16 @@ export interface WireLoss {
   readonly amount: number
 }
 
+/** A fault of the audio itself, as a client was told (PROTOCOL 3.3). */
+export interface AudioFault {
+  /** What is wrong. */
+  readonly kind: SoundFault
+  /** What was found instead, such as an encoding or the format of a file. */
+  readonly found?: string | undefined
+  /** The channel; absent if the fault is of the whole stream. */
+  readonly channel?: number | undefined
+}
+
 /** The failure of a node, by the node's kind, and the consequence. */
 export interface NodeFailed {
   /** The kind of the node, as projects name it. */
@@ -122,6 +133,8 @@ export interface ServiceMonitor {
   firstPartial(session: SessionFacts, afterMs: number): void
   /** The time from the detection of the end of speech to its milestone. */
   milestone(session: SessionFacts, afterMs: number): void
+  /** A client was told what is wrong with its audio; once for each kind, channel and session. */
+  audioWarning(session: SessionFacts, fault: AudioFault): void
   /** A message of a node for the operator. */
   noted(session: SessionFacts, node: string, message: string, fields: NotedFields): void
   /** A wire of a session's project dropped data: called when that begins and ends, and at the end of the session. */
@@ -158,6 +171,9 @@ export const combineMonitors = (monitors: readonly ServiceMonitor[]): ServiceMon
     },
     milestone: (...args) => {
       for (const monitor of monitors) monitor.milestone(...args)
+    },
+    audioWarning: (...args) => {
+      for (const monitor of monitors) monitor.audioWarning(...args)
     },
     noted: (...args) => {
       for (const monitor of monitors) monitor.noted(...args)

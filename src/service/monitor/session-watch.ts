@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Observable } from 'rxjs'
+import type { SoundWarning } from '../../audio/sound-check/sound-warning.js'
 import type { ErrorCode } from '../../errors/error-code.js'
 import {
   authFailureOf,
@@ -151,6 +152,11 @@ export class SessionWatch {
   /** A message of a node for the operator. */
   noted(node: string, message: string, fields: NotedFields = {}): void {
     this.#monitor.noted(this.#facts, node, message, fields)
+  }
+
+  /** A fault of the audio was reported to the client. */
+  audioWarning({ kind, found, channel }: SoundWarning): void {
+    this.#monitor.audioWarning(this.#facts, { kind, found, channel })
   }
 
   dropped(loss: WireLoss): void {

@@ -78,6 +78,11 @@ export const metricTable = {
     labels: ['interface', 'tenant', 'model'],
     help: 'Received audio of one channel.',
   },
+  rxspeech_audio_warnings_total: {
+    type: 'counter',
+    labels: ['interface', 'kind'],
+    help: 'Faults of audio that clients were told, by the kind of `Audio Warning`.',
+  },
   rxspeech_chunk_lag_seconds: {
     type: 'histogram',
     labels: ['interface'],

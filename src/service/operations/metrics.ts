@@ -232,6 +232,9 @@ const metricsMonitor = (meters: Meters): ServiceMonitor => ({
     const { tenant: _, ...labels } = meters.use(session)
     meters.observeMs('rxspeech_milestone_seconds', labels, afterMs)
   },
+  audioWarning: ({ interface: by }, { kind }) => {
+    meters.count('rxspeech_audio_warnings_total', { interface: by, kind })
+  },
   noted: () => undefined,
   dropped: (_session, { node, policy, what, amount }) => {
     const labels = { node: meters.node(node), policy }

@@ -100,6 +100,9 @@ export const sessionLog = (logger: Logger, limited: RateLimitedLog): ServiceMoni
     audio: () => undefined,
     firstPartial: () => undefined,
     milestone: () => undefined,
+    audioWarning: (session, fault) => {
+      limited.write('Audio warning', 'info', 'Audio warning', { ...fieldsOf(session), ...fault })
+    },
     noted: (session, node, message, fields) => {
       limited.write('note', 'info', message, { ...fields, ...fieldsOf(session), node })
     },

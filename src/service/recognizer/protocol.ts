@@ -1,4 +1,5 @@
 import { either } from 'fp-ts'
+import type { SoundWarning } from '../../audio/sound-check/sound-warning.js'
 import { refusalText } from '../../errors/refusal.js'
 import type { SpeechError } from '../../errors/speech-error.js'
 import {
@@ -8,13 +9,14 @@ import {
   type RecognizerRequestName,
 } from '../../protocol/recognizer-messages.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
-import { eventName } from '../../protocol/event-name.js'
+import { audioWarning, eventName } from '../../protocol/event-name.js'
 import { partialsThinned, partialsThinnedData, type ChannelEvent } from '../recognition/channel-event.js'
 import {
   defaultSegmenterParameters,
   validateSegmenterParameters,
   type SegmenterParameters,
 } from '../recognition/segmenter-parameters.js'
+import { audioWarningData } from '../sessions/audio-warning.js'
 
 /** A text message of the client, decoded. */
 export type DecodedMessage =
@@ -105,6 +107,16 @@ export const resultMessage = (event: ChannelEvent, recognitionId: string): Recog
       return undefined
   }
 }
+
+/** The message that reports a fault of the audio. */
+export const audioWarningMessage = (warning: SoundWarning, recognitionId: string): RecognizerMessage => ({
+  message: 'event',
+  name: audioWarning,
+  recognitionId,
+  channel: 0,
+  startMs: warning.atMs,
+  data: audioWarningData(warning),
+})
 
 /** The voice activity parameters of a request. Throws `invalid-field`. */
 export const segmenterParametersOf = (request: RecognizeRequest): SegmenterParameters => {

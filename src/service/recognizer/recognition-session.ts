@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Unsubscribable } from 'rxjs'
 import { samplesOf } from '../../audio/pcm.js'
+import { SoundCheck } from '../../audio/sound-check/sound-check.js'
+import type { SoundFault, SoundWarning } from '../../audio/sound-check/sound-warning.js'
 import { refusalText } from '../../errors/refusal.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { RecognizeRequest, RecognizerMessage } from '../../protocol/recognizer-messages.js'
@@ -14,7 +16,7 @@ import { AudioBacklog, type Pausable } from '../sessions/back-pressure.js'
 import { HeldAudio } from '../sessions/held-audio.js'
 import { openModel, tenantOf } from '../sessions/rights.js'
 import type { RecognizerContext } from '../sessions/session-context.js'
-import { resultMessage, segmenterParametersOf } from './protocol.js'
+import { audioWarningMessage, resultMessage, segmenterParametersOf } from './protocol.js'
 
 /** What receives the output of a recognition: messages, the final last, then an error or the completion. */
 export interface RecognitionObserver {
@@ -34,16 +36,22 @@ export class RecognitionSession {
   readonly #engine: Engine
   readonly #backlog: AudioBacklog
   readonly #audio: HeldAudio
+  readonly #warned: Set<SoundFault>
   #channel: RecognitionChannel | undefined
+  #observer: RecognitionObserver | undefined
   /** All milestones so far, so that an aborted recognition can report them. */
   #text = ''
   #span: { readonly startMs: number; readonly endMs: number } | undefined
 
-  /** Refuses a model that is not granted or contradicts the address, and fields out of their ranges. */
+  /**
+   * Refuses a model that is not granted or contradicts the address, and fields out of their ranges. `warned` are the faults
+   * of the audio that the client knows.
+   */
   static async open(
     request: RecognizeRequest,
     context: RecognizerContext,
     link: Pausable,
+    warned: Set<SoundFault>,
   ): Promise<RecognitionSession> {
     const requestedAtMs = context.scheduler.now()
     const { modelName: name, modelTenant: tenant, modelVersion: version, sampleRateHz } = request
@@ -57,13 +65,21 @@ export class RecognitionSession {
     const engine = traceSegments(model, context.watch?.span)
     const { limits, scheduler } = context
     const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
-    return new RecognitionSession(request, context, engine, pace, link)
+    return new RecognitionSession(request, context, engine, pace, link, warned)
   }
 
-  constructor(request: RecognizeRequest, context: RecognizerContext, engine: Engine, pace: PaceLimit, link: Pausable) {
+  constructor(
+    request: RecognizeRequest,
+    context: RecognizerContext,
+    engine: Engine,
+    pace: PaceLimit,
+    link: Pausable,
+    warned: Set<SoundFault>,
+  ) {
     this.#request = request
     this.#context = context
     this.#engine = engine
+    this.#warned = warned
     const { sampleRateHz } = request
     const { limits, watch, scheduler } = context
     this.#backlog = new AudioBacklog(link, (limits.maxPendingAudioMs * sampleRateHz) / 1000)
@@ -76,13 +92,16 @@ export class RecognitionSession {
         this.#channel?.push(samplesOf(bytes))
       },
     })
-    this.intake = new AudioIntake({ frameBytes: 2, pace, watch, audio: this.#audio })
+    const openSoundCheck = (): SoundCheck =>
+      new SoundCheck({ encoding: 'pcm', sampleRateHz, channels: 1 }, (warning) => this.#warn(warning))
+    this.intake = new AudioIntake({ frameBytes: 2, pace, watch, audio: this.#audio, openSoundCheck })
   }
 
   /** Runs the recognition until its end, or until it is unsubscribed; for one call. */
   run(observer: RecognitionObserver): Unsubscribable {
     const { limits, scheduler, watch } = this.#context
     const backlog = this.#backlog
+    this.#observer = observer
     const channel = new RecognitionChannel(
       {
         engine: this.#engine,
@@ -159,6 +178,13 @@ export class RecognitionSession {
       channel: 0,
       ...(this.#span ?? { startMs: 0, endMs }),
     }
+  }
+
+  #warn(warning: SoundWarning): void {
+    if (this.#warned.has(warning.kind)) return
+    this.#warned.add(warning.kind)
+    this.#context.watch?.audioWarning(warning)
+    this.#observer?.next(audioWarningMessage(warning, this.recognitionId))
   }
 
   #keepMilestone({ text, startMs, endMs }: Extract<ChannelEvent, { readonly type: 'milestone' }>): void {

@@ -1,4 +1,5 @@
 import { Observable, Subscription, take, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
+import type { SoundFault } from '../../audio/sound-check/sound-warning.js'
 import { MachineRun, type Inputs, type MachineHost } from '../../kernel/machine.js'
 import { schedule } from '../../kernel/timers.js'
 import {
@@ -53,6 +54,8 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
   /** The destination of audio while a recognition takes it. */
   #intake: AudioIntake | undefined
   #hasOpened = false
+  /** The faults of the audio that were reported: once for a connection, whose recognitions have the same source. */
+  readonly #warned = new Set<SoundFault>()
 
   constructor(
     incoming$: Observable<SocketMessage>,
@@ -189,7 +192,7 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
   #open(request: RecognizeRequest, inputs: Inputs<RecognizerInput>): void {
     // A session that was admitted keeps its place, also for its next recognition.
     const context = this.#hasOpened ? { ...this.#context, checkModel: undefined } : this.#context
-    RecognitionSession.open(request, context, this.#pauses.reason()).then(
+    RecognitionSession.open(request, context, this.#pauses.reason(), this.#warned).then(
       (recognition) => {
         this.#hasOpened = true
         inputs.post({ type: 'ready', recognition })

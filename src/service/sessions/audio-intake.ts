@@ -1,4 +1,5 @@
 import type { SchedulerLike } from 'rxjs'
+import type { SoundCheck } from '../../audio/sound-check/sound-check.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
@@ -9,6 +10,8 @@ export interface AudioIntakeOptions {
   readonly pace: PaceLimit
   readonly watch?: SessionWatch | undefined
   readonly audio: HeldAudio
+  /** Made with the first audio, because it has memory for it. */
+  readonly openSoundCheck: () => SoundCheck
 }
 
 /** Passes the audio of a client to its session: one call per message. */
@@ -17,12 +20,15 @@ export class AudioIntake {
   readonly #pace: PaceLimit
   readonly #watch: SessionWatch | undefined
   readonly #audio: HeldAudio
+  readonly #openSoundCheck: () => SoundCheck
+  #sound: SoundCheck | undefined
 
-  constructor({ frameBytes, pace, watch, audio }: AudioIntakeOptions) {
+  constructor({ frameBytes, pace, watch, audio, openSoundCheck }: AudioIntakeOptions) {
     this.#frameBytes = frameBytes
     this.#pace = pace
     this.#watch = watch
     this.#audio = audio
+    this.#openSoundCheck = openSoundCheck
   }
 
   /** Passes the audio to the session; returns the refusal if it cuts a frame or arrives too fast. */
@@ -37,6 +43,8 @@ export class AudioIntake {
     if (tooFast !== undefined || frameCount === 0) return tooFast
     this.#watch?.audio(frameCount)
     this.#audio.add(bytes, frameCount)
+    this.#sound ??= this.#openSoundCheck()
+    this.#sound.push(bytes)
     return undefined
   }
 }

@@ -27,8 +27,21 @@ const rows: readonly (readonly [SessionEvent, string])[] = [
     { type: 'event', name: 'SR No Match', channel: 1, startMs: 1000, endMs: 2500, tags: [], data: null },
     'rxspeech: the sound from 00:01.0 to 00:02.5 of right matches nothing that the model knows.',
   ],
+  [
+    {
+      type: 'event',
+      name: 'Audio Warning',
+      channel: 1,
+      startMs: 1600,
+      endMs: -1,
+      tags: [],
+      data: { Kind: 'clipping', Message: 'The audio is clipped;\u001b[2J lower the gain.' },
+    },
+    'rxspeech: warning about the audio of right: The audio is clipped; [2J lower the gain.',
+  ],
 ]
 const quiet: readonly SessionEvent[] = [
+  { type: 'event', name: 'Audio Warning', channel: 0, startMs: 1, endMs: -1, tags: [], data: 'of another service' },
   { type: 'connection', state: 'streaming' },
   { type: 'event', name: 'Speech Ended', channel: 0, startMs: 1, endMs: 2, tags: [], data: null },
   {

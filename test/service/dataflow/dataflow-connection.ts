@@ -2,6 +2,7 @@ import { Observable, Subject } from 'rxjs'
 import { expect } from 'vitest'
 import { contentType } from '../../../src/protocol/dataflow-messages.js'
 import { serveDataflow } from '../../../src/service/dataflow/session.js'
+import type { SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import type { SessionLimits } from '../../../src/service/sessions/session-context.js'
 import type { NodeContext, NodeItem, OpenNode } from '../../../src/service/nodes/core/node.js'
 import { defineNode } from '../../../src/service/nodes/core/define-node.js'
@@ -75,6 +76,9 @@ export const audio = (byteCount: number, content = ''): DataflowMessage => ({
   binaryContent: new Uint8Array(byteCount),
 })
 
+/** An audio message with these bytes. */
+export const audioOf = (binaryContent: Uint8Array): DataflowMessage => ({ ...audio(0), binaryContent })
+
 /** Mono PCM at 8000 Hz. */
 export const start = (change: Readonly<Record<string, unknown>> = {}): DataflowMessage =>
   request({
@@ -109,6 +113,7 @@ export const connectDataflow = (
   limits: Partial<SessionLimits> = {},
   admit?: () => Promise<void>,
   handlesDrain = false,
+  watch?: SessionWatch,
 ): DataflowConnection => {
   const set = stage(
     oneModel(() => Promise.reject(new Error('no engine'))),
@@ -128,7 +133,7 @@ export const connectDataflow = (
   const place = { tenant: 'Acme', name: 'talk', version: '1' }
   const projects = projectRegistry([graphProject(place, singleNodeGraph(node), { name: 'm' })])
   const connection = connect<DataflowMessage>(set.clock, (incoming$, link) =>
-    serveDataflow(incoming$, link, { ...set.context, projects }),
+    serveDataflow(incoming$, link, { ...set.context, projects, watch }),
   )
   return {
     ...set,

@@ -1,0 +1,177 @@
+import type { AudioFormat } from '../format.js'
+import { aLawSamples, muLawSamples } from '../g711.js'
+import { Scratch } from './scratch.js'
+import { measurePrediction, type Prediction } from './predictability.js'
+import type { FoundFault } from './sound-warning.js'
+
+/** A way to read the bytes of a stream: the encodings, and PCM with the high byte first. */
+type Reading = 'pcm' | 'swapped' | 'ulaw' | 'alaw'
+const readings: readonly Reading[] = ['pcm', 'swapped', 'ulaw', 'alaw']
+
+/** About 32 ms at 8 kHz, for one channel. A block is divided into two or three such sections, of more bytes at higher rates. */
+const sectionBytes = 512
+const maxSections = 3
+/** By the declared reading, quieter sections tell nothing: -54 dBFS, as mean square. */
+const minPower = 4000
+/** So many sections that are silent by another reading, as no loud audio is by chance, make the declared one doubtful. */
+const doubtfulSilences = 3
+/** What is read rightly is predicted better than this at 8 to 48 kHz, unless it is noise; what is not, never is. */
+const maxGainDb = 9
+/** By how much another reading is predicted better, after how many sections with sound. */
+const verdicts = [
+  { sections: 10, marginDb: 3 },
+  { sections: 16, marginDb: 2 },
+  { sections: 24, marginDb: 1.3 },
+] as const
+/** What a dB of loudness costs a reading, beside a dB of prediction. */
+const loudnessShare = 0.1
+/** Below this the declared reading is not in doubt. */
+const doubtDb = 0.7
+/** After this many sections older ones count half. */
+const memorySections = 48
+
+const sectionSamples = new Scratch((length) => new Float64Array(length))
+
+/** What the sections so far say about one other reading; louder sections count more. */
+class Rival {
+  readonly reading: Reading
+  #count = 0
+  #weights = 0
+  #maxWeight = 0
+  #margins = 0
+  #gains = 0
+  #silences = 0
+
+  constructor(reading: Reading) {
+    this.reading = reading
+  }
+
+  add(declared: Prediction, own: Prediction): void {
+    this.#silences =
+      own.power < minPower ? Math.min(this.#silences + 1, memorySections) : Math.max(this.#silences - 1, 0)
+    const weight = Math.sqrt(Math.sqrt(own.power))
+    this.#maxWeight = Math.max(this.#maxWeight, weight)
+    this.#count += 1
+    this.#weights += weight
+    this.#margins += weight * (own.gainDb - declared.gainDb)
+    this.#gains += weight * own.gainDb
+    if (this.sections > memorySections) this.#halve()
+  }
+
+  /** How many of the loudest sections so far would count as much. */
+  get sections(): number {
+    return this.#maxWeight === 0 ? 0 : this.#weights / this.#maxWeight
+  }
+
+  /** By how much this reading is predicted better than the declared one. */
+  get marginDb(): number {
+    return this.#weights === 0 ? 0 : this.#margins / this.#weights
+  }
+
+  /** How well this reading is predicted. */
+  get gainDb(): number {
+    return this.#weights === 0 ? 0 : this.#gains / this.#weights
+  }
+
+  /**
+   * How likely this reading is beside the others, in dB. A wrong one scatters the bits and is louder; quiet PCM with its
+   * bytes swapped is predicted as well as itself, but 48 dB louder.
+   */
+  get likelihoodDb(): number {
+    return this.#weights === 0 ? -Infinity : this.gainDb - loudnessShare * 40 * Math.log10(this.#weights / this.#count)
+  }
+
+  /** Whether this reading may be the right one. */
+  get isPossible(): boolean {
+    return this.marginDb > doubtDb || this.#silences >= doubtfulSilences
+  }
+
+  /** Whether the declared reading is predicted so much worse that it is wrong. */
+  get isClear(): boolean {
+    const { sections, marginDb, gainDb } = this
+    return (
+      gainDb - marginDb < maxGainDb &&
+      verdicts.some((verdict) => sections >= verdict.sections && marginDb >= verdict.marginDb)
+    )
+  }
+
+  #halve(): void {
+    this.#count /= 2
+    this.#weights /= 2
+    this.#margins /= 2
+    this.#gains /= 2
+  }
+}
+
+/**
+ * Finds out whether the bytes of a stream are of another encoding than it says. Audio that is read rightly can be
+ * predicted from the samples before; audio that is read wrongly looks like noise. So the reading that is predicted best
+ * is the right one, and noise, which none predicts, tells nothing.
+ */
+export class EncodingCheck {
+  readonly #channels: number
+  readonly #declared: Reading
+  readonly #rivals: readonly Rival[]
+  readonly #sections: number
+  readonly #sectionBytes: number
+  readonly #declaredPrediction: Prediction = { power: 0, gainDb: 0 }
+  readonly #prediction: Prediction = { power: 0, gainDb: 0 }
+
+  /** @param blockBytes of each block, whole frames */
+  constructor({ encoding, channels }: AudioFormat, blockBytes: number) {
+    this.#channels = channels
+    this.#declared = encoding
+    const frameBytes = 2 * channels
+    this.#sections = Math.min(maxSections, Math.max(1, Math.round(blockBytes / (sectionBytes * channels))))
+    this.#sectionBytes = Math.floor(blockBytes / this.#sections / frameBytes) * frameBytes
+    this.#rivals = readings.filter((reading) => reading !== encoding).map((reading) => new Rival(reading))
+  }
+
+  /** Whether another reading has been better so far, though not yet for long enough. */
+  get isInDoubt(): boolean {
+    return this.#rivals.some(({ isPossible }) => isPossible)
+  }
+
+  /** Whether the declared reading was predicted best for long enough. */
+  get isSettled(): boolean {
+    return this.#rivals.every(({ sections, marginDb }) => sections >= 24 && marginDb < 0)
+  }
+
+  /** Examines a block; returns the fault once it is certain. Blocks begin with a whole frame. */
+  examine(block: Uint8Array): FoundFault | undefined {
+    for (let section = 0; section < this.#sections; section++) {
+      this.#examineSection(block, section * this.#sectionBytes, this.#sectionBytes)
+    }
+    let best: Rival | undefined
+    for (const rival of this.#rivals) {
+      if (rival.marginDb > 0 && (best === undefined || rival.likelihoodDb > best.likelihoodDb)) best = rival
+    }
+    if (best?.isClear !== true) return undefined
+    return best.reading === 'swapped' ? { kind: 'swapped-bytes' } : { kind: 'wrong-encoding', found: best.reading }
+  }
+
+  #examineSection(block: Uint8Array, from: number, length: number): void {
+    this.#measure(this.#declared, block, from, length, this.#declaredPrediction)
+    if (this.#declaredPrediction.power < minPower) return
+    for (const rival of this.#rivals) {
+      this.#measure(rival.reading, block, from, length, this.#prediction)
+      rival.add(this.#declaredPrediction, this.#prediction)
+    }
+  }
+
+  #measure(reading: Reading, block: Uint8Array, from: number, length: number, result: Prediction): void {
+    const samples = sectionSamples.take(length)
+    if (reading === 'ulaw' || reading === 'alaw') {
+      const table = reading === 'ulaw' ? muLawSamples() : aLawSamples()
+      for (let i = 0; i < length; i++) samples[i] = table[block[from + i] ?? 0] ?? 0
+      measurePrediction(samples, length, this.#channels, result)
+      return
+    }
+    const [high, low] = reading === 'pcm' ? [1, 0] : [0, 1]
+    const count = length / 2
+    for (let i = 0; i < count; i++) {
+      samples[i] = (((block[from + 2 * i + high] ?? 0) << 24) >> 16) | (block[from + 2 * i + low] ?? 0)
+    }
+    measurePrediction(samples, count, this.#channels, result)
+  }
+}

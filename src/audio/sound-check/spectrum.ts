@@ -1,0 +1,85 @@
+/**
+ * The spectra of two windows of real samples at a time, by one complex Fourier transform of a power of two. The arrays are
+ * for the next call, so that it allocates nothing.
+ */
+export class SpectrumPair {
+  readonly size: number
+  readonly #window: Float64Array
+  readonly #real: Float64Array
+  readonly #imaginary: Float64Array
+  readonly #cosines: Float64Array
+  readonly #sines: Float64Array
+  readonly #swaps: Uint16Array
+
+  constructor(size: number) {
+    this.size = size
+    this.#window = Float64Array.from({ length: size }, (_none, i) => Math.sin((Math.PI * (i + 0.5)) / size) ** 2 / size)
+    this.#real = new Float64Array(size)
+    this.#imaginary = new Float64Array(size)
+    this.#cosines = Float64Array.from({ length: size / 2 }, (_none, i) => Math.cos((2 * Math.PI * i) / size))
+    this.#sines = Float64Array.from({ length: size / 2 }, (_none, i) => -Math.sin((2 * Math.PI * i) / size))
+    this.#swaps = new Uint16Array(size)
+    const bits = Math.log2(size)
+    for (let i = 0; i < size; i++) {
+      for (let bit = 0; bit < bits; bit++) {
+        this.#swaps[i] = (this.#swaps[i] ?? 0) | (((i >> bit) & 1) << (bits - 1 - bit))
+      }
+    }
+  }
+
+  /** Transforms the Hann windows that begin at two positions. */
+  transform(samples: Float64Array, first: number, second: number): void {
+    for (let i = 0; i < this.size; i++) {
+      const weight = this.#window[i] ?? 0
+      const at = this.#swaps[i] ?? 0
+      this.#real[at] = weight * (samples[first + i] ?? 0)
+      this.#imaginary[at] = weight * (samples[second + i] ?? 0)
+    }
+    for (let half = 1; half < this.size; half *= 2) this.#combine(half)
+  }
+
+  /** The power in bins of one of the windows: the sum or the difference of each bin and the mirror image of its conjugate. */
+  power(window: 'first' | 'second', from: number, to: number): number {
+    const sign = window === 'first' ? 1 : -1
+    let sum = 0
+    for (let bin = from; bin < to; bin++) {
+      const mirror = this.size - bin
+      const real = (this.#real[bin] ?? 0) + sign * (this.#real[mirror] ?? 0)
+      const imaginary = (this.#imaginary[bin] ?? 0) - sign * (this.#imaginary[mirror] ?? 0)
+      sum += real * real + imaginary * imaginary
+    }
+    return sum
+  }
+
+  /** Joins the transforms of neighbors of `half` numbers to those of twice as many. */
+  #combine(half: number): void {
+    const [reals, imaginaries] = [this.#real, this.#imaginary]
+    const turn = this.size / (2 * half)
+    for (let k = 0; k < half; k++) {
+      const cosine = this.#cosines[k * turn] ?? 0
+      const sine = this.#sines[k * turn] ?? 0
+      for (let top = k; top < this.size; top += 2 * half) {
+        const bottom = top + half
+        const real = reals[bottom] ?? 0
+        const imaginary = imaginaries[bottom] ?? 0
+        const turnedReal = real * cosine - imaginary * sine
+        const turnedImaginary = real * sine + imaginary * cosine
+        const topReal = reals[top] ?? 0
+        const topImaginary = imaginaries[top] ?? 0
+        reals[bottom] = topReal - turnedReal
+        imaginaries[bottom] = topImaginary - turnedImaginary
+        reals[top] = topReal + turnedReal
+        imaginaries[top] = topImaginary + turnedImaginary
+      }
+    }
+  }
+}
+
+const pairs = new Map<number, SpectrumPair>()
+
+/** The one for a size, which all callers share: they use it within one call. */
+export const spectrumPair = (size: number): SpectrumPair => {
+  const pair = pairs.get(size) ?? new SpectrumPair(size)
+  pairs.set(size, pair)
+  return pair
+}
