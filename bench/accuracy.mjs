@@ -1,6 +1,6 @@
 // npm run accuracy [-- folder [model]]: the words that the embedded engine reads in the recordings of the repository, and in
 // those of a folder whose README.md has rows `| file | rate | what is said |`. Voice activity cuts the recordings, as it does
-// in the service. BEFORE=<folder of a built checkout> measures that checkout.
+// in the service. `npm run accuracy -- rejection` measures the rejection of foreign speech instead, with synthetic voices. BEFORE=<folder of a built checkout> measures that checkout.
 import wordErrors from '../dist/cjs/cli/view/word-errors.js'
 import { recognizeParts, recordingSets, seconds, segmentParts, withEngine } from './recordings.mjs'
 
@@ -49,6 +49,11 @@ const print = (row) => {
 }
 
 const [folder, model] = process.argv.slice(2)
+if (folder === 'rejection') {
+  const { measureRejection } = await import('./accuracy/rejection.mjs')
+  await measureRejection(model === '--every-line')
+  process.exit()
+}
 const all = []
 console.log([''.padEnd(28), ...columns, 'CPU per s of', 'per s of'].join('  '))
 console.log(

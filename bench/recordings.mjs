@@ -42,6 +42,9 @@ const channelsOf = async (path) => {
   return Promise.all(channels.map((channel) => resampled(decodeSamples(channel, format.encoding), format.sampleRateHz)))
 }
 
+/** The first channel of a file at the rate of the engine. */
+export const readSamples = async (path) => (await channelsOf(path))[0]
+
 /** The sample call: a recording for each of its channels. */
 const sampleCall = async () => {
   const { channels, turns } = JSON.parse(readFileSync(join(root, 'samples/call.json'), 'utf8'))

@@ -26,6 +26,9 @@ import { anything, codec, nonEmptyText, oneOf, text, type Codec } from './valida
 /** How the service divides the audio into pieces of speech (PROTOCOL 4.2). */
 export type AudioSplitter = 'realtime-vad' | 'audio-segmenter'
 
+/** How readily a model of a grammar rejects speech that its grammar does not contain (PROTOCOL 4.2). */
+export type RejectLevel = 'off' | 'low' | 'medium' | 'high'
+
 /** Starts a recognition (PROTOCOL 4.2, recognize). The service has a default for each omitted field. */
 export interface RecognizeRequest {
   /** 16-bit signed samples, one channel. */
@@ -46,6 +49,8 @@ export interface RecognizeRequest {
   readonly vadCompleteSilenceMs?: number | undefined
   /** 0: silence never ends the recognition. */
   readonly vadGracefulSilenceThresholdMs?: number | undefined
+  /** A `RejectLevel`, which the service checks, like the ranges of the durations. */
+  readonly reject?: string | undefined
 }
 
 const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeRequest>({
@@ -62,6 +67,7 @@ const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeR
   vadSilenceTriggerMs: optional(integer(), 'vad-silence-trigger-msec'),
   vadCompleteSilenceMs: optional(integer(), 'vad-complete-silence-msec'),
   vadGracefulSilenceThresholdMs: optional(integer(), 'vad-graceful-silence-threshold-msec'),
+  reject: optional(text, 'reject'),
 })
 
 export type RecognizerRequest =

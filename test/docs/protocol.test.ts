@@ -107,6 +107,7 @@ const recognize: Required<RecognizeRequest> = {
   vadSilenceTriggerMs: 400,
   vadCompleteSilenceMs: 120,
   vadGracefulSilenceThresholdMs: 0,
+  reject: 'medium',
 }
 const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r' }
 const result: Required<RecognizerResult> = { recognitionId: 'r', text: 't', channel: 0, startMs: 0, endMs: 1 }

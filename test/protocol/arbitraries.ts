@@ -124,6 +124,7 @@ const recognizeRequest: fc.Arbitrary<RecognizeRequest> = fc.record(
     vadMaxSpeechDurationMs: whole,
     vadSilenceTriggerMs: whole,
     vadGracefulSilenceThresholdMs: whole,
+    reject: fc.constantFrom('off', 'low', 'medium', 'high'),
   },
   { requiredKeys: ['audioFormat', 'modelName', 'sampleRateHz'] },
 )

@@ -5,14 +5,14 @@ import type { RecognizeOptions } from '../../client/recognizer/recognize-on.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { readDataflowRequest } from '../../protocol/dataflow-messages.js'
 import { ownValue, parseJsonObject } from '../../protocol/parse-json.js'
-import { readRecognizerRequest, type RecognizeRequest } from '../../protocol/recognizer-messages.js'
+import { readRecognizerRequest, type RecognizeRequest, type RejectLevel } from '../../protocol/recognizer-messages.js'
 import { redacted, type Cassette } from '../format/cassette.js'
 
 /** The options of the recorded session that its messages contain; the rest are the defaults. */
 export const recordedRecognizeOptions = (cassette: Cassette): RecognizeOptions => {
   const request = readRecognizerRequest(firstText(cassette, 'websocket', 'dataflow'))
   if (either.isLeft(request) || request.right.request !== 'recognize') throw unreadableStart('recognize')
-  const { modelName, modelTenant, modelVersion, audioSplitter } = request.right
+  const { modelName, modelTenant, modelVersion, audioSplitter, reject } = request.right
   return {
     url: 'ws://localhost',
     token: redacted,
@@ -22,6 +22,7 @@ export const recordedRecognizeOptions = (cassette: Cassette): RecognizeOptions =
     modelVersion,
     audioSplitter,
     voiceActivity: voiceActivityOf(request.right),
+    reject: reject as RejectLevel | undefined,
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type Settings,
 } from '../../protocol/dataflow-messages.js'
 import { isJsonObject, type JsonObject } from '../../protocol/json-object.js'
-import type { AudioSplitter } from '../../protocol/recognizer-messages.js'
+import type { AudioSplitter, RejectLevel } from '../../protocol/recognizer-messages.js'
 import type { Slots } from '../../protocol/session-event.js'
 import {
   checkOptions,
@@ -63,9 +63,14 @@ export interface DataflowOptions extends SessionOptions {
   readonly audioSplitter?: AudioSplitter | undefined
   /** How the service detects speech; an absent option has the default of the service. @default {} */
   readonly voiceActivity?: VoiceActivityOptions | undefined
+  /**
+   * How readily a model of a grammar rejects speech that its grammar does not contain. Rejected speech has the
+   * event `SR No Match` with its times instead of a milestone. @default that of the model, which is "medium"
+   */
+  readonly reject?: RejectLevel | undefined
   /** `Language` of the Start. @default none */
   readonly language?: string | undefined
-  /** Settings of the project; the values are primitives. They override those of the four options above. @default {} */
+  /** Settings of the project; the values are primitives. They override those of the five options above. @default {} */
   readonly settings?: Settings | undefined
   /** Properties of the call, whose meaning the project defines; the values are primitives. @default {} */
   readonly callProperties?: Settings | undefined
@@ -175,6 +180,7 @@ const dataflowOptions = optionsOf<Omit<DataflowOptions, 'openTelemetry'>>()(
     modelVersion: text,
     audioSplitter: oneOf('realtime-vad', 'audio-segmenter'),
     voiceActivity: voiceActivityOptions,
+    reject: oneOf('off', 'low', 'medium', 'high'),
     language: text,
     settings: settingsCodec,
     callProperties: settingsCodec,
@@ -217,6 +223,7 @@ const settingsOf = (options: DataflowOptions): Settings | undefined => {
     VadSilenceTriggerMsec: vad.silenceTriggerMs,
     VadCompleteSilenceMsec: vad.completeSilenceMs,
     VadGracefulSilenceThresholdMsec: vad.gracefulSilenceThresholdMs,
+    Reject: options.reject,
   }
   const given = Object.entries(named).filter(([, value]) => value !== undefined) as [string, string | number][]
   return given.length === 0 ? options.settings : { ...Object.fromEntries(given), ...options.settings }

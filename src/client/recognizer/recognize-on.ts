@@ -1,8 +1,17 @@
 import type { AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { AudioSplitter, RecognizeRequest } from '../../protocol/recognizer-messages.js'
+import type { AudioSplitter, RecognizeRequest, RejectLevel } from '../../protocol/recognizer-messages.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
-import { checkOptions, flag, functionValue, nonEmptyText, oneOf, optionsOf, text } from '../../protocol/validation.js'
+import {
+  checkOptions,
+  flag,
+  functionValue,
+  nonEmptyText,
+  oneOf,
+  optionsOf,
+  text,
+  type Codec,
+} from '../../protocol/validation.js'
 import type { SocketClass, WebSocketDialOptions } from '../../transport/websocket/dial.js'
 import { recognizerUrl, tokenPresentation, type PresentToken } from './address.js'
 import type { presentToken } from './present-token.js'
@@ -40,6 +49,11 @@ export interface RecognizeOptions extends SessionOptions {
   readonly audioSplitter?: AudioSplitter | undefined
   /** How the service detects speech; an absent option has the default of the service. @default {} */
   readonly voiceActivity?: VoiceActivityOptions | undefined
+  /**
+   * How readily a model of a grammar rejects speech that its grammar does not contain. Rejected speech has the
+   * event `SR No Match` with its times instead of a milestone. @default that of the model, which is "medium"
+   */
+  readonly reject?: RejectLevel | undefined
   /** How the token is presented. @default 'header' in Node, 'subprotocol' in a browser */
   readonly presentToken?: PresentToken | undefined
   /** Whether `?ModelName=` is added to the address. @default true */
@@ -136,6 +150,8 @@ const recognizeOptions = optionsOf<Omit<RecognizeOptions, 'openTelemetry'>>()(
     modelVersion: text,
     audioSplitter: oneOf('realtime-vad', 'audio-segmenter'),
     voiceActivity: voiceActivityOptions,
+    // The service checks the value, as it does with the ranges of `voiceActivity`; pages load this.
+    reject: text as Codec<RejectLevel>,
     presentToken: tokenPresentation,
     appendModelName: flag,
     WebSocket: functionValue,

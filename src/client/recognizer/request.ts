@@ -18,5 +18,6 @@ export const recognizeRequestOf = (options: RecognizeOptions): RecognizeRequest 
     vadSilenceTriggerMs: vad.silenceTriggerMs,
     vadCompleteSilenceMs: vad.completeSilenceMs,
     vadGracefulSilenceThresholdMs: vad.gracefulSilenceThresholdMs,
+    reject: options.reject,
   }
 }

@@ -7,7 +7,9 @@
 // segment that fails is opened again and gets its audio from the start, so each `open` is a separate attempt.
 import type { OperatorFunction } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
+import type { RejectLevel } from '../../protocol/recognizer-messages.js'
 import type { Slots, Word } from '../../protocol/session-event.js'
+import { oneOf, type Codec } from '../../protocol/validation.js'
 
 /** The input of an engine, for one channel of one session: `open`, `audio`…, `close`, `open`, … */
 export type SegmentPart =
@@ -76,6 +78,15 @@ export interface EngineCapabilities {
   readonly segmentsAtOnce: number
 }
 
+/** The levels of rejection, wherever one is given. */
+export const rejectLevel: Codec<RejectLevel> = oneOf('off', 'low', 'medium', 'high')
+
+/** What a session asks of an engine beside its model. An engine ignores what it does not have. */
+export interface RecognizeSettings {
+  /** How readily speech is rejected that the grammar does not contain. @default that of the model */
+  readonly reject?: RejectLevel | undefined
+}
+
 /**
  * One loaded model.
  *
@@ -94,7 +105,7 @@ export interface Engine {
    * Completion of the input closes the open segment where its audio ends; the output completes after its result.
    * Unsubscribing aborts at once and frees everything the channel used.
    */
-  recognize(): OperatorFunction<SegmentPart, Hypothesis>
+  recognize(settings?: RecognizeSettings): OperatorFunction<SegmentPart, Hypothesis>
   /** Resolves when the engine can recognize; rejects with a `SpeechError` when it cannot. */
   ready(): Promise<void>
   /**

@@ -10,6 +10,7 @@ import type {
   EngineSegment,
   Hypothesis,
   OpenSegment,
+  RecognizeSettings,
   SegmentListener,
   SegmentPart,
   SegmentText,
@@ -19,8 +20,8 @@ import type {
 export interface SegmentEngineOptions {
   /** What the engine needs, and what its results contain. */
   readonly capabilities: EngineCapabilities
-  /** Called for every channel; returns what opens the segments of that channel. */
-  readonly openChannel: () => OpenSegment
+  /** Called for every channel, with what its session asks for; returns what opens the segments of that channel. */
+  readonly openChannel: (settings: RecognizeSettings) => OpenSegment
   /**
    * Resolves when the engine can recognize; rejects with a `SpeechError` when it cannot.
    * @default () => Promise.resolve()
@@ -66,11 +67,13 @@ export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
   let closing: Promise<void> | undefined
   return {
     capabilities,
-    recognize: () => (part$) =>
-      defer(() => {
-        if (closing !== undefined) throw engineClosed()
-        return part$.pipe(decodeSegments(openChannel(), capabilities.sampleRateHz, channels))
-      }),
+    recognize:
+      (settings = {}) =>
+      (part$) =>
+        defer(() => {
+          if (closing !== undefined) throw engineClosed()
+          return part$.pipe(decodeSegments(openChannel(settings), capabilities.sampleRateHz, channels))
+        }),
     ready: () => (closing === undefined ? ready() : Promise.reject(engineClosed())),
     busyMs: () => busyMs?.(),
     close: () => {

@@ -270,7 +270,7 @@ export const retrySegments =
 /** Returns the same engine, whose channels are retried after failures. */
 export const withSegmentRetry = (engine: Engine, options: RetryOptions = {}): Engine => ({
   capabilities: engine.capabilities,
-  recognize: () => retrySegments(() => engine.recognize(), options),
+  recognize: (settings) => retrySegments(() => engine.recognize(settings), options),
   ready: () => engine.ready(),
   busyMs: () => engine.busyMs?.(),
   close: () => engine.close(),

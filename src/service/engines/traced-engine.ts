@@ -12,7 +12,7 @@ export const traceSegments = (engine: Engine, session: TraceSpan | undefined): E
     ? engine
     : {
         capabilities: engine.capabilities,
-        recognize: () => tracedChannel(engine.recognize(), session),
+        recognize: (settings) => tracedChannel(engine.recognize(settings), session),
         ready: () => engine.ready(),
         busyMs: () => engine.busyMs?.(),
         close: () => engine.close(),

@@ -102,7 +102,7 @@ export class EngineUse {
       },
       busyMs: () => engine.busyMs?.(),
       close: () => engine.close(),
-      recognize: () => (part$) =>
+      recognize: (settings) => (part$) =>
         new Observable((subscriber) => {
           const channel: OpenSegment[] = []
           this.channels += 1
@@ -112,7 +112,7 @@ export class EngineUse {
           })
           const counted$ = part$.pipe(tap((part) => this.#countInput(channel, part)))
           subscriber.add(
-            counted$.pipe(engine.recognize()).subscribe({
+            counted$.pipe(engine.recognize(settings)).subscribe({
               next: (hypothesis) => {
                 this.#countOutput(channel, hypothesis)
                 if (hypothesis.type === 'segment') health?.worked()

@@ -1,7 +1,7 @@
 import { asyncScheduler, Subject, type SchedulerLike, type Subscription, type Unsubscribable } from 'rxjs'
 import { Mailbox } from '../../kernel/mailbox.js'
 import { schedule } from '../../kernel/timers.js'
-import type { Engine, Hypothesis, SegmentPart } from '../engines/engine.js'
+import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from '../engines/engine.js'
 import type { ChannelEvent, EndCause } from './channel-event.js'
 import { ChannelResults } from './channel-results.js'
 import { EngineProgress } from './engine-progress.js'
@@ -13,6 +13,8 @@ import { createSegmenter, type Segmenter, type SegmenterOptions } from './segmen
 
 export interface RecognitionChannelOptions {
   readonly engine: Engine
+  /** What the session asks of the engine. @default {} */
+  readonly settings?: RecognizeSettings | undefined
   readonly parameters: SegmenterParameters
   /** The rate of the samples; they are resampled if the engine has another one. */
   readonly sampleRateHz: number
@@ -99,9 +101,9 @@ export class RecognitionChannel implements Unsubscribable {
 
   /** Opens the segmenter and subscribes to the engine; for one call. */
   start(openSegmenter: (options: SegmenterOptions) => PromiseLike<Segmenter> = createSegmenter): void {
-    const { engine, parameters, sampleRateHz: inputRateHz } = this.#options
+    const { engine, settings, parameters, sampleRateHz: inputRateHz } = this.#options
     const engineRateHz = engine.capabilities.sampleRateHz
-    this.#engine = this.#part$.pipe(engine.recognize()).subscribe({
+    this.#engine = this.#part$.pipe(engine.recognize(settings)).subscribe({
       next: (hypothesis) => this.#receive(hypothesis),
       error: (error: unknown) => this.fail(error),
       complete: () => this.#complete(),

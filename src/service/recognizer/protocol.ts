@@ -1,15 +1,17 @@
 import { either } from 'fp-ts'
 import type { SoundWarning } from '../../audio/sound-check/sound-warning.js'
 import { refusalText } from '../../errors/refusal.js'
-import type { SpeechError } from '../../errors/speech-error.js'
+import { SpeechError } from '../../errors/speech-error.js'
 import {
   readRecognizerRequest,
   type RecognizeRequest,
   type RecognizerMessage,
   type RecognizerRequestName,
+  type RejectLevel,
 } from '../../protocol/recognizer-messages.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
 import { audioWarning, eventName } from '../../protocol/event-name.js'
+import { rejectLevel } from '../engines/engine.js'
 import { partialsThinned, partialsThinnedData, type ChannelEvent } from '../recognition/channel-event.js'
 import {
   defaultSegmenterParameters,
@@ -117,6 +119,12 @@ export const audioWarningMessage = (warning: SoundWarning, recognitionId: string
   startMs: warning.atMs,
   data: audioWarningData(warning),
 })
+
+/** How readily a request wants speech rejected; undefined if the model decides. Throws `invalid-field`. */
+export const rejectLevelOf = ({ reject }: RecognizeRequest): RejectLevel | undefined => {
+  if (reject === undefined || rejectLevel.is(reject)) return reject
+  throw new SpeechError('invalid-field', `reject must be ${rejectLevel.name}.`)
+}
 
 /** The voice activity parameters of a request. Throws `invalid-field`. */
 export const segmenterParametersOf = (request: RecognizeRequest): SegmenterParameters => {

@@ -16,7 +16,7 @@ import { AudioBacklog, type Pausable } from '../sessions/back-pressure.js'
 import { HeldAudio } from '../sessions/held-audio.js'
 import { openModel, tenantOf } from '../sessions/rights.js'
 import type { RecognizerContext } from '../sessions/session-context.js'
-import { audioWarningMessage, resultMessage, segmenterParametersOf } from './protocol.js'
+import { audioWarningMessage, rejectLevelOf, resultMessage, segmenterParametersOf } from './protocol.js'
 
 /** What receives the output of a recognition: messages, the final last, then an error or the completion. */
 export interface RecognitionObserver {
@@ -60,6 +60,7 @@ export class RecognitionSession {
     }
     // Checked before the model is opened, which takes longer.
     segmenterParametersOf(request)
+    rejectLevelOf(request)
     const { models, allowBatch } = batchModels(context.models)
     const model = await openModel(models, context.rights, { name, tenant, version }, context.checkModel)
     const engine = traceSegments(model, context.watch?.span)
@@ -105,6 +106,7 @@ export class RecognitionSession {
     const channel = new RecognitionChannel(
       {
         engine: this.#engine,
+        settings: { reject: rejectLevelOf(this.#request) },
         parameters: segmenterParametersOf(this.#request),
         sampleRateHz: this.#request.sampleRateHz,
         finalizeAfterMs: limits.idleMs,

@@ -174,7 +174,7 @@ export class EngineHost {
     else if (request?.type !== 'abort') this.#answer(replyTo, { t: 'lost', why: 'unknown' })
   }
 
-  #open(replyTo: string, { v, model, startMs, traceparent }: EngineRequest & { readonly type: 'open' }): void {
+  #open(replyTo: string, { v, model, startMs, reject, traceparent }: EngineRequest & { readonly type: 'open' }): void {
     const served = v === protocolVersion ? this.#models.get(model) : undefined
     if (served === undefined || this.#state !== 'serving' || this.#places.size >= this.capacity) {
       this.#refused += 1
@@ -184,15 +184,19 @@ export class EngineHost {
     this.#lastPlace += 1
     const number = this.#lastPlace
     let isOver = false
-    const segment = new HostedSegment(served.engine, startMs, {
-      answer: (answer) => this.#answer(replyTo, answer, goneSubject(this.address, number)),
-      onFault: this.#options.onFault,
-      span: this.#beginSpan(model, traceparent),
-      ended: () => {
-        isOver = true
-        this.#free(replyTo, number)
+    const segment = new HostedSegment(
+      served.engine,
+      { startMs, settings: { reject } },
+      {
+        answer: (answer) => this.#answer(replyTo, answer, goneSubject(this.address, number)),
+        onFault: this.#options.onFault,
+        span: this.#beginSpan(model, traceparent),
+        ended: () => {
+          isOver = true
+          this.#free(replyTo, number)
+        },
       },
-    })
+    )
     if (isOver) return
     this.#places.set(replyTo, { number, segment })
     this.#replyOfPlace.set(number, replyTo)

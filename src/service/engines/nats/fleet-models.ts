@@ -172,7 +172,7 @@ class FleetModels {
     const model = wanted(advert)
     const engine = createSegmentEngine({
       capabilities: { sampleRateHz, kind, partials, words, checks, segmentsAtOnce: Number.MAX_SAFE_INTEGER },
-      openChannel: () => fleet.openChannel(model),
+      openChannel: (settings) => fleet.openChannel(model, settings),
       ready: () =>
         fleet.roster.serving(model).length > 0
           ? Promise.resolve()

@@ -1,5 +1,5 @@
 import { SpeechError } from '../../../errors/speech-error.js'
-import type { EngineSegment, SegmentListener } from '../engine.js'
+import type { EngineSegment, RecognizeSettings, SegmentListener } from '../engine.js'
 import { FrameCutter } from '../frame-cutter.js'
 import type { EngineAnswer, EngineRequest, ProcessAddress } from './protocol.js'
 import type { WantedModel } from './roster.js'
@@ -30,6 +30,13 @@ export interface SegmentFleet {
   readonly onFull: (engine: ProcessAddress) => void
 }
 
+/** The start of a segment. */
+export interface FleetSegmentStart {
+  readonly startMs: number
+  readonly settings: RecognizeSettings
+  readonly traceparent?: string | undefined
+}
+
 /** An attempt at one engine. */
 interface Attempt {
   readonly number: number
@@ -58,6 +65,7 @@ export class FleetSegment implements EngineSegment {
   /** Engines that had no place for it since it last waited in line. */
   readonly tried = new Set<string>()
   readonly #startMs: number
+  readonly #settings: RecognizeSettings
   readonly #traceparent: string | undefined
   readonly #listener: SegmentListener
   readonly #fleet: SegmentFleet
@@ -73,12 +81,13 @@ export class FleetSegment implements EngineSegment {
 
   constructor(
     model: WantedModel,
-    { startMs, traceparent }: { readonly startMs: number; readonly traceparent?: string | undefined },
+    { startMs, settings, traceparent }: FleetSegmentStart,
     listener: SegmentListener,
     fleet: SegmentFleet,
   ) {
     this.model = model
     this.#startMs = startMs
+    this.#settings = settings
     this.#traceparent = traceparent
     this.#listener = listener
     this.#fleet = fleet
@@ -122,8 +131,12 @@ export class FleetSegment implements EngineSegment {
     }
     this.#state = { type: 'attempting', attempt }
     const traceparent = this.#traceparent
-    const open = { type: 'open', v: 1, model: this.model.label, startMs: this.#startMs } as const
-    this.#send(attempt, traceparent === undefined ? open : { ...open, traceparent })
+    const { reject } = this.#settings
+    this.#send(attempt, {
+      ...{ type: 'open', v: 1, model: this.model.label, startMs: this.#startMs },
+      ...(reject !== undefined && { reject }),
+      ...(traceparent !== undefined && { traceparent }),
+    })
   }
 
   /** An answer to its attempt; `gone` if no process receives what is sent to the engine, undefined if it cannot be read. */

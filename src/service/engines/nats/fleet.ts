@@ -1,6 +1,6 @@
 import { asyncScheduler, interval, Subscription, type SchedulerLike } from 'rxjs'
 import { reportRefused, type BusMessage, type MessageBus } from '../../nats/bus.js'
-import type { EngineSegment, OpenSegment } from '../engine.js'
+import type { EngineSegment, OpenSegment, RecognizeSettings } from '../engine.js'
 import { FleetSegment, type LossCause, type SegmentFleet } from './fleet-segment.js'
 import {
   aliveSubject,
@@ -128,9 +128,9 @@ export class Fleet {
   }
 
   /** Opens segments of a model; see `OpenSegment`. */
-  openChannel(model: WantedModel): OpenSegment {
+  openChannel(model: WantedModel, settings: RecognizeSettings): OpenSegment {
     return (startMs, listener, traceparent): EngineSegment => {
-      const segment = new FleetSegment(model, { startMs, traceparent }, listener, this.#segmentFleet)
+      const segment = new FleetSegment(model, { startMs, settings, traceparent }, listener, this.#segmentFleet)
       this.#queue(segment)
       return segment
     }

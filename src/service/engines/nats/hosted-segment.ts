@@ -1,7 +1,7 @@
 import { Subject, Subscription } from 'rxjs'
 import { isSpeechError } from '../../../errors/speech-error.js'
 import type { TraceSpan } from '../../../tracing/open-telemetry.js'
-import type { Engine, Hypothesis, SegmentPart } from '../engine.js'
+import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from '../engine.js'
 import { isLoss } from '../segment-retry.js'
 import type { EngineAnswer, EngineRequest } from './protocol.js'
 
@@ -20,6 +20,12 @@ export interface SegmentHost {
   readonly ended: () => void
 }
 
+/** The start of a segment. */
+export interface HostedSegmentStart {
+  readonly startMs: number
+  readonly settings: RecognizeSettings
+}
+
 /** One segment of an edge, in the engine of this process. */
 export class HostedSegment {
   readonly #host: SegmentHost
@@ -34,11 +40,11 @@ export class HostedSegment {
   #isClosed = false
   #isOver = false
 
-  constructor(engine: Engine, startMs: number, host: SegmentHost) {
+  constructor(engine: Engine, { startMs, settings }: HostedSegmentStart, host: SegmentHost) {
     this.#host = host
     this.#maxUnreadSamples = (engine.capabilities.sampleRateHz * maxUnreadMs) / 1000
     this.#subscription.add(
-      this.#part$.pipe(engine.recognize()).subscribe({
+      this.#part$.pipe(engine.recognize(settings)).subscribe({
         next: (hypothesis) => this.#handle(hypothesis),
         error: (error: unknown) => {
           this.#host.onFault(error)

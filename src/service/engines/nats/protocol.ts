@@ -107,7 +107,10 @@ export type ModelsAdvert = t.TypeOf<typeof modelsAdvert>
 const kinds = { open: 1, audio: 2, close: 3, abort: 4, ping: 5, check: 6 } as const
 
 const openBody = t.readonly(
-  t.intersection([t.type({ v: count, model: t.string, startMs: t.number }), t.partial({ traceparent: t.string })]),
+  t.intersection([
+    t.type({ v: count, model: t.string, startMs: t.number }),
+    t.partial({ reject: t.keyof({ off: null, low: null, medium: null, high: null }), traceparent: t.string }),
+  ]),
 )
 const checkBody = t.readonly(t.type({ total: count }))
 const closeBody = t.readonly(t.type({ total: count, endMs: t.number, isCut: t.boolean }))

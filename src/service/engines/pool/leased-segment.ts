@@ -1,5 +1,5 @@
 import type { Word } from '../../../protocol/session-event.js'
-import type { SegmentText } from '../engine.js'
+import type { RecognizeSettings, SegmentText } from '../engine.js'
 import type { ResourcePool } from './resource-pool.js'
 
 /** Times are in milliseconds since the session's first sample. `isCut` is that of the part `close`. */
@@ -17,8 +17,8 @@ export interface DecodedSegment {
 
 /** A decoder, which decodes one segment after another. One that throws or rejects is not used again. */
 export interface SegmentDecoder {
-  /** Begins a segment. */
-  begin(): Promise<void>
+  /** Begins a segment of a session with these settings. */
+  begin(settings: RecognizeSettings): Promise<void>
   /** Decodes a frame. Returns the text so far if it changed. */
   process(samples: Int16Array): string | undefined | Promise<string | undefined>
   /** Whether the best reading so far is a complete sentence that cannot continue. @default it does not know */
@@ -47,12 +47,19 @@ export class LeasedSegment<D extends SegmentDecoder> {
   readonly #startMs: number
   readonly #decoders: ResourcePool<D>
   readonly #listener: LeasedSegmentListener
+  readonly #settings: RecognizeSettings
   readonly #abort = new AbortController()
   #state: 'running' | 'aborted' | 'failed' = 'running'
   #decoder: D | undefined
   #steps: Promise<void>
 
-  constructor(startMs: number, decoders: ResourcePool<D>, listener: LeasedSegmentListener) {
+  constructor(
+    startMs: number,
+    decoders: ResourcePool<D>,
+    listener: LeasedSegmentListener,
+    settings: RecognizeSettings = {},
+  ) {
+    this.#settings = settings
     this.#startMs = startMs
     this.#decoders = decoders
     this.#listener = listener
@@ -94,7 +101,7 @@ export class LeasedSegment<D extends SegmentDecoder> {
 
   async #begin(): Promise<void> {
     this.#decoder = await this.#decoders.acquire(this.#abort.signal)
-    await this.#decoder.begin()
+    await this.#decoder.begin(this.#settings)
   }
 
   #addStep(step: (decoder: D) => Promise<void>): void {

@@ -31,12 +31,12 @@ export class PooledSegment implements EngineSegment {
   /** How many messages the worker has not answered. */
   #unanswered = 0
 
-  constructor(id: number, startMs: number, listener: SegmentListener, pool: SegmentPool) {
-    this.id = id
+  constructor(open: Extract<ToWorker, { readonly type: 'open' }>, listener: SegmentListener, pool: SegmentPool) {
+    this.id = open.segment
     this.#listener = listener
     this.#pool = pool
     this.#cutter = new FrameCutter(pool.frameSamples, (frame) => this.#sendFrame(frame))
-    this.#state = { type: 'queued', messages: [{ type: 'open', segment: id, startMs }] }
+    this.#state = { type: 'queued', messages: [open] }
   }
 
   /** Whether an answer of its worker to audio or to the end is awaited. */

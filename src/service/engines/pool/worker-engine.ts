@@ -74,7 +74,7 @@ export const openWorkerEngine = async (
   }
   return createSegmentEngine({
     capabilities: { ...capabilities, segmentsAtOnce: pool.segmentsAtOnce },
-    openChannel: () => (startMs, listener) => pool.open(startMs, listener),
+    openChannel: (settings) => (startMs, listener) => pool.open(startMs, listener, settings),
     ready: () => pool.warm(),
     busyMs: () => pool.busyMs,
     close: () => pool.close(),

@@ -1,11 +1,16 @@
 import { performance } from 'node:perf_hooks'
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import type { Word } from '../../../protocol/session-event.js'
-import type { SegmentText } from '../engine.js'
+import type { RecognizeSettings, SegmentText } from '../engine.js'
 
 /** To a worker, in this order for each segment: `open`, `audio` and `check`…, then `close` or `abort`. */
 export type ToWorker =
-  | { readonly type: 'open'; readonly segment: number; readonly startMs: number }
+  | {
+      readonly type: 'open'
+      readonly segment: number
+      readonly startMs: number
+      readonly settings?: RecognizeSettings | undefined
+    }
   /** One frame of one channel at the engine's rate; only the last one of a segment is shorter. */
   | { readonly type: 'audio'; readonly segment: number; readonly samples: Int16Array }
   /** Asks whether what was decoded is a complete sentence that cannot continue. */

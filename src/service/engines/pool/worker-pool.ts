@@ -1,7 +1,7 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import type { ThreadEvents } from '../../threads/worker-thread.js'
-import type { SegmentListener } from '../engine.js'
+import type { RecognizeSettings, SegmentListener } from '../engine.js'
 import { PooledSegment } from './pooled-segment.js'
 import type { FromWorker, ToWorker } from './worker-messages.js'
 import { WorkerWatchdog, type WatchedWorker } from './worker-watchdog.js'
@@ -104,8 +104,9 @@ export class WorkerPool {
   }
 
   /** Opens a segment. Its listener is not called before this returns. */
-  open(startMs: number, listener: SegmentListener): PooledSegment {
-    const segment = new PooledSegment(this.#nextSegment, startMs, listener, {
+  open(startMs: number, listener: SegmentListener, settings: RecognizeSettings = {}): PooledSegment {
+    const open = { type: 'open', segment: this.#nextSegment, startMs, settings } as const
+    const segment = new PooledSegment(open, listener, {
       leave: (aborted) => this.#release(aborted),
       awaiting: () => this.#watchdog.wake(),
       frameSamples: this.#options.frameSamples,

@@ -18,7 +18,7 @@ import {
   optionsOf,
   wholeNumber,
 } from '../../../protocol/validation.js'
-import type { Engine, EngineKind, ModelDescription } from '../engine.js'
+import type { Engine, EngineKind, ModelDescription, RecognizeSettings } from '../engine.js'
 import { readModelFile } from '../models/model-files.js'
 import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
 import { createSegmentEngine } from '../segment-engine.js'
@@ -92,7 +92,7 @@ const readSecret = async (
 /** The connection to the other service: one token for all segments, kept fresh, and a recognition for each. */
 interface RemoteService {
   readonly token$: Observable<Token>
-  readonly openRecognition: OpenRecognition
+  readonly recognitionOf: (settings: RecognizeSettings) => OpenRecognition
 }
 
 /** Rejects with `invalid-model`, or with `invalid-options` for an address. Requests nothing yet. */
@@ -103,39 +103,44 @@ const connect = async (model: ModelDescription, options: RemoteOptions, env: Env
   const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
   const fetch = nodeFetch({ ca })
   const token$ = requestToken({ authUrl, clientId, clientSecret, fetch }).pipe(keepFresh({ rejected$ }))
-  const openRecognition = recognize({
-    url,
-    token: token$,
-    rejected$,
-    model: modelName,
-    tenant: modelTenant,
-    modelVersion,
-    ca,
-    format: { encoding: 'pcm', sampleRateHz, channels: 1 },
-    voiceActivity: wholeSegments,
-    // A lost connection fails the segment at once: the retry around the engine has its audio.
-    resumption: false,
-    continuous: false,
-  })
-  return { token$, openRecognition }
+  const recognitionOf = ({ reject }: RecognizeSettings): OpenRecognition =>
+    recognize({
+      url,
+      token: token$,
+      rejected$,
+      model: modelName,
+      tenant: modelTenant,
+      modelVersion,
+      ca,
+      format: { encoding: 'pcm', sampleRateHz, channels: 1 },
+      voiceActivity: wholeSegments,
+      reject,
+      // A lost connection fails the segment at once: the retry around the engine has its audio.
+      resumption: false,
+      continuous: false,
+    })
+  return { token$, recognitionOf }
 }
 
-const createEngine = (options: RemoteOptions, { token$, openRecognition }: RemoteService): Engine => {
+const createEngine = (options: RemoteOptions, { token$, recognitionOf }: RemoteService): Engine => {
   const { sampleRateHz, kind = 'dictation', segmentsAtOnce = 32 } = options
   const permits = new Semaphore({ permits: segmentsAtOnce, maxWaiting: Infinity })
   return createSegmentEngine({
     capabilities: { sampleRateHz, partials: true, words: true, kind, segmentsAtOnce },
-    openChannel: () => (startMs, listener) => {
-      const segment = new RemoteSegment(startMs, listener, sampleRateHz / framesPerSecond)
-      void permits.run(() => segment.run(openRecognition))
-      return segment
+    openChannel: (settings) => {
+      const openRecognition = recognitionOf(settings)
+      return (startMs, listener) => {
+        const segment = new RemoteSegment(startMs, listener, sampleRateHz / framesPerSecond)
+        void permits.run(() => segment.run(openRecognition))
+        return segment
+      }
     },
     ready: async () => {
       await firstValueFrom(token$).catch((cause: unknown) => {
         throw new SpeechError('engine-failed', 'The remote recognition service gives no token.', { cause })
       })
       // A token may have been requested long ago and say nothing about the service now; a recognition without audio does.
-      await lastValueFrom(openRecognition(EMPTY)).catch((cause: unknown) => {
+      await lastValueFrom(recognitionOf({})(EMPTY)).catch((cause: unknown) => {
         if (isSpeechError(cause) && cause.code === 'overloaded') return
         throw new SpeechError('engine-failed', 'The remote recognition service takes no recognition.', { cause })
       })

@@ -11,6 +11,13 @@ export interface AlignedWord {
   readonly p: number
 }
 
+/** Of `p`, which is 1.0001 to the power of a score and has three decimals. It is no posterior: longer words have a lower one. */
+const scoreBase = Math.log(1.0001)
+const smallestP = 0.0005
+
+/** The acoustic score of a word, relative to the best states of the acoustic model: 0 or less. */
+export const alignedScore = ({ p }: Pick<AlignedWord, 'p'>): number => Math.log(Math.max(p, smallestP)) / scoreBase
+
 /** The part of a decoder of the package `soundswallower` that is used here. All calls but two are synchronous. */
 export interface Decoder {
   initialize(): Promise<void>
@@ -18,6 +25,8 @@ export interface Decoder {
   reinitialize_audio(): Promise<void>
   set_config(key: string, value: string | number): boolean
   set_grammar(jsgf: string): void
+  /** Words of the dictionary, between which silence is allowed. */
+  set_align_text(text: string): void
   add_words(...words: readonly (readonly [string, string])[]): void
   lookup_word(word: string): string | null
   start(): void
@@ -41,7 +50,7 @@ export interface SoundswallowerPackage {
 }
 
 /** The decoder raises the probabilities of a graph to this power, unlike those of a grammar. It is the default of the package. */
-export const languageWeight = 6.5
+const languageWeight = 6.5
 
 const graphText = ({ stateCount, final, arcs }: GrammarGraph): string =>
   [
@@ -57,7 +66,7 @@ const graphText = ({ stateCount, final, arcs }: GrammarGraph): string =>
   ].join('\n')
 
 /** Gives a decoder a graph instead of a grammar. Throws if the package does not accept it. */
-export const setGraph = (soundswallower: SoundswallowerPackage, decoder: Decoder, graph: GrammarGraph): void => {
+const setGraph = (soundswallower: SoundswallowerPackage, decoder: Decoder, graph: GrammarGraph): void => {
   const text = Buffer.from(`${graphText(graph)}\0`)
   // The memory is that of the decoder from here on; the package does the same with its files.
   const address = soundswallower._malloc(text.length)
@@ -67,6 +76,35 @@ export const setGraph = (soundswallower: SoundswallowerPackage, decoder: Decoder
   if (soundswallower._decoder_init_grammar_s3file(decoder.cdecoder, file, 0) < 0) {
     throw new Error('The package does not accept the graph.')
   }
+}
+
+/** Gives a decoder a grammar, by its graph if it has one. Throws if the package does not accept it. */
+export const setGrammar = (
+  soundswallower: SoundswallowerPackage,
+  decoder: Decoder,
+  jsgf: string,
+  graph: GrammarGraph | undefined,
+): void => {
+  if (graph === undefined) decoder.set_grammar(jsgf)
+  else setGraph(soundswallower, decoder, graph)
+}
+
+/** The rate of the audio that decoders get. */
+export const decoderRateHz = 8000
+
+/** Wider than the defaults of the package, with which a rule of many digits loses the right words after 100 ms. */
+const beams = { beam: 1e-64, pbeam: 1e-64, wbeam: 1e-48 }
+
+/** A decoder of the sentences of a grammar, which it does not have yet. */
+export const createDecoder = async (soundswallower: SoundswallowerPackage): Promise<Decoder> => {
+  const decoder = new soundswallower.Decoder({
+    samprate: decoderRateHz,
+    loglevel: 'FATAL',
+    lw: languageWeight,
+    ...beams,
+  })
+  await decoder.initialize()
+  return decoder
 }
 
 type CreatePackage = (settings: {

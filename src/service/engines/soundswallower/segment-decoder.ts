@@ -1,10 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
+import type { Word } from '../../../protocol/session-event.js'
 import { isSpoken, spokenWords, textOf, type DecodedWord } from '../decoded-words.js'
+import type { RecognizeSettings } from '../engine.js'
 import type { DecodedSegment, SegmentDecoder, SegmentSpan } from '../pool/leased-segment.js'
 import { speechCepstralMean } from './cepstral-mean.js'
-import type { AlignedWord, Decoder } from './package.js'
+import { leastConfidence } from './confidence.js'
+import { decoderRateHz, type AlignedWord, type Decoder } from './package.js'
 
-export const decoderRateHz = 8000
+const samplesPerMs = decoderRateHz / 1000
 /** How much audio is decoded at a time, whatever the length of chunks, so that partials and times do not depend on it. */
 export const frameSamples = 800
 
@@ -71,6 +75,35 @@ const cutReading = (completed: readonly DecodedWord[], open: readonly DecodedWor
   return { words: last && !fits(last, cutFitPerSecond) ? spoken.slice(0, -1) : spoken, isIncomplete: true }
 }
 
+const decoded = (words: readonly Word[], isIncomplete: boolean): DecodedSegment =>
+  isIncomplete ? { words, text: { text: textOf(words), isIncomplete } } : { words }
+
+/** Gives a decoder the audio of a segment from `startMs` to `endMs`; all of it by default. */
+export type DecodePart = (decoder: Decoder, startMs?: number, endMs?: number) => Promise<void>
+
+/** A reading whose confidence is wanted. It has a word. */
+export interface RatedReading {
+  /** With silences and noises. */
+  readonly words: readonly DecodedWord[]
+  /** Whether the audio was cut before the end of a sentence. */
+  readonly isIncomplete: boolean
+  /** The mean cepstrum of the segment, as a setting of decoders; undefined if the segment is too long to be decoded again. */
+  readonly cepstralMean: string | undefined
+  /** Decodes a part of the segment with another decoder, which is started. */
+  readonly decode: DecodePart
+}
+
+/** Rejects readings that are unlikely to be what was said. */
+export interface Rejection {
+  /** The level of the model. */
+  readonly level: RejectLevel
+  /**
+   * Resolves with how likely it is that a reading is right, 0 to 1. `isThorough`: other decoders are asked, too, if the
+   * reading by itself does not tell.
+   */
+  readonly rate: (reading: RatedReading, isThorough: boolean) => Promise<number>
+}
+
 /**
  * A complete sentence counts as over if its last word fits that well, or if silence follows it: a word of which only the
  * beginning was said fits worse, and so does one that is read into the beginning of another. Of 288 sentences of 6 voices on
@@ -98,25 +131,31 @@ export class TwoPassDecoder implements SegmentDecoder {
   readonly #decoder: Decoder
   readonly #onTurn: () => void
   readonly #isComplete: (text: string) => boolean
+  readonly #rejection: Rejection | undefined
+  #level: RejectLevel = 'off'
   #frames: Int16Array[] = []
   #sampleCount = 0
   #text = ''
 
   /**
    * `onTurn` is called during a second pass, which takes seconds for a long segment. `isComplete` says whether a text is a
-   * sentence that cannot continue.
+   * sentence that cannot continue. Without `rejection` nothing is rejected, and the confidences of words are those of the
+   * decoder.
    */
   constructor(
     decoder: Decoder,
     onTurn: () => void = () => undefined,
     isComplete: (text: string) => boolean = () => false,
+    rejection?: Rejection,
   ) {
     this.#decoder = decoder
     this.#onTurn = onTurn
     this.#isComplete = isComplete
+    this.#rejection = rejection
   }
 
-  async begin(): Promise<void> {
+  async begin({ reject }: RecognizeSettings = {}): Promise<void> {
+    this.#level = this.#rejection === undefined ? 'off' : (reject ?? this.#rejection.level)
     this.#frames = []
     this.#sampleCount = 0
     this.#text = ''
@@ -141,13 +180,36 @@ export class TwoPassDecoder implements SegmentDecoder {
 
   async end({ startMs, endMs, isCut }: SegmentSpan, isCancelled: () => boolean): Promise<DecodedSegment> {
     const first = this.#finish(isCut)
-    const isDecided = this.#frames.length === 0 || (isSure(first.words) && !first.isIncomplete)
-    const second = isDecided ? undefined : await this.#decodeAgain(isCut, isCancelled)
+    const samples = this.#frames.length === 0 ? undefined : toFloat(this.#frames, this.#sampleCount)
     this.#frames = []
-    // If the second pass does not reach the end of a sentence of the grammar, the result of the first pass counts.
-    const reading = second?.words.some(({ text }) => isSpoken(text)) ? second : first
+    const cepstralMean = samples && (await this.#meanOf(samples))
+    const decode: DecodePart = async (decoder, fromMs = 0, toMs = Infinity) => {
+      const part = samples?.subarray(fromMs * samplesPerMs, toMs * samplesPerMs)
+      if (part !== undefined) await this.#decode(decoder, part, isCancelled)
+    }
+    const isDecided = isSure(first.words) && !first.isIncomplete
+    const second =
+      isDecided || cepstralMean === undefined ? undefined : await this.#decodeAgain(cepstralMean, decode, isCut)
+    const reading = this.#choose(first, second, isCut)
     const words = spokenWords(reading.words, startMs, endMs)
-    return reading.isIncomplete ? { words, text: { text: textOf(words), isIncomplete: true } } : { words }
+    const { isIncomplete } = reading
+    if (this.#rejection === undefined || words.length === 0 || isCancelled()) return decoded(words, isIncomplete)
+    const confidence = await this.#rejection.rate({ ...reading, cepstralMean, decode }, this.#level !== 'off')
+    if (confidence < leastConfidence[this.#level]) return { words: [] }
+    // A sentence of a grammar is right or wrong as a whole.
+    return decoded(
+      words.map((word) => ({ ...word, confidence })),
+      isIncomplete,
+    )
+  }
+
+  /**
+   * The second reading counts, unless it does not reach the end of a sentence of the grammar. Most speech for which it does
+   * not is foreign to the grammar; it counts as such if anything is rejected, unless the speaker was interrupted.
+   */
+  #choose(first: Reading, second: Reading | undefined, isCut: boolean): Reading {
+    if (second === undefined || second.words.some(({ text }) => isSpoken(text))) return second ?? first
+    return this.#level === 'off' || isCut ? first : second
   }
 
   cancel(): void {
@@ -155,22 +217,27 @@ export class TwoPassDecoder implements SegmentDecoder {
     this.#decoder.stop()
   }
 
-  async #decodeAgain(isCut: boolean, isCancelled: () => boolean): Promise<Reading | undefined> {
-    const samples = toFloat(this.#frames, this.#sampleCount)
+  async #meanOf(samples: Float32Array): Promise<string | undefined> {
     await this.#restart(assumedMean)
     const mean = speechCepstralMean(this.#decoder.spectrogram(samples))
-    if (mean === undefined) return undefined
-    await this.#restart(mean.map((value) => value.toFixed(3)).join(','))
+    return mean?.map((value) => value.toFixed(3)).join(',')
+  }
+
+  async #decodeAgain(cepstralMean: string, decode: DecodePart, isCut: boolean): Promise<Reading> {
+    await this.#restart(cepstralMean)
     this.#decoder.start()
+    await decode(this.#decoder)
+    return this.#finish(isCut)
+  }
+
+  async #decode(decoder: Decoder, samples: Float32Array, isCancelled: () => boolean): Promise<void> {
     for (let at = 0; at < samples.length && !isCancelled(); at += frameSamples) {
-      this.#decoder.process_audio(samples.slice(at, at + frameSamples))
+      decoder.process_audio(samples.slice(at, at + frameSamples))
       if (at % turnSamples === turnSamples - frameSamples) {
         await nextTurn()
         this.#onTurn()
       }
     }
-    const reading = this.#finish(isCut)
-    return isCancelled() ? undefined : reading
   }
 
   #finish(isCut: boolean): Reading {

@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os'
 import type { TypeOf } from 'io-ts'
 import { checkOptions, flag, oneOf, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
-import type { EngineKind, ModelDescription } from '../engine.js'
+import { rejectLevel, type EngineKind, type ModelDescription } from '../engine.js'
 import { readModelDictionary, readModelGrammar } from '../models/model-files.js'
 import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
 import { createWorkerStarter, engineWorkerFile, openWorkerEngine } from '../pool/worker-engine.js'
-import { findSoundswallowerModels } from './package.js'
-import { decoderRateHz, frameSamples } from './segment-decoder.js'
+import { decoderRateHz, findSoundswallowerModels } from './package.js'
+import { frameSamples } from './segment-decoder.js'
 import type { WorkerSettings } from './worker.js'
 
 /** How many threads and decoders the engine runs. */
@@ -34,6 +34,7 @@ const modelOptions = optionsCodec(
     grammar: textOption('the name of a JSGF file'),
     phrases: textOption('the name of a file with one sentence per line'),
     language: oneOf('en-us', 'fr-fr'),
+    reject: rejectLevel,
     dictionary: textOption('the name of a file with a word and its phones per line'),
     // Read by the service.
     batch: flag,
@@ -45,11 +46,14 @@ const readOptions = (model: ModelDescription): TypeOf<typeof modelOptions> => {
   if ((options.grammar === undefined) === (options.phrases === undefined)) {
     throw invalidModel(model, 'model.json must have either "grammar" or "phrases".')
   }
+  if (options.language === 'fr-fr' && options.reject !== undefined && options.reject !== 'off') {
+    throw invalidModel(model, '"reject" in model.json needs the language "en-us"; nothing is rejected in French.')
+  }
   return options
 }
 
 const loadSettings = async (model: ModelDescription, maxDecoders: number): Promise<WorkerSettings> => {
-  const { grammar, phrases = '', language = 'en-us', dictionary } = readOptions(model)
+  const { grammar, phrases = '', language = 'en-us', dictionary, reject = 'medium' } = readOptions(model)
   const { jsgf, words } =
     grammar === undefined
       ? await readModelGrammar(model, 'phrases', phrases)
@@ -61,6 +65,7 @@ const loadSettings = async (model: ModelDescription, maxDecoders: number): Promi
     grammar: jsgf,
     words,
     dictionary: await readModelDictionary(model, dictionary),
+    reject,
     maxDecoders,
   }
 }

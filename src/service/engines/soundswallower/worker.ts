@@ -1,4 +1,5 @@
 import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
 import { withSlots } from '../decoded-words.js'
 import { completeSentences } from '../models/complete-sentences.js'
 import { badGrammar, unknownPhone, unknownWords, type Pronunciation } from '../models/grammar.js'
@@ -7,8 +8,9 @@ import { createSlotReader, type SlotReader } from '../models/slots.js'
 import { LeasedSegment, type LeasedSegmentListener } from '../pool/leased-segment.js'
 import { ResourcePool } from '../pool/resource-pool.js'
 import { reportBusyTime, takeNextFrom, type FromWorker, type ToWorker } from '../pool/worker-messages.js'
-import { languageWeight, loadSoundswallower, setGraph, type Decoder, type SoundswallowerPackage } from './package.js'
-import { decoderRateHz, TwoPassDecoder } from './segment-decoder.js'
+import { createDecoder, loadSoundswallower, setGrammar, type Decoder, type SoundswallowerPackage } from './package.js'
+import { WorkerRejection } from './rejection.js'
+import { TwoPassDecoder } from './segment-decoder.js'
 
 /** The `workerData` of this worker. */
 export interface WorkerSettings {
@@ -21,11 +23,10 @@ export interface WorkerSettings {
   /** The words of the grammar, which are looked up before it is used. */
   readonly words: readonly string[]
   readonly dictionary: readonly Pronunciation[]
+  /** How readily foreign speech is rejected, unless a session wants something else. */
+  readonly reject: RejectLevel
   readonly maxDecoders: number
 }
-
-/** Wider than the defaults of the package, with which a rule of many digits loses the right words after 100 ms. */
-const beams = { beam: 1e-64, pbeam: 1e-64, wbeam: 1e-48 }
 
 const addWords = (decoder: Decoder, { dictionary }: WorkerSettings): string | undefined => {
   const refused = dictionary.find((entry) => {
@@ -54,8 +55,7 @@ const setModel = (
   const refusal = addWords(decoder, settings) ?? lookUpWords(decoder, settings)
   if (refusal !== undefined) return refusal
   try {
-    if (graph === undefined) decoder.set_grammar(settings.grammar)
-    else setGraph(soundswallower, decoder, graph)
+    setGrammar(soundswallower, decoder, settings.grammar, graph)
     return undefined
   } catch {
     return badGrammar
@@ -103,7 +103,7 @@ class WorkerSegments {
   #take(message: ToWorker): void {
     const { type, segment } = message
     if (type === 'open') {
-      this.#segments.set(segment, new LeasedSegment(message.startMs, this.#decoders, this.#listenerOf(segment)))
+      this.#segments.set(segment, this.#lease(message))
     } else if (type === 'audio') {
       this.#segments.get(segment)?.write(message.samples)
     } else if (type === 'check') {
@@ -115,6 +115,10 @@ class WorkerSegments {
       this.#segments.get(segment)?.abort()
       this.#segments.delete(segment)
     }
+  }
+
+  #lease({ segment, startMs, settings }: Extract<ToWorker, { readonly type: 'open' }>): LeasedSegment<TwoPassDecoder> {
+    return new LeasedSegment(startMs, this.#decoders, this.#listenerOf(segment), settings)
   }
 
   #listenerOf(segment: number): LeasedSegmentListener {
@@ -141,16 +145,7 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
   const post = reportBusyTime((message) => port.postMessage(message))
   const reportWorking = (): void => post({ type: 'working' })
   const soundswallower = await loadSoundswallower(settings.modelBase, settings.language)
-  const create = async (): Promise<Decoder> => {
-    const decoder = new soundswallower.Decoder({
-      samprate: decoderRateHz,
-      loglevel: 'FATAL',
-      lw: languageWeight,
-      ...beams,
-    })
-    await decoder.initialize()
-    return decoder
-  }
+  const create = (): Promise<Decoder> => createDecoder(soundswallower)
   const graph = grammarGraph(settings.grammar)
   const isComplete = completeSentences(graph)
   const first = await create()
@@ -159,18 +154,21 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
     post({ type: 'refused', sentence: refusal })
     return
   }
+  // The weights of its features are those of the English model.
+  const rejection = settings.language === 'en-us' ? new WorkerRejection(soundswallower, settings.reject) : undefined
   const decoders = new ResourcePool({
     max: settings.maxDecoders,
     create: async () => {
       const decoder = await create()
       setModel(soundswallower, decoder, settings, graph)
-      return new TwoPassDecoder(decoder, reportWorking, isComplete)
+      return new TwoPassDecoder(decoder, reportWorking, isComplete, rejection?.for(decoder))
     },
   })
-  decoders.add(new TwoPassDecoder(first, reportWorking, isComplete))
+  decoders.add(new TwoPassDecoder(first, reportWorking, isComplete, rejection?.for(first)))
   const segments = new WorkerSegments(decoders, createSlotReader(settings.grammar), post, takeNextFrom(port))
   port.on('message', (message: ToWorker) => segments.receive(message))
   post({ type: 'ready' })
+  if (settings.reject !== 'off') await rejection?.warm()
 }
 
 const isSettings = (data: unknown): data is WorkerSettings =>

@@ -10,7 +10,9 @@ import {
   type Fields,
 } from '../../../protocol/message-codec.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
+import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
 import { eitherOf, oneOf, text } from '../../../protocol/validation.js'
+import { rejectLevel } from '../../engines/engine.js'
 import {
   defaultSegmenterParameters,
   validateSegmenterParameters,
@@ -75,6 +77,7 @@ interface RecognitionSettings {
   readonly silenceTriggerMs?: number
   readonly completeSilenceMs?: number
   readonly gracefulSilenceMs?: number
+  readonly reject?: RejectLevel
 }
 
 const fields: Fields<RecognitionSettings> = {
@@ -89,6 +92,7 @@ const fields: Fields<RecognitionSettings> = {
   silenceTriggerMs: optional(integer(), 'VadSilenceTriggerMsec', 'vad-silence-trigger-msec'),
   completeSilenceMs: optional(integer(), 'VadCompleteSilenceMsec', 'vad-complete-silence-msec'),
   gracefulSilenceMs: optional(integer(), 'VadGracefulSilenceThresholdMsec', 'vad-graceful-silence-threshold-msec'),
+  reject: optional(rejectLevel, 'Reject', 'reject'),
 }
 
 const settingsCodec = messageCodec(fields)
@@ -98,15 +102,17 @@ const decodeSettings = (settings: Settings): either.Either<SpeechError, Recognit
   return conflict === undefined ? decodeWith(settingsCodec, settings) : either.left(conflict)
 }
 
-/** The model and the segmenter parameters of a session. */
+/** The model of a session, what it asks of the engine, and its segmenter parameters. */
 export interface RecognitionPlan {
   readonly model: ModelName
+  readonly reject: RejectLevel | undefined
   readonly parameters: SegmenterParameters
 }
 
 /** The project's values for absent settings. */
 export interface RecognitionDefaults {
   readonly model?: ModelName | undefined
+  readonly reject?: RejectLevel | undefined
   readonly parameters?: Partial<SegmenterParameters> | undefined
 }
 
@@ -118,11 +124,12 @@ export const readRecognitionSettings = (
   settings: Settings,
   defaults: RecognitionDefaults = {},
 ): either.Either<SpeechError, RecognitionPlan> =>
-  either.chain(({ modelName, modelTenant, modelVersion, ...given }: RecognitionSettings) => {
+  either.chain(({ modelName, modelTenant, modelVersion, reject = defaults.reject, ...given }: RecognitionSettings) => {
     const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...defaults.parameters, ...given }
     return either.tryCatch(
       (): RecognitionPlan => ({
         model: completeModel({ name: modelName, tenant: modelTenant, version: modelVersion }, defaults.model),
+        reject,
         parameters: validateSegmenterParameters(parameters, 'setting'),
       }),
       (error) => error as SpeechError,
@@ -135,7 +142,7 @@ const modelSettings = [
   { key: 'version', setting: 'ModelVersion' },
 ] as const
 
-/** The error that refuses an `Update` to these settings: an invalid setting, or another model. */
+/** The error that refuses an `Update` to these settings: an invalid setting, another model, or another rejection. */
 export const checkRecognitionUpdate = (
   next: Settings,
   now: Settings,
@@ -144,9 +151,11 @@ export const checkRecognitionUpdate = (
   const [nextPlan, plan] = [readRecognitionSettings(next, defaults), readRecognitionSettings(now, defaults)]
   if (either.isLeft(nextPlan)) return nextPlan.left
   if (either.isLeft(plan)) return undefined
-  const changed = modelSettings.find(({ key }) => nextPlan.right.model[key] !== plan.right.model[key])
+  const changed =
+    modelSettings.find(({ key }) => nextPlan.right.model[key] !== plan.right.model[key])?.setting ??
+    (nextPlan.right.reject === plan.right.reject ? undefined : 'Reject')
   if (changed === undefined) return undefined
-  return new SpeechError('invalid-field', `${changed.setting} cannot be changed after the start of the session.`)
+  return new SpeechError('invalid-field', `${changed} cannot be changed after the start of the session.`)
 }
 
 /** The present plan: the node's options, and the session's settings if the node uses those. Throws the refusal. */

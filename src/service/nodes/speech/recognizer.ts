@@ -1,5 +1,6 @@
 import { either } from 'fp-ts'
 import { defer } from 'rxjs'
+import { rejectLevel } from '../../engines/engine.js'
 import { portFormat } from '../core/node-steps.js'
 import { recognizeChannels } from './recognize-channels.js'
 import { defineNode } from '../core/define-node.js'
@@ -18,7 +19,13 @@ import {
 
 const options = nodeOptions(
   {},
-  { model: nonEmptyText, ...voiceOptions, gracefulSilenceMs: wholeNumberFrom(0, 86_400_000), partials: flag },
+  {
+    model: nonEmptyText,
+    reject: rejectLevel,
+    ...voiceOptions,
+    gracefulSilenceMs: wholeNumberFrom(0, 86_400_000),
+    partials: flag,
+  },
 )
 
 type RecognizerOptions = typeof options._A
@@ -26,7 +33,11 @@ type RecognizerOptions = typeof options._A
 /** The model of the project and the parameters of the node. */
 const defaultsOf = (given: RecognizerOptions, { resource }: Pick<NodeContext, 'resource'>): RecognitionDefaults => {
   const named = given.model === undefined ? undefined : resource(given.model)
-  return { model: named?.kind === 'model' ? named.model : undefined, parameters: segmenterOptions(given) }
+  return {
+    model: named?.kind === 'model' ? named.model : undefined,
+    reject: given.reject,
+    parameters: segmenterOptions(given),
+  }
 }
 
 /**
@@ -46,11 +57,13 @@ export const recognizer = defineNode({
   manualAck: true,
   handlesDrain: true,
   checkSettings: (next, now, { fromSettings = true, ...given }) =>
-    fromSettings ? checkRecognitionUpdate(next, now, { parameters: segmenterOptions(given) }) : undefined,
+    fromSettings
+      ? checkRecognitionUpdate(next, now, { reject: given.reject, parameters: segmenterOptions(given) })
+      : undefined,
   open: async (given, context) => {
     const { fromSettings = true, partials = true, channel = 0, closeAfterSilentWallMs = 1000 } = given
     const defaults = defaultsOf(given, context)
-    const { model } = currentPlan(context, defaults, fromSettings)
+    const { model, reject } = currentPlan(context, defaults, fromSettings)
     const engine = await context.engine(model)
     const format = portFormat(context.inputs)
     return (input$, session) =>
@@ -58,6 +71,7 @@ export const recognizer = defineNode({
         input$.pipe(
           recognizeChannels({
             engine,
+            settings: { reject },
             format,
             firstChannel: channel,
             offsetMs: session.offsetMs ?? 0,

@@ -1,5 +1,10 @@
 import { SpeechError } from '../../../../src/errors/speech-error.js'
-import type { Engine, EngineCapabilities, SegmentListener } from '../../../../src/service/engines/engine.js'
+import type {
+  Engine,
+  EngineCapabilities,
+  RecognizeSettings,
+  SegmentListener,
+} from '../../../../src/service/engines/engine.js'
 import { createSegmentEngine } from '../../../../src/service/engines/segment-engine.js'
 import type { VirtualClock } from '../../virtual-clock.js'
 
@@ -22,6 +27,8 @@ export interface CountingEngine extends Engine {
   readonly open: () => number
   /** Segments that were opened. */
   readonly opened: () => number
+  /** What the sessions of the segments asked for, in order. */
+  readonly settings: readonly RecognizeSettings[]
   /** Fails every open segment. */
   readonly fail: () => void
 }
@@ -44,10 +51,12 @@ export const countingEngine = (
   { decideAfterMs = 5, reads = true, realTimeFactor = 0 }: CountingEngineOptions = {},
 ): CountingEngine => {
   const listeners = new Set<SegmentListener>()
+  const asked: RecognizeSettings[] = []
   let opened = 0
   const engine = createSegmentEngine({
     capabilities,
-    openChannel: () => (startMs, listener) => {
+    openChannel: (settings) => (startMs, listener) => {
+      asked.push(settings)
       const samples: number[] = []
       let decodedAtMs = 0
       const afterDecoding = (sampleCount: number, act: () => void): void => {
@@ -89,6 +98,7 @@ export const countingEngine = (
     ...engine,
     open: () => listeners.size,
     opened: () => opened,
+    settings: asked,
     fail: () => {
       for (const listener of [...listeners]) {
         listeners.delete(listener)

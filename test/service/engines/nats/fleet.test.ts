@@ -117,6 +117,23 @@ describe('segments over NATS', () => {
     expect((await fleet.engineOf()).capabilities.checks).toBe(false)
   })
 
+  it('tells the engine how readily the session rejects speech, also one that reads a segment again', async () => {
+    const fleet = await fleetOf(0)
+    const engines = [fleet.startEngine(), fleet.startEngine()]
+    await fleet.pass(300)
+    for (const reject of ['high', undefined] as const) {
+      const lane = await fleet.openLane({ reject })
+      lane.open()
+      await lane.speak(300)
+      if (reject === 'high') fleet.busy.kill()
+      lane.end()
+      await fleet.pass(2000)
+      expect(lane.results.filter(({ type }) => type === 'segment')).toMatchObject([{ words: [{ confidence: 0.5 }] }])
+    }
+    const asked = engines.flatMap(({ engine }) => engine.settings.map(({ reject }) => reject))
+    expect(asked.toSorted()).toEqual(['high', 'high', undefined])
+  })
+
   it('reads a segment again elsewhere when its engine is killed', async () => {
     const fleet = await fleetOf(3)
     const lane = await fleet.openLane()

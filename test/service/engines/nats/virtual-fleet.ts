@@ -1,6 +1,6 @@
 import { Subject } from 'rxjs'
 import { createModelRegistry, type ModelRegistry } from '../../../../src/service/engines/models/model-registry.js'
-import type { Engine, Hypothesis, SegmentPart } from '../../../../src/service/engines/engine.js'
+import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from '../../../../src/service/engines/engine.js'
 import { EngineHost, type EngineHostOptions } from '../../../../src/service/engines/nats/engine-host.js'
 import { Fleet, type FleetOptions } from '../../../../src/service/engines/nats/fleet.js'
 import { createFleetModels } from '../../../../src/service/engines/nats/fleet-models.js'
@@ -105,8 +105,8 @@ export class VirtualFleet {
     return this.models.engine(model)
   }
 
-  async openLane(): Promise<Lane> {
-    return new Lane(this, await this.engineOf())
+  async openLane(settings?: RecognizeSettings): Promise<Lane> {
+    return new Lane(this, await this.engineOf(), settings)
   }
 
   async close(): Promise<void> {
@@ -127,9 +127,9 @@ export class Lane {
   #startMs = 0
   #samples: number[] = []
 
-  constructor(fleet: VirtualFleet, engine: Engine) {
+  constructor(fleet: VirtualFleet, engine: Engine, settings?: RecognizeSettings) {
     this.#fleet = fleet
-    this.#subscription = this.#part$.pipe(engine.recognize()).subscribe({
+    this.#subscription = this.#part$.pipe(engine.recognize(settings)).subscribe({
       next: (hypothesis) => this.results.push(hypothesis),
       error: (error: unknown) => (this.error = error),
     })

@@ -21,6 +21,7 @@ const settings: WorkerSettings = {
   grammar,
   words: readGrammar(grammar).words,
   dictionary: [],
+  reject: 'medium',
   maxDecoders: 4,
 }
 const workerFile = engineWorkerFile('soundswallower/worker.js')

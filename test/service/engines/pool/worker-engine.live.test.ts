@@ -17,6 +17,7 @@ const settings: WorkerSettings = {
   grammar: '#JSGF V1.0;\ngrammar g;\npublic <a> = ten;',
   words: ['ten'],
   dictionary: [],
+  reject: 'medium',
   maxDecoders: 1,
 }
 

@@ -1,21 +1,28 @@
 import { describe, expect, it } from 'vitest'
+import type { RejectLevel } from '../../../../src/protocol/recognizer-messages.js'
 import type { AlignedWord, Decoder } from '../../../../src/service/engines/soundswallower/package.js'
-import { TwoPassDecoder } from '../../../../src/service/engines/soundswallower/segment-decoder.js'
+import { TwoPassDecoder, type Rejection } from '../../../../src/service/engines/soundswallower/segment-decoder.js'
 
 /** The words of each pass, in order; the last one is repeated. */
-const scripted = (...passes: readonly (readonly AlignedWord[])[]) => {
+const scripted = (...passes: readonly (readonly AlignedWord[])[]) => scriptedWith(undefined, ...passes)
+
+const scriptedWith = (rejection: Rejection | undefined, ...passes: readonly (readonly AlignedWord[])[]) => {
   let pass = -1
   const words = (): readonly AlignedWord[] => passes[Math.min(pass, passes.length - 1)] ?? []
-  const { decoder, means } = scriptedBy(words, {
-    start: () => {
-      pass += 1
+  const { decoder, means } = scriptedBy(
+    words,
+    {
+      start: () => {
+        pass += 1
+      },
     },
-  })
+    rejection,
+  )
   return { decoder, passes: () => pass + 1, means }
 }
 
 /** A decoder whose words a test decides. */
-const scriptedBy = (words: () => readonly AlignedWord[], change: Partial<Decoder>) => {
+const scriptedBy = (words: () => readonly AlignedWord[], change: Partial<Decoder>, rejection?: Rejection) => {
   const means: (string | number)[] = []
   const decoder: Decoder = {
     cdecoder: 0,
@@ -23,6 +30,7 @@ const scriptedBy = (words: () => readonly AlignedWord[], change: Partial<Decoder
     reinitialize_audio: () => Promise.resolve(),
     set_config: (_key, value) => means.push(value) > 0,
     set_grammar: () => undefined,
+    set_align_text: () => undefined,
     add_words: () => undefined,
     lookup_word: () => null,
     start: () => undefined,
@@ -37,7 +45,7 @@ const scriptedBy = (words: () => readonly AlignedWord[], change: Partial<Decoder
     delete: () => undefined,
     ...change,
   }
-  return { decoder: new TwoPassDecoder(decoder), means }
+  return { decoder: new TwoPassDecoder(decoder, undefined, undefined, rejection), means }
 }
 
 /** A decoder that reads `open` until the audio ends, and `completed` then, in every pass. */
@@ -138,5 +146,62 @@ describe('a decoder of two passes', () => {
   it('decides each segment by itself', async () => {
     const { decoder, passes } = scripted([word('ten', 0.5)], [word('two', 0.5)], [word('six', 0.95)])
     expect([await decode(decoder), await decode(decoder), passes()]).toEqual(['two', 'six', 3])
+  })
+})
+
+describe('rejection', () => {
+  /** A decoder that rates its readings with a confidence; `thorough` has whether other decoders may be asked. */
+  const rating = (confidence: number, ...passes: readonly (readonly AlignedWord[])[]) => {
+    const thorough: boolean[] = []
+    const rate = (_reading: unknown, isThorough: boolean): Promise<number> => {
+      thorough.push(isThorough)
+      return Promise.resolve(confidence)
+    }
+    return { decoder: scriptedWith({ level: 'medium', rate }, ...passes).decoder, thorough }
+  }
+  const decodeAt = async (decoder: TwoPassDecoder, reject?: RejectLevel, isCut = false) => {
+    await decoder.begin({ reject })
+    decoder.process(new Int16Array(800))
+    const { words } = await decoder.end({ startMs: 0, endMs: 10_000, isCut }, () => false)
+    return words.map(({ text, confidence }) => [text, confidence])
+  }
+  const sure = [word('ten', 0.95), word('clubs', 0.9)]
+
+  it.each([
+    [0.1, ['off']],
+    [0.3, ['off', 'low']],
+    [0.5, ['off', 'low', undefined, 'medium']],
+    [0.9, ['off', 'low', undefined, 'medium', 'high']],
+  ] as const)('accepts a reading with a confidence of %s at the levels %j', async (confidence, accepting) => {
+    for (const level of ['off', 'low', undefined, 'medium', 'high'] as const) {
+      const { decoder } = rating(confidence, sure)
+      const expected = (accepting as readonly unknown[]).includes(level)
+        ? [
+            ['ten', confidence],
+            ['clubs', confidence],
+          ]
+        : []
+      expect(await decodeAt(decoder, level)).toEqual(expected)
+    }
+  })
+
+  it('asks other decoders only if something can be rejected', async () => {
+    const { decoder, thorough } = rating(0.9, sure)
+    await decodeAt(decoder, 'off')
+    await decodeAt(decoder, 'low')
+    expect(thorough).toEqual([false, true])
+  })
+
+  it('rejects speech whose second reading is empty, unless the level is off or the audio was cut', async () => {
+    const passes = [[word('ten', 0.5)], []]
+    expect(await decodeAt(rating(0.9, ...passes).decoder)).toEqual([])
+    expect(await decodeAt(rating(0.9, ...passes).decoder, 'off')).toEqual([['ten', 0.9]])
+    expect(await decodeAt(rating(0.9, [word('ten', 0.9)], []).decoder, 'medium', true)).toEqual([['ten', 0.9]])
+  })
+
+  it('rates no reading without words', async () => {
+    const { decoder, thorough } = rating(0.9, [], [])
+    expect(await decodeAt(decoder, 'off')).toEqual([])
+    expect(thorough).toEqual([])
   })
 })

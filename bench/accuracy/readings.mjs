@@ -1,0 +1,74 @@
+// What the embedded engine reads in the spoken set, with the features of each reading: made by its own classes, in this process.
+import { join } from 'node:path'
+import { readSamples, segmentParts } from '../recordings.mjs'
+import { grammars, recordingsOf, utterancesOf } from './spoken-set.mjs'
+
+const engines = join(new URL('../..', import.meta.url).pathname, 'dist/cjs/service/engines')
+const load = (file) => import(join(engines, file)).then(({ default: module }) => module)
+
+const { grammarGraph } = await load('models/grammar-graph.js')
+const { createDecoder, findSoundswallowerModels, loadSoundswallower, setGrammar } =
+  await load('soundswallower/package.js')
+const { compareWith, featuresOf } = await load('soundswallower/rated-reading.js')
+const { frameSamples, TwoPassDecoder } = await load('soundswallower/segment-decoder.js')
+const { Verifier } = await load('soundswallower/verifier.js')
+
+const cpuMs = () => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
+
+/** Decodes what voice activity cuts out of the samples. */
+const decodeSegments = async (decoder, samples) => {
+  const texts = []
+  for (const part of await segmentParts(samples)) {
+    if (part.type === 'open') await decoder.begin()
+    else if (part.type === 'audio') {
+      for (let at = 0; at < part.samples.length; at += frameSamples)
+        decoder.process(part.samples.slice(at, at + frameSamples))
+    } else {
+      const span = { startMs: 0, endMs: 1_000_000, isCut: part.isCut === true }
+      texts.push((await decoder.end(span, () => false)).words.map(({ text }) => text).join(' '))
+    }
+  }
+  return texts
+}
+
+/**
+ * Reads each utterance of a group of voices on one line after another, or on every line. A row has the features of its
+ * reading; there are none if nothing was read. `cost` sums CPU time and audio in milliseconds.
+ */
+export const readUtterances = async function* (
+  group,
+  { everyLine = false, cost = { readMs: 0, compareMs: 0, audioMs: 0 } } = {},
+) {
+  const soundswallower = await loadSoundswallower(findSoundswallowerModels(), 'en-us')
+  const verifier = await Verifier.create(soundswallower)
+  for (const grammar of grammars) {
+    const decoder = await createDecoder(soundswallower)
+    setGrammar(soundswallower, decoder, grammar.jsgf, grammarGraph(grammar.jsgf))
+    let readings = []
+    const rate = async (reading) => {
+      const beforeMs = cpuMs()
+      const compared = await compareWith(verifier, decoder, reading)
+      const compareMs = cpuMs() - beforeMs
+      cost.compareMs += compareMs
+      readings.push({ features: featuresOf(decoder, reading), compared, compareMs })
+      return 1
+    }
+    const twoPass = new TwoPassDecoder(decoder, undefined, undefined, { level: 'medium', rate })
+    for (const [number, utterance] of utterancesOf(grammar, group).entries()) {
+      const recordings = await recordingsOf(utterance, readSamples)
+      for (const { samples, ...recording } of everyLine ? recordings : [recordings[number % recordings.length]]) {
+        readings = []
+        const beforeMs = cpuMs()
+        const read = (await decodeSegments(twoPass, samples)).join(' ').trim()
+        const compareMs = readings.reduce((sum, reading) => sum + reading.compareMs, 0)
+        cost.readMs += cpuMs() - beforeMs - compareMs
+        cost.audioMs += samples.length / 8
+        yield { ...recording, read, isRight: recording.kind === 'in' && read === recording.text, readings }
+      }
+    }
+    decoder.delete()
+  }
+}

@@ -1,0 +1,132 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { from, lastValueFrom, toArray } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { RejectLevel } from '../../../../src/protocol/recognizer-messages.js'
+import type { Engine, Hypothesis } from '../../../../src/service/engines/engine.js'
+import { soundswallower } from '../../../../src/service/engines/soundswallower/soundswallower.js'
+import { callTurns, type CallTurn } from '../call-turns.js'
+import { recording, recordingsAreHere, recordingsTitle, segmentParts, withLineNoise } from '../recordings.js'
+
+const levels = ['off', 'low', 'medium', 'high'] as const
+const kind = soundswallower({ workers: 1, decodersPerWorker: 1 })
+const folder = mkdtemp(join(tmpdir(), 'rxspeech-rejection-'))
+const opened: Engine[] = []
+afterAll(async () => {
+  for (const engine of opened) await engine.close()
+  await rm(await folder, { recursive: true })
+})
+
+/** A model whose sentences are `phrases`. */
+const open = async (name: string, phrases: readonly string[], change: object = {}): Promise<Engine> => {
+  const model = join(await folder, name)
+  await mkdir(model, { recursive: true })
+  await writeFile(join(model, 'phrases.txt'), phrases.join('\n'))
+  const options = { engine: 'soundswallower', phrases: 'phrases.txt', ...change }
+  const engine = await kind.open({ tenant: 'Default', name, version: '1', folder: model, options })
+  opened.push(engine)
+  return engine
+}
+
+const read = async (engine: Engine, samples: Int16Array, reject?: RejectLevel) => {
+  const output: readonly Hypothesis[] = await lastValueFrom(
+    from(segmentParts(samples)).pipe(engine.recognize({ reject }), toArray()),
+  )
+  const segment = output.find((hypothesis) => hypothesis.type === 'segment')
+  return { text: segment?.text ?? 'none', words: segment?.words ?? [] }
+}
+
+const readAll = async (engine: Engine, turns: readonly CallTurn[], reject?: RejectLevel) => {
+  const texts: string[] = []
+  for (const { samples } of turns) texts.push((await read(engine, samples, reject)).text)
+  return texts
+}
+
+/** Sentences of another subject, none of which the call has. */
+const weather = [
+  'tomorrow it rains in the mountains',
+  'a cold wind blows from the north',
+  'the sun rises at six',
+  'expect fog along the coast',
+  'sunny intervals and light showers',
+  'temperatures fall below zero',
+  'snow',
+]
+
+describe('the rejection of speech', { timeout: 120_000 }, () => {
+  let turns: readonly CallTurn[]
+  /** Every other turn. */
+  let some: readonly CallTurn[]
+  let own: Engine
+  let foreign: Engine
+  beforeAll(async () => {
+    turns = await callTurns()
+    some = turns.filter((_turn, at) => at % 2 === 0)
+    const others = ['we open at noon', 'i will call back later']
+    own = await open('own', [...turns.map(({ text }) => text), ...others])
+    foreign = await open('foreign', weather)
+  }, 60_000)
+
+  it('accepts all sentences of the grammar, with confidences of at least that of the level', async () => {
+    for (const { samples, text } of turns) {
+      const result = await read(own, samples)
+      expect(result.text).toBe(text)
+      for (const { confidence } of result.words) expect(confidence).toBeGreaterThanOrEqual(0.4)
+    }
+  })
+
+  it('rejects what the grammar does not contain, the more the higher the level, and nothing that is off', async () => {
+    const rejected: number[] = []
+    for (const level of levels) {
+      rejected.push((await readAll(foreign, some, level)).filter((text) => text === '').length)
+    }
+    expect(rejected).toEqual(rejected.toSorted((a, b) => a - b))
+    const [off = 0, , medium] = rejected
+    expect(off).toBeLessThan(some.length / 2)
+    expect(medium).toBe(some.length)
+  })
+
+  it('has the level of the model, unless the session has another one', async () => {
+    const lenient = await open('lenient', weather, { reject: 'off' })
+    const few = turns.slice(0, 3)
+    expect(await readAll(lenient, few)).toEqual(await readAll(foreign, few, 'off'))
+    expect(await readAll(lenient, few, 'medium')).toEqual(few.map(() => ''))
+  })
+
+  it('rejects nothing in French, whose weights are not known', async () => {
+    const french = await open('french', ['bonjour', 'merci beaucoup', 'à demain'], { language: 'fr-fr' })
+    const few = turns.slice(0, 4)
+    const texts = await readAll(french, few)
+    expect(texts.some((text) => text !== '')).toBe(true)
+    expect(await readAll(french, few, 'high')).toEqual(texts)
+    await expect(open('wrong', ['bonjour'], { language: 'fr-fr', reject: 'low' })).rejects.toMatchObject({
+      code: 'invalid-model',
+      message: expect.stringContaining('"reject" in model.json needs the language "en-us"') as string,
+    })
+    await expect(open('misspelt', ['snow'], { reject: 'some' })).rejects.toMatchObject({ code: 'invalid-model' })
+  })
+
+  it('decodes several segments at once as it does one after another', async () => {
+    const many = soundswallower({ workers: 1, decodersPerWorker: 4 })
+    const model = { tenant: 'Default', name: 'foreign', version: '1', folder: join(await folder, 'foreign') }
+    const engine = await many.open({ ...model, options: { engine: 'soundswallower', phrases: 'phrases.txt' } })
+    opened.push(engine)
+    const one = await readAll(foreign, some, 'low')
+    const results = await Promise.all(some.map(({ samples }) => read(engine, samples, 'low')))
+    expect(results.map(({ text }) => text)).toEqual(one)
+  })
+})
+
+describe.skipIf(!recordingsAreHere)(`rejection with ${recordingsTitle}`, { timeout: 60_000 }, () => {
+  const cards = ['ten of clubs', 'four queen of clubs', 'seven of clubs', 'two of hearts', 'jack of spades']
+
+  it('accepts cards and rejects prose', async () => {
+    const engine = await open('cards', cards)
+    const results: string[] = []
+    for (const file of ['ten-of-clubs.wav', 'seven-of-clubs.wav', 'librivox-0870.wav', 'librivox-0880.wav']) {
+      results.push((await read(engine, withLineNoise(await recording(file)), 'high')).text)
+    }
+    expect(results).toEqual(['ten of clubs', 'seven of clubs', '', ''])
+  })
+})
