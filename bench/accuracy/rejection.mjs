@@ -21,10 +21,13 @@ const ratedRow = (row) => {
 }
 
 const percent = (part, whole) => (whole === 0 ? '    –' : `${((100 * part) / whole).toFixed(1).padStart(5)}`)
-const share = (rows, level) => percent(rows.filter((row) => row.confidence < leastConfidence[level]).length, rows.length)
+const share = (rows, level) =>
+  percent(rows.filter((row) => row.confidence < leastConfidence[level]).length, rows.length)
 const levels = ['low', 'medium', 'high']
 const line = (name, rows) =>
-  console.log(`  ${name.padEnd(34)} ${String(rows.length).padStart(4)}   ${levels.map((level) => share(rows, level).padStart(6)).join('  ')}`)
+  console.log(
+    `  ${name.padEnd(34)} ${String(rows.length).padStart(4)}   ${levels.map((level) => share(rows, level).padStart(6)).join('  ')}`,
+  )
 
 const kinds = {
   sentence: 'sentences',
@@ -51,7 +54,9 @@ const printCalibration = (rows) => {
     const sum = bin.reduce((all, row) => all + weight(row), 0)
     const mean = bin.reduce((all, row) => all + weight(row) * row.confidence, 0) / sum
     const correct = bin.filter(({ isRight }) => isRight).reduce((all, row) => all + weight(row), 0) / sum
-    console.log(`  ${from.toFixed(1)} to ${to.toFixed(1)} ${String(bin.length).padStart(10)}   ${mean.toFixed(2)}   ${correct.toFixed(2)}`)
+    console.log(
+      `  ${from.toFixed(1)} to ${to.toFixed(1)} ${String(bin.length).padStart(10)}   ${mean.toFixed(2)}   ${correct.toFixed(2)}`,
+    )
     worst = Math.max(worst, Math.abs(mean - correct))
     total += sum
     error += sum * Math.abs(mean - correct)
@@ -62,13 +67,27 @@ const printCalibration = (rows) => {
 const printGroup = (name, rows) => {
   const right = rows.filter(({ isRight }) => isRight)
   const foreign = rows.filter(({ kind }) => kind !== 'in')
-  console.log(`\n${name}: ${rows.filter(({ kind }) => kind === 'in').length} utterances of the grammars, ${right.length} read right`)
+  console.log(
+    `\n${name}: ${rows.filter(({ kind }) => kind === 'in').length} utterances of the grammars, ${right.length} read right`,
+  )
   console.log(`  rejected, %                      count   ${levels.map((level) => level.padStart(6)).join('  ')}`)
   line('right readings', right)
-  for (const noise of ['clean', 'white', 'pink']) line(`  ${noise}`, right.filter((row) => row.noise === noise))
+  for (const noise of ['clean', 'white', 'pink'])
+    line(
+      `  ${noise}`,
+      right.filter((row) => row.noise === noise),
+    )
   line('foreign speech', foreign)
-  for (const noise of ['clean', 'white', 'pink']) line(`  ${noise}`, foreign.filter((row) => row.noise === noise))
-  for (const [kind, title] of Object.entries(kinds)) line(`  ${title}`, foreign.filter((row) => row.kind === kind))
+  for (const noise of ['clean', 'white', 'pink'])
+    line(
+      `  ${noise}`,
+      foreign.filter((row) => row.noise === noise),
+    )
+  for (const [kind, title] of Object.entries(kinds))
+    line(
+      `  ${title}`,
+      foreign.filter((row) => row.kind === kind),
+    )
   printCalibration(rows)
 }
 

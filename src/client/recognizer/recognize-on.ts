@@ -151,7 +151,7 @@ const recognizeOptions = optionsOf<Omit<RecognizeOptions, 'openTelemetry'>>()(
     audioSplitter: oneOf('realtime-vad', 'audio-segmenter'),
     voiceActivity: voiceActivityOptions,
     // The service checks the value, as it does with the ranges of `voiceActivity`; pages load this.
-    reject: text as Codec<RejectLevel>,
+    reject: text,
     presentToken: tokenPresentation,
     appendModelName: flag,
     WebSocket: functionValue,

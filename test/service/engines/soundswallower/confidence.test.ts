@@ -87,5 +87,9 @@ it('accepts less at each level, and decides by the reading itself only what no l
   const levels = [leastConfidence.off, leastConfidence.low, leastConfidence.medium, leastConfidence.high]
   expect(levels).toEqual([...new Set(levels)].toSorted((a, b) => a - b))
   expect([0.01, 0.99].map(isClear)).toEqual([true, true])
-  expect([leastConfidence.low, leastConfidence.medium, leastConfidence.high].map(isClear)).toEqual([false, false, false])
+  expect([leastConfidence.low, leastConfidence.medium, leastConfidence.high].map(isClear)).toEqual([
+    false,
+    false,
+    false,
+  ])
 })
