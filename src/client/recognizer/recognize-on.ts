@@ -2,16 +2,7 @@ import type { AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { AudioSplitter, RecognizeRequest, RejectLevel } from '../../protocol/recognizer-messages.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
-import {
-  checkOptions,
-  flag,
-  functionValue,
-  nonEmptyText,
-  oneOf,
-  optionsOf,
-  text,
-  type Codec,
-} from '../../protocol/validation.js'
+import { checkOptions, flag, functionValue, nonEmptyText, oneOf, optionsOf, text } from '../../protocol/validation.js'
 import type { SocketClass, WebSocketDialOptions } from '../../transport/websocket/dial.js'
 import { recognizerUrl, tokenPresentation, type PresentToken } from './address.js'
 import type { presentToken } from './present-token.js'
