@@ -141,14 +141,23 @@ describe('rxspeech transcribe of several files', () => {
   })
 
   it('ends all at a signal, with the words of the sent audio', async () => {
-    const args = ['transcribe', agent, call, ...files.slice(3), '--jobs', '2', '--speed', '1']
-    const { stdout, kill, end } = startInProcess([...args, ...overGrpc], { env })
-    await linesUntil(stdout, 'good evening')
+    const outputs = join(folder, 'interrupted')
+    const args = ['transcribe', agent, call, ...files.slice(4), '--jobs', '2', '--speed', '1', '--format', 'ndjson']
+    const { kill, end } = startInProcess([...args, '--output-dir', outputs, ...overGrpc], { env })
+    // The service has their first words, and more than two seconds of each are to come.
+    for (const file of ['agent', 'call']) {
+      const partial = join(outputs, `${file}.ndjson.partial`)
+      await expect.poll(() => existsSync(partial) && readFileSync(partial, 'utf8')).toMatch(/"partial".*"good/)
+    }
     kill('SIGINT')
     const { code, stderr } = await end
     expect(code).toBe(130)
-    expect(stderr).toMatch(/agent\.wav: \d\.\d s of audio, \d+ words, .*, interrupted at 00:0\d\n/)
+    expect(stderr).toMatch(/agent\.wav: \d\.\d s of audio, \d+ words?, .*, interrupted at 00:0\d\n/)
     expect(stderr).toMatch(/Not transcribed to the end: \S+agent\.wav, \S+call\.wav, \S+song é\.mp3\.\n$/)
+    // Whole lines, up to the last one of the session.
+    expect(readdirSync(outputs).sort()).toEqual(['agent.ndjson.partial', 'call.ndjson.partial'])
+    const events = eventsOf(readFileSync(join(outputs, 'agent.ndjson.partial'), 'utf8'))
+    expect(events.findLast(({ type }) => type === 'connection')).toEqual({ type: 'connection', state: 'done' })
   })
 })
 
