@@ -24,18 +24,25 @@ export interface OpenTelemetrySpan {
 export interface OpenTelemetry {
   /** Begins spans, and puts them into contexts. */
   readonly trace: {
+    /** Returns what begins spans. */
     getTracer(name: string): {
+      /** Begins a span within that of a context. */
       startSpan(
         name: string,
         options: { readonly kind: number; readonly attributes?: SpanAttributes },
         context: unknown,
       ): OpenTelemetrySpan
     }
+    /** The context with a span in it. */
     setSpan(context: unknown, span: unknown): unknown
+    /** The context with a span of another process in it. */
     setSpanContext(context: unknown, ids: SpanIds & { readonly isRemote: boolean }): unknown
   }
   /** The context of the code that runs. */
-  readonly context: { active(): unknown }
+  readonly context: {
+    /** That context. */
+    active(): unknown
+  }
   /** The context without a span. */
   readonly ROOT_CONTEXT: unknown
 }
