@@ -25,6 +25,31 @@ describe('rxspeech engine', () => {
   })
 })
 
+describe.skipIf(natsIsSkipped)(natsTitle('an engine process whose user has another name'), () => {
+  it('says so, counts it, and is not ready', async () => {
+    const permissions =
+      '{ publish: ["rxspeech.alive.engine", "rxspeech.models.engine"], subscribe: ["rxspeech.engine.engine.>", "rxspeech.who"] }'
+    const config = `authorization { users: [{ user: engine, password: secret, permissions: ${permissions} }] }`
+    const nats = await startNatsServer({ config })
+    const flags = ['--nats', nats.url, '--nats-user', 'engine', '--name', 'other', '--models', callModels]
+    const env = { RXSPEECH_NATS_PASSWORD: 'secret' }
+    const child = start(['engine', ...flags, '--operations', '127.0.0.1:0'], { env })
+    const end = ended(child)
+    const { operations } = JSON.parse(await firstLine(child)) as { operations: string }
+    const get = async (path: string): Promise<string> => (await fetch(`${operations}${path}`)).text()
+    await expect.poll(() => get('/readyz')).toContain('without-engine')
+    expect(await get('/metrics')).toMatch(/^rxspeech_nats_refused_total [1-9]/m)
+    child.kill('SIGTERM')
+    const { stderr } = await end
+    await nats.close()
+    expect(stderr).toContain(
+      'The NATS server does not allow this user to send rxspeech.alive.other; check its permissions, and the name of this process.',
+    )
+    // Each kind of message once, however often it is sent.
+    expect(stderr.match(/to send rxspeech\.alive/g)).toHaveLength(1)
+  })
+})
+
 describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
   let nats: NatsServer
   let folder: string

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { asyncScheduler, map, type SchedulerLike } from 'rxjs'
+import { asyncScheduler, filter, map, merge, type SchedulerLike } from 'rxjs'
 import { toSpeechError, SpeechError } from '../../errors/speech-error.js'
 import { listOf } from '../../protocol/collections.js'
 import {
@@ -20,6 +20,7 @@ import {
 import type { Engine, EngineKind, ModelDescription } from '../engines/engine.js'
 import { createModelRegistry, type ModelRegistry } from '../engines/models/model-registry.js'
 import { EngineHost, type ServedModel } from '../engines/nats/engine-host.js'
+import { isAdvertSubject } from '../engines/nats/protocol.js'
 import {
   listenAddressCodec,
   serverCertificateCodec,
@@ -110,7 +111,7 @@ export interface EngineProcessCloseOptions {
 
 const closeOptions = optionsOf<EngineProcessCloseOptions>()({}, { drainMs: durationMs(0) })
 
-/** After this time without NATS the process is not ready, in milliseconds. */
+/** After this time without NATS the process is not ready, in milliseconds; nor for this long after a refused advert. */
 const natsAbsentMs = 5_000
 
 /** An engine process has no sessions, and no loop that they could fill. */
@@ -183,18 +184,29 @@ type Name = Pick<ModelDescription, 'tenant' | 'name' | 'version'>
 const isSame = (one: Name, other: Name): boolean =>
   one.tenant === other.tenant && one.name === other.name && one.version === other.version
 
-/** The same registry, whose models count as not served while NATS has been away for long. */
+/**
+ * The same registry, whose models count as not served while NATS has been away for long, or does not accept the adverts of
+ * this process: no service can find it then.
+ */
 const whileConnected = (registry: ModelRegistry, bus: MessageBus, scheduler: SchedulerLike): ModelRegistry => {
   let lastUpMs = scheduler.now()
+  let lastRefusedMs = -Infinity
   const subscription = bus.isUp$.subscribe(() => (lastUpMs = scheduler.now()))
+  subscription.add(
+    bus.refused$.subscribe((subject) => {
+      if (isAdvertSubject(subject)) lastRefusedMs = scheduler.now()
+    }),
+  )
+  const isFound = (): boolean =>
+    (bus.isUp || scheduler.now() - lastUpMs <= natsAbsentMs) && scheduler.now() - lastRefusedMs > natsAbsentMs
   return {
     ...registry,
     close: () => {
       subscription.unsubscribe()
       return registry.close()
     },
-    isServed: () => (bus.isUp || scheduler.now() - lastUpMs <= natsAbsentMs ? undefined : false),
-    changed$: bus.isUp$.pipe(map(() => undefined)),
+    isServed: () => (isFound() ? undefined : false),
+    changed$: merge(bus.isUp$, bus.refused$.pipe(filter(isAdvertSubject))).pipe(map(() => undefined)),
   }
 }
 

@@ -37,6 +37,8 @@ const maxNameLength = 64
 
 export const aliveSubject = (name: string): string => `rxspeech.alive.${name}`
 export const modelsSubject = (name: string): string => `rxspeech.models.${name}`
+/** Whether services learn of an engine process by messages of this subject. */
+export const isAdvertSubject = (subject: string): boolean => /^rxspeech\.(alive|models)\./.test(subject)
 export const whoSubject = 'rxspeech.who'
 
 const engineOf = ({ name, instance }: ProcessAddress): string => `rxspeech.engine.${name}.${instance}`
