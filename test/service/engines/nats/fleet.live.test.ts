@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { delay } from './delay.js'
 import { natsIsSkipped, natsTitle } from '../../nats/nats-server.js'
@@ -21,6 +22,27 @@ describe.skipIf(natsIsSkipped)(natsTitle('a service whose engines are other proc
     })
     expect(wordsOf(killed)).toEqual(wordsOf(undisturbed))
     expect(fleet.faults.length).toBeGreaterThan(0)
+  })
+
+  it('ends a session whose engine does not come back, and refuses others, with the sentences of TROUBLESHOOTING', async () => {
+    const page = readFileSync('docs/TROUBLESHOOTING.md', 'utf8')
+    fleet = await LiveFleet.start()
+    await fleet.startEngine()
+    const service = await fleet.startService()
+    const ended = callThrough(service, { over: 'websocket', resumption: false }, async () => {
+      await delay(2_000)
+      await (await fleet.busy()).kill()
+    })
+    await expect(ended).rejects.toMatchObject({
+      code: 'engine-failed',
+      message: 'The recognition engine failed; try again.',
+    })
+    expect(page).toContain('### `engine-failed`: The recognition engine failed; try again.')
+    await expect(callThrough(service, { speed: 8, resumption: false })).rejects.toMatchObject({
+      code: 'overloaded',
+      message: 'No engine for this model is running; try again later.',
+    })
+    expect(page).toContain('### `overloaded`: No engine for this model is running; try again later.')
   })
 
   it('refuses sessions beyond the places of its engines at once, and serves the others', async () => {

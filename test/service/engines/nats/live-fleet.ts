@@ -145,7 +145,12 @@ export const callThrough = async (
             ...(resumption === false && { resumption }),
           }),
         )
-      : audio$.pipe(recognize({ url: wsUrl, model: service.defaultModel ?? '', token: token$, format, openTelemetry }))
+      : audio$.pipe(
+          recognize({
+            ...{ url: wsUrl, model: service.defaultModel ?? '', token: token$, format, openTelemetry },
+            ...(resumption === false && { resumption }),
+          }),
+        )
   const heard: Heard[] = []
   let startedMs = 0
   const audio$ = pace({ format, speed, maxCatchUpMs: 1000 })([bytes]).pipe(tap(() => (startedMs ||= performance.now())))
