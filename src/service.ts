@@ -17,6 +17,7 @@ export type {
 } from './service/engines/engine.js'
 export {
   createModelRegistry,
+  type ModelChanges,
   type ModelName,
   type ModelRegistry,
   type ModelRegistryOptions,
@@ -55,6 +56,7 @@ export {
   type DevelopmentServiceOptions,
   type ServiceAccess,
 } from './service/start/development-service.js'
+export type { ReloadResult } from './service/start/reload.js'
 export type { AdmissionLimits } from './service/sessions/admissions.js'
 export type { LoadLimits } from './service/operations/service-load.js'
 export type { SessionLimits } from './service/sessions/session-context.js'

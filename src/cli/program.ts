@@ -26,6 +26,10 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: 'run the service',
     load: async () => (await import('./commands/serve.js')).addServe,
   },
+  reload: {
+    summary: 'let a running service read its models and projects again',
+    load: async () => (await import('./commands/reload.js')).addReload,
+  },
   engine: {
     summary: 'recognize speech for services on other machines',
     load: async () => (await import('./commands/engine.js')).addEngine,

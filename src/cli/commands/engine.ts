@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { logFormats } from '../../service/configuration/service-configuration.js'
 import type { EngineConfiguration } from '../../service/configuration/engine-configuration.js'
@@ -11,10 +12,11 @@ import { natsFlags, natsOfFlags } from '../parsing/nats-flags.js'
 import { oneOf, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import type { EndingSignal, Host } from '../process/host.js'
-import { watchInterruption } from '../process/interruption.js'
+import { hangupOf, watchInterruption } from '../process/interruption.js'
 import { sampleModels } from '../process/package-files.js'
 import { readServerCertificate } from '../service/certificate-files.js'
 import { readConfigurationFile, type LoadedConfiguration } from '../service/configuration-file.js'
+import { answerOf, openControlOrWarn, type Control, type ReloadAnswer } from '../service/control.js'
 import { natsOfFile } from '../service/nats-settings.js'
 import { openLog } from '../service/open-log.js'
 
@@ -24,6 +26,7 @@ const engineFlags = {
   capacity: flag('<n>', 'segments at the same time (default: that of its engines)', wholeNumber({ min: 1, max: 1e5 })),
   name: flag('<name>', 'its name for permissions and in lists (default: that of the host)', text),
   region: flag('<name>', 'the region that it tells services (default: none)', text),
+  state: flag('<dir>', 'a folder in which rxspeech reload finds it (default: none)', text),
   operations: flag('<host:port>', 'address for /livez, /readyz and /metrics (default: none)', listenAddress),
   cert: flag('<file>', 'certificate chain of that address in PEM; without it on loopback only', text),
   key: flag('<file>', 'its private key in PEM', text),
@@ -43,7 +46,7 @@ export const addEngine = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
       'Recognizes speech for services on this and other machines, which find it over NATS. When it is ready, it prints one line of JSON on stdout. ' +
-      'The log is on stderr. SIGTERM lets it finish its open segments; a second one ends it at once.',
+      'The log is on stderr. SIGTERM lets it finish its open segments; a second one ends it at once. SIGHUP, except in a terminal, reads the models again.',
     flags: engineFlags,
     examples: [
       ['rxspeech engine --nats nats://127.0.0.1:4222 --models ./models', 'an engine process on this machine'],
@@ -61,14 +64,21 @@ const runEngine = async ({ flags, given, host, output }: EngineCall): Promise<vo
   const { startEngineProcess } = await import('../../service/start/engine-process.js')
   let receive: (signal: EndingSignal) => void = () => undefined
   const ended = new Promise<EndingSignal>((resolve) => (receive = resolve))
+  let hangup = (): void => logger.log('warn', 'SIGHUP during the start was ignored: everything is being read now.')
   const interruption = watchInterruption(host, {
     first: (signal) => {
       receive(signal)
       return true
     },
+    hangup: hangupOf(host, () => hangup()),
   })
+  let control: Control | undefined
   try {
     const engine = await startEngineProcess({ ...options, logger })
+    const reload = async (): Promise<ReloadAnswer> => answerOf(await engine.reload())
+    hangup = () => void reload()
+    const stateFolder = loaded?.values.stateFolder === undefined ? flags.state : loaded.path(loaded.values.stateFolder)
+    control = stateFolder === undefined ? undefined : await openControlOrWarn(resolve(stateFolder), reload, logger)
     const summary = summaryOf(engine)
     output.write(`${JSON.stringify(summary)}\n`)
     logger.log('info', 'The engine process is ready.', { ...summary, models: summary.models.join(', ') })
@@ -77,6 +87,7 @@ const runEngine = async ({ flags, given, host, output }: EngineCall): Promise<vo
     await engine.close({ drainMs: flags.drainMs ?? loaded?.values.drainMs })
     logger.log('info', 'The engine process has ended.')
   } finally {
+    await control?.close()
     interruption.release()
   }
 }

@@ -19,8 +19,9 @@ import type { Environment } from '../parsing/service-flags.js'
 import { customNodes, oneOf, text, workers } from '../parsing/values.js'
 import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { EndingSignal, Host } from '../process/host.js'
-import { watchInterruption } from '../process/interruption.js'
-import type { LoadedConfiguration } from '../service/configuration-file.js'
+import { hangupOf, watchInterruption } from '../process/interruption.js'
+import { readFileText, type LoadedConfiguration } from '../service/configuration-file.js'
+import { answerOf, openControlOrWarn, type Control, type ReloadAnswer } from '../service/control.js'
 import type { PortName, ServeBasics, ServePlan, StartedService } from '../service/start-planned.js'
 import { findServicePackage } from '../../service/threads/load-optional.js'
 import { sampleCall } from '../process/package-files.js'
@@ -66,7 +67,7 @@ export const addServe = (command: Command, context: CommandContext): void =>
     description:
       'Runs the service. When it is ready, it prints its addresses on stdout: as one line of JSON, or as a summary in a terminal. ' +
       'The log is on stderr. ' +
-      'SIGTERM ends sessions with their finals; a second one ends at once.',
+      'SIGTERM ends sessions with their finals; a second one ends at once. SIGHUP, except in a terminal, reads the models and projects again.',
     flags: serveFlags,
     examples: [
       ['rxspeech serve --dev --models ./models', 'a service for trying clients'],
@@ -172,7 +173,8 @@ const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> =
     const { startPlanned } = await import('../service/start-planned.js')
     return startPlanned(plan, logger, host.env)
   }
-  await runUntilSignal({ start, drainMs: loaded?.values.limits?.drainMs, logger }, { host, output })
+  const configuration = loaded && watchConfiguration(loaded.file)
+  await runUntilSignal({ start, drainMs: loaded?.values.limits?.drainMs, configuration, logger }, { host, output })
 }
 
 /** The code of the service is loaded on demand, so that help and errors appear at once. */
@@ -213,28 +215,56 @@ const checkConfigured = async (
   throw new SilentExit(exitCode.usage)
 }
 
+/** A sentence if the file is not what it was; a reload does not read it. */
+const watchConfiguration = (file: string): (() => string | undefined) => {
+  const read = (): string | undefined => {
+    try {
+      return readFileText('--config', file)
+    } catch {
+      return undefined
+    }
+  }
+  const before = read()
+  return () =>
+    read() === before
+      ? undefined
+      : `${file} has changed since the start; a reload reads the folders of models and projects, and the file itself needs a restart.`
+}
+
 interface ServiceRun {
   readonly start: () => Promise<StartedService>
+  readonly configuration: (() => string | undefined) | undefined
   readonly drainMs: number | undefined
   readonly logger: Logger
 }
 
 const runUntilSignal = async (
-  { start, drainMs, logger }: ServiceRun,
+  { start, drainMs, configuration, logger }: ServiceRun,
   { host, output }: CommandContext,
 ): Promise<void> => {
   let receive: (signal: EndingSignal) => void = () => undefined
   const ended = new Promise<EndingSignal>((resolve) => {
     receive = resolve
   })
+  let hangup = (): void => logger.log('warn', 'SIGHUP during the start was ignored: everything is being read now.')
   const interruption = watchInterruption(host, {
     first: (signal) => {
       receive(signal)
       return true
     },
+    hangup: hangupOf(host, () => hangup()),
   })
+  let control: Control | undefined
   try {
-    const { service, access, hasSubscribers, movedPorts } = await start()
+    const { service, access, hasSubscribers, movedPorts, stateFolder } = await start()
+    const reload = async (): Promise<ReloadAnswer> => {
+      const result = await service.reload()
+      const notice = configuration?.()
+      if (notice !== undefined) logger.log('warn', notice)
+      return answerOf(result, notice)
+    }
+    hangup = () => void reload()
+    control = stateFolder === undefined ? undefined : await openControlOrWarn(stateFolder, reload, logger)
     const problems = [...service.models.problems(), ...service.projects.problems()]
     for (const { code, message } of problems) logger.log('warn', message, { code })
     const isTerminal = host.stdout.isTTY
@@ -255,6 +285,7 @@ const runUntilSignal = async (
     await service.close({ drainMs })
     logger.log('info', 'The service has stopped.')
   } finally {
+    await control?.close()
     interruption.release()
   }
 }

@@ -10,15 +10,27 @@ export interface Interruption {
 export interface InterruptionOptions {
   /** Handles the first signal instead of an abort; returns false when it cannot, and then the command aborts. */
   readonly first?: (signal: EndingSignal) => boolean
+  /** Handles SIGHUP, each time; without it SIGHUP ends the command as the other signals do. */
+  readonly hangup?: (() => void) | undefined
   /** Also aborts the command, for example when the output is closed. */
   readonly also?: AbortSignal
 }
 
+/** What SIGHUP does to a service: in a terminal, which closes, it ends it, and otherwise `act` is called. */
+export const hangupOf = (
+  { stdout, stderr }: Pick<Host, 'stdout' | 'stderr'>,
+  act: () => void,
+): (() => void) | undefined => (stdout.isTTY || stderr.isTTY ? undefined : act)
+
 /** The first signal ends the command in an orderly way, the second one at once. */
-export const watchInterruption = (host: Host, { first, also }: InterruptionOptions = {}): Interruption => {
+export const watchInterruption = (host: Host, { first, hangup, also }: InterruptionOptions = {}): Interruption => {
   const controller = new AbortController()
   let count = 0
   const offSignal = host.onSignal((signal) => {
+    if (signal === 'SIGHUP' && hangup !== undefined) {
+      hangup()
+      return
+    }
     count += 1
     if (count > 1) host.exit(signalExitCode(signal))
     else if (first?.(signal) !== true) controller.abort(new SilentExit(signalExitCode(signal)))

@@ -38,7 +38,9 @@ export const startConfigured = async (loaded: Loaded, logger: Logger, env: Host[
   const hasSubscribers = first !== undefined || isShared || (await hasStored(options.stateFolder))
   const service = await startService({ ...options, logger })
   const access = accessOf(service, first?.clientId, options.tenants ?? [], options.studio !== undefined)
-  return { service, hasSubscribers, movedPorts: [], access }
+  // Beside an identity in NATS the folder is not needed for anything else.
+  const stateFolder = isShared && loaded.values.stateFolder === undefined ? undefined : options.stateFolder
+  return { service, hasSubscribers, movedPorts: [], stateFolder, access }
 }
 
 /** The options of the service that the file sets; reads certificates and secrets. */

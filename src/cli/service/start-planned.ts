@@ -70,6 +70,8 @@ export interface StartedService {
   readonly hasSubscribers: boolean
   /** Ports that were taken. */
   readonly movedPorts: readonly MovedPort[]
+  /** The state folder, in which `rxspeech reload` finds the service; undefined if it has none. */
+  readonly stateFolder: string | undefined
   readonly access: {
     readonly authUrl: string
     readonly wsUrl: string
@@ -127,7 +129,7 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
       throw error instanceof OriginConflict ? usedFolder(plan.stateFolder, error) : error
     })
     const access = { ...service.access, operations: service.operationsUrl }
-    return { service, hasSubscribers: true, movedPorts, access }
+    return { service, hasSubscribers: true, movedPorts, stateFolder, access }
   }
   const hasSubscribers = plan.subscriber !== undefined || (await hasStored(stateFolder))
   const service = await startService({
@@ -139,7 +141,7 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
     certificate: plan.tls && readServerCertificate(plan.tls),
   })
   const access = accessOf(service, plan.subscriber?.clientId, plan.tenants, plan.hasStudio)
-  return { service, hasSubscribers, movedPorts: [], access }
+  return { service, hasSubscribers, movedPorts: [], stateFolder, access }
 }
 
 /** How often another process may take a port between the check and the start. */

@@ -219,6 +219,11 @@ export const metricTable = {
     labels: [],
     help: 'Worker processes that ended by themselves and were started again.',
   },
+  rxspeech_reloads_total: {
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'Reloads of models and projects by outcome: reloaded or refused.',
+  },
 } as const satisfies Readonly<Record<string, MetricRow>>
 
 export type MetricName = keyof typeof metricTable

@@ -26,6 +26,7 @@ export interface SpeechMetrics {
   readonly watchIdentity: (ageMs: () => number) => void
   /** A worker process was started again. */
   readonly workerRestarted: () => void
+  readonly reloaded: (outcome: 'reloaded' | 'refused') => void
   readonly close: () => void
 }
 
@@ -83,6 +84,9 @@ export const openSpeechMetrics = async ({ engines, load, isReady }: SpeechMetric
     },
     workerRestarted: () => {
       meters.count('rxspeech_worker_restarts_total', {})
+    },
+    reloaded: (outcome) => {
+      meters.count('rxspeech_reloads_total', { outcome })
     },
     close: () => {
       registry.clear()

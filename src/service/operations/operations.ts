@@ -46,6 +46,8 @@ export interface Operations {
   readonly watchModels: (registry: ModelRegistry) => ModelRegistry
   /** The connection to NATS; when it is down for long, a process of engines is not ready. */
   readonly watchNats: (use: () => NatsUse) => void
+  /** Counts a reload. */
+  readonly reloaded: (outcome: 'reloaded' | 'refused') => void
   /** Adds health, and reflection where it is enabled, to a gRPC server that does not listen yet. */
   readonly addTo: (server: Server) => void
   /** The service listens. With an operations listener it is ready once an engine is loaded, this one first. */
@@ -135,6 +137,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     setServing: (isServing) => health.setServing(isServing),
     watchModels: (registry) => tracker.watchModels(registry),
     watchNats: (use) => metrics?.watchNats(use),
+    reloaded: (outcome) => metrics?.reloaded(outcome),
     addTo: (server) => {
       health.addTo(server)
       addReflection?.(server)

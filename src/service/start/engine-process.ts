@@ -18,7 +18,8 @@ import {
   wholeNumber,
 } from '../../protocol/validation.js'
 import type { Engine, EngineKind, ModelDescription } from '../engines/engine.js'
-import { createModelRegistry, type ModelRegistry } from '../engines/models/model-registry.js'
+import { invalidModel } from '../engines/models/model-json.js'
+import { createModelRegistry, type ModelRegistry, type PreparedModels } from '../engines/models/model-registry.js'
 import { EngineHost, type ServedModel } from '../engines/nats/engine-host.js'
 import { isAdvertSubject } from '../engines/nats/protocol.js'
 import {
@@ -33,6 +34,7 @@ import { natsOptions, type NatsOptions } from '../nats/nats-options.js'
 import type { Logger } from '../operations/logger.js'
 import { openOperations } from '../operations/operations.js'
 import { builtInEngines } from './models-and-projects.js'
+import { finishReload, Reloader, type PreparedReload, type ReloadResult } from './reload.js'
 import { closeAll, type Opened } from './running-service.js'
 import { logConnection } from './service-models.js'
 import { openTracing } from './tracing.js'
@@ -90,12 +92,18 @@ export interface EngineProcess {
   readonly name: string
   /** The number of this run. */
   readonly instance: string
-  /** The models that it serves. */
+  /** The models that it serves, as they were found at the start or at the last reload. */
   readonly models: readonly ModelDescription[]
   /** How many segments it recognizes at the same time. */
   readonly capacity: number
   /** The base address of `/livez`, `/readyz` and `/metrics`, if `operations` is set. */
   readonly operationsUrl: string | undefined
+  /**
+   * Reads the folders of models again. Segments that are open keep their model, and later ones, of running sessions too, get
+   * what is there now. If a model that is new or has changed has a fault, or a changed one has another sampling rate, nothing
+   * changes at all. Never rejects; reloads at the same time become one.
+   */
+  reload(): Promise<ReloadResult>
   /**
    * Takes no more segments, waits until those that are open have ended, and closes everything. What is still open after
    * `drainMs` is recognized elsewhere. Idempotent.
@@ -156,7 +164,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   })
   const models = operation.watchModels(whileConnected(found, bus, scheduler))
   opened.push(() => models.close())
-  const served = await loadModels(models, onFault)
+  let served = await loadModels(models, onFault)
   const capacity = options.capacity ?? Math.max(...served.map(({ engine }) => engine.capabilities.segmentsAtOnce))
   const host = new EngineHost({
     ...{ bus, models: served, capacity, name, region, onFault, scheduler },
@@ -165,14 +173,29 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   opened.push(() => host.close())
   operation.watchNats(() => ({ isUp: bus.isUp, refused: bus.refusedCount, places: { used: host.used, capacity } }))
   operation.opened(models.list()[0])
+  const reloader: Reloader = new Reloader({
+    ...{ logger, onOutcome: operation.reloaded },
+    run: async () => {
+      const prepared = await prepareModels(found, served)
+      const result = finishReload(prepared, reloader.isClosed)
+      if (!result.isReloaded) return result
+      served = await loadModels(models, onFault)
+      host.replaceModels(served)
+      return result
+    },
+  })
   let closing: Promise<void> | undefined
   return {
     ...host.address,
-    models: models.list().filter((model) => served.some(({ advert }) => isSame(advert, model))),
+    get models() {
+      return models.list().filter((model) => served.some(({ advert }) => isSame(advert, model)))
+    },
     capacity,
     operationsUrl: operation.url,
+    reload: () => reloader.reload(),
     close: async (given = {}) => {
       const { drainMs = 60_000 } = checkOptions(closeOptions, given)
+      reloader.close()
       operation.draining()
       await (closing ??= host.drain(drainMs).then(() => closeAll(opened)))
     },
@@ -210,6 +233,34 @@ const whileConnected = (registry: ModelRegistry, bus: MessageBus, scheduler: Sch
   }
 }
 
+/** Reads the models again. Sessions that run need a changed model to have the same rate, and at least one must be left. */
+const prepareModels = async (models: ModelRegistry, served: readonly ServedModel[]): Promise<PreparedReload> => {
+  if (models.prepareReload === undefined) throw new SpeechError('internal', 'These models cannot be reloaded.')
+  const { problems, changes, list, engine, ...prepared } = await models.prepareReload()
+  const found = problems.length > 0 ? problems : await rateProblems({ list, engine }, served)
+  const isEmpty = found.length === 0 && list().length === 0
+  return { ...prepared, problems: isEmpty ? [noModels()] : found, models: changes, projects: 0 }
+}
+
+const rateProblems = async (
+  models: Pick<PreparedModels, 'list' | 'engine'>,
+  served: readonly ServedModel[],
+): Promise<readonly SpeechError[]> => {
+  const problems: SpeechError[] = []
+  for (const model of models.list()) {
+    const before = served.find(({ advert }) => isSame(advert, model))?.advert.sampleRateHz
+    if (before === undefined) continue
+    const { sampleRateHz } = (await models.engine(model)).capabilities
+    if (sampleRateHz === before) continue
+    const sentence = `it now has a sampling rate of ${sampleRateHz} Hz in place of ${before} Hz; give it a version of its own.`
+    problems.push(invalidModel(model, sentence))
+  }
+  return problems
+}
+
+const noModels = (): SpeechError =>
+  new SpeechError('invalid-model', 'The folders contain no model; set others with --models.')
+
 /** Loads all models, one after another. */
 const loadModels = async (
   models: ModelRegistry,
@@ -230,9 +281,7 @@ const loadModels = async (
   }
   if (served.length > 0) return served
   if (firstError !== undefined) throw toSpeechError(firstError, 'invalid-model', 'No model could be loaded.')
-  throw (
-    models.problems()[0] ?? new SpeechError('invalid-model', 'The folders contain no model; set others with --models.')
-  )
+  throw models.problems()[0] ?? noModels()
 }
 
 const describe = ({ tenant, name, version, options }: ModelDescription, { capabilities }: Engine) => {

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { sharedTenant } from '../sessions/rights.js'
 import { loadCustomNodes } from '../custom-nodes/load-custom-nodes.js'
+import { fingerprintOf } from '../engines/models/fingerprint.js'
 import { type ModelRegistry, createModelRegistry } from '../engines/models/model-registry.js'
 import type { AnyNodeDefinition, ModelName } from '../nodes/core/node.js'
 import { loadProjects, nodeCatalog } from '../project/load-projects.js'
@@ -57,29 +58,78 @@ export const allNodes = async ({
   ])
 }
 
+type ProjectOptions = Pick<
+  ServiceOptions,
+  'projectFolders' | 'nodes' | 'customNodes' | 'recordingsFolder' | 'tenants' | 'grantedTenants' | 'env' | 'natsEngines'
+>
+
+type FoundModels = Pick<ModelRegistry, 'find' | 'list'>
+
+/** The projects of a service, which can be read again. Custom nodes stay as they were at the start. */
+export interface ServiceProjects extends ProjectRegistry {
+  /** Reads the folders again, with the models of then. Rejects as `openProjects` does. */
+  readonly prepareReload: (models: FoundModels) => Promise<PreparedProjects>
+}
+
+/** Projects that were read again, and are used from `commit` on. */
+export interface PreparedProjects {
+  /** What is wrong with projects now and was not before. */
+  readonly problems: readonly SpeechError[]
+  readonly count: number
+  /** Differs if any file differs. */
+  readonly fingerprint: string
+  readonly commit: () => void
+}
+
 /**
  * Loads the projects of the folders, and adds `transcribe` for every tenant. Rejects with `invalid-options` for a folder that
  * cannot be read or a node with a duplicate name, and with `missing-dependency`. Broken projects are `problems` of the registry.
  */
 export const openProjects = async (
-  options: Pick<
-    ServiceOptions,
-    | 'projectFolders'
-    | 'nodes'
-    | 'customNodes'
-    | 'recordingsFolder'
-    | 'tenants'
-    | 'grantedTenants'
-    | 'env'
-    | 'natsEngines'
-  >,
-  models: ModelRegistry,
+  options: ProjectOptions,
+  models: FoundModels,
   defaultModel = '',
+): Promise<ServiceProjects> => {
+  const nodes = await allNodes(options)
+  const read = (of: FoundModels): Promise<ProjectRegistry> => readProjects(options, nodes, of, defaultModel)
+  let current = await read(models)
+  const added = new Set<string>()
+  return {
+    find: (tenant, name) => current.find(tenant, name),
+    hasTenant: (tenant) => current.hasTenant(tenant),
+    addTenant: (tenant) => {
+      added.add(tenant)
+      current.addTenant(tenant)
+    },
+    list: () => current.list(),
+    problems: () => current.problems(),
+    prepareReload: async (of) => {
+      const fingerprint = fingerprintOf(options.projectFolders ?? [])
+      const next = await read(of)
+      const known = new Set(current.problems().map(({ message }) => message))
+      return {
+        problems: next.problems().filter(({ message }) => !known.has(message)),
+        count: next.list().length,
+        fingerprint,
+        commit: () => {
+          for (const tenant of added) next.addTenant(tenant)
+          current = next
+        },
+      }
+    },
+  }
+}
+
+const readProjects = async (
+  options: ProjectOptions,
+  nodes: readonly AnyNodeDefinition[],
+  models: FoundModels,
+  defaultModel: string,
 ): Promise<ProjectRegistry> => {
   const loaded = await loadProjects({
     folders: options.projectFolders ?? [],
     facts: {
-      nodes: await allNodes(options),
+      nodes,
       // Models of engine processes come and go; a session that names one that is absent is refused.
       hasModel: options.natsEngines === undefined ? hasModelIn(models) : () => true,
       recordings: options.recordingsFolder !== undefined,
@@ -107,14 +157,14 @@ export const openProjects = async (
  * there is one. Throws `invalid-options` if the named model does not exist; one of an engine process may appear later.
  */
 export const chooseDefaultModel = (
-  models: ModelRegistry,
+  models: FoundModels,
   { defaultModel: named, natsEngines }: Pick<ServiceOptions, 'defaultModel' | 'natsEngines'>,
 ): string | undefined => {
   if (natsEngines === undefined) checkDefaultModel(models, named)
   return named ?? models.list().find(({ tenant }) => tenant === sharedTenant)?.name
 }
 
-const checkDefaultModel = (models: ModelRegistry, name: string | undefined): void => {
+export const checkDefaultModel = (models: FoundModels, name: string | undefined): void => {
   if (name === undefined || models.find({ tenant: sharedTenant, name, version: '' }) !== undefined) return
   const known = models.list().map((model) => model.name)
   const list = known.length === 0 ? 'there are none' : `there are ${[...new Set(known)].join(', ')}`

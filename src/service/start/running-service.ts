@@ -5,6 +5,7 @@ import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { repairRecordings } from '../nodes/recordings/repair-recordings.js'
 import type { OperationsOptions } from '../operations/operations.js'
 import type { ProjectRegistry } from '../project/project.js'
+import type { ReloadResult } from './reload.js'
 import type { ServiceLimits, ServiceOptions } from './service-options.js'
 
 /** A running service. */
@@ -17,9 +18,9 @@ export interface Service {
   readonly plainUrl: string | undefined
   /** `host:port`. */
   readonly grpcAddress: string
-  /** The models, as they were found when the service started. */
+  /** The models, as they were found when the service started or was last reloaded. */
   readonly models: ModelRegistry
-  /** The projects, as they were found when the service started. */
+  /** The projects, as they were found when the service started or was last reloaded. */
   readonly projects: ProjectRegistry
   /** The model of sessions that name none; undefined if there is no model. */
   readonly defaultModel: string | undefined
@@ -29,6 +30,16 @@ export interface Service {
   readonly draining$: Observable<undefined>
   /** Ends one token by its `jti`, and the sessions that use it. Settles when the revocation is stored. */
   revoke(tokenId: string): Promise<void>
+  /**
+   * Reads the folders of models and projects again. New sessions get what is there now, and running ones keep what they
+   * have. If anything that is new or has changed has a fault, nothing changes at all, and the result says why. Never
+   * rejects; reloads at the same time become one.
+   *
+   * @example
+   * const result = await service.reload()
+   * if (!result.isReloaded) for (const { message } of result.problems) console.error(message)
+   */
+  reload(): Promise<ReloadResult>
   /**
    * Drains and ends the service (PROTOCOL 5.11): refuses new sessions with `going-away`, finalizes each running session
    * at its next pause, at the latest 2 s before `drainMs` are over, and then ends what still runs. A

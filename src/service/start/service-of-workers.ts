@@ -18,6 +18,7 @@ import { openWorkerOperations } from '../workers/worker-operations.js'
 import { WorkerSet } from '../workers/worker-set.js'
 import { createAdmission, openIdentity, openRequests } from './identity-service.js'
 import { chooseDefaultModel, openProjects } from './models-and-projects.js'
+import { finishReload, prepareReload, refused, Reloader, type ReloadResult } from './reload.js'
 import {
   closeAll,
   operationsOptions,
@@ -107,6 +108,28 @@ export const openServiceOfWorkers = async (
     },
   })
 
+  // Only the workers load engines.
+  const parts = { models, projects, defaultModel, options, loads: false }
+  const reloader: Reloader = new Reloader({
+    ...{ logger, onOutcome: operation.reloaded },
+    run: async () => {
+      const prepared = await prepareReload(parts)
+      let result: ReloadResult | undefined
+      try {
+        await workers.reload((found) => {
+          const problems = [...prepared.problems, ...found.flatMap((one) => one.problems)]
+          const isSame = found.every(({ fingerprint }) => fingerprint === prepared.fingerprint)
+          if (problems.length === 0 && !isSame) problems.push(filesChanged())
+          result = finishReload({ ...prepared, problems: withoutRepeats(problems) }, reloader.isClosed)
+          return result.isReloaded
+        })
+      } finally {
+        if (result === undefined) prepared.discard()
+      }
+      return result ?? refused([])
+    },
+  })
+
   const drain$ = new ReplaySubject<undefined>(1)
   const drain = (drainMs: number): Promise<void> => {
     drain$.next(undefined)
@@ -125,12 +148,22 @@ export const openServiceOfWorkers = async (
       map(() => undefined),
     ),
     revoke: (tokenId) => identity.revoke(tokenId),
+    reload: () => reloader.reload(),
     close: async (closeOptions = {}) => {
       const { drainMs = 10_000 } = checkOptions(serviceCloseOptions, closeOptions)
+      reloader.close()
       await (closing ??= drain(drainMs).then(() => closeAll(opened)))
     },
   }
 }
+
+const filesChanged = (): SpeechError =>
+  new SpeechError('overloaded', 'Files changed while they were read, so nothing was reloaded; try again.')
+
+/** Each worker finds the same. */
+const withoutRepeats = (problems: readonly SpeechError[]): readonly SpeechError[] => [
+  ...new Map(problems.map((problem) => [problem.message, problem])).values(),
+]
 
 /** How much longer than its drain a worker may take: for last messages (3 s) and for its engines (5 s). */
 const closeWithinMs = 9_000

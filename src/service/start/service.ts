@@ -6,6 +6,7 @@ import { loadVoiceActivity } from '../recognition/voice-activity/fvad.js'
 import { resolveWorkerCount } from '../threads/worker-count.js'
 import { createAdmission, openIdentity, openRequests } from './identity-service.js'
 import { chooseDefaultModel, openProjects } from './models-and-projects.js'
+import { finishReload, prepareReload, Reloader } from './reload.js'
 import {
   closeAll,
   operationsOptions,
@@ -71,6 +72,11 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
     }),
   })
   opened.push(server.close)
+  const parts = { models, projects, defaultModel, options }
+  const reloader: Reloader = new Reloader({
+    ...{ logger: options.logger, onOutcome: operation.reloaded },
+    run: async () => finishReload(await prepareReload(parts), reloader.isClosed),
+  })
   let closing: Promise<void> | undefined
   return {
     authUrl: http.url,
@@ -83,8 +89,10 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
     defaultModel,
     draining$: server.draining$,
     revoke: (tokenId) => identity.revoke(tokenId),
+    reload: () => reloader.reload(),
     close: async (closeOptions = {}) => {
       const { drainMs = 10_000 } = checkOptions(serviceCloseOptions, closeOptions)
+      reloader.close()
       await (closing ??= server.drain(drainMs).then(() => closeAll(opened)))
     },
   }

@@ -1,6 +1,7 @@
 // A worker process of a service: it serves the sessions of the connections that the process of the service passes to it.
 import { Socket } from 'node:net'
 import { asyncScheduler } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
 import type { JsonObject } from '../../protocol/json-object.js'
 import { openProcessOperations, type ProcessOperations } from '../operations/operations.js'
 import { loadVoiceActivity } from '../recognition/voice-activity/fvad.js'
@@ -16,6 +17,7 @@ import {
 } from '../workers/worker-link.js'
 import type { WorkerStart } from '../workers/worker-host.js'
 import { chooseDefaultModel, openProjects } from './models-and-projects.js'
+import { prepareReload, type PreparedReload } from './reload.js'
 import { closeAll, type Opened } from './running-service.js'
 import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from './service-options.js'
 import { openServiceModels } from './service-models.js'
@@ -26,6 +28,7 @@ import { openTracing } from './tracing.js'
 interface Worker {
   readonly operation: ProcessOperations
   readonly server: SessionServer
+  readonly prepareReload: () => Promise<PreparedReload>
 }
 
 const optionsOf = (options: JsonObject): ServiceOptions => {
@@ -69,9 +72,9 @@ const openWorker = async (
   }
   const http = await openServiceHttp(options, origin, { onFault })
   opened.push(http.close)
+  const projects = await openProjects(options, models, defaultModel)
   const server = await openSessionServer({
-    ...{ options, origin, http, operation, models, defaultModel },
-    projects: await openProjects(options, models, defaultModel),
+    ...{ options, origin, http, operation, models, defaultModel, projects },
     admit: admission.admit,
     openTelemetry: tracing?.openTelemetry,
     onRequest: relayRequests({
@@ -81,7 +84,7 @@ const openWorker = async (
     }),
   })
   opened.push(server.close)
-  return { operation, server }
+  return { operation, server, prepareReload: () => prepareReload({ models, projects, defaultModel, options }) }
 }
 
 /** Ends of connections and sessions, and lines of the log, are sent together when they are this close. */
@@ -109,6 +112,7 @@ const main = (): void => {
   const admission = new RemoteAdmission(channel, nextId)
   const opened: Opened = []
   let worker: Worker | undefined
+  let prepared: Promise<PreparedReload> | undefined
 
   const exit = (): void => {
     // Everything is closed by now.
@@ -119,6 +123,12 @@ const main = (): void => {
     questions: {
       metrics: () => worker?.operation.metrics?.collect() ?? Promise.resolve([]),
       alive: () => Promise.resolve({}),
+      prepareReload: async () => {
+        prepared = worker?.prepareReload()
+        if (prepared === undefined) throw new SpeechError('going-away', 'The worker is starting.')
+        const { problems, fingerprint } = await prepared
+        return { problems: problems.map(toSentError), fingerprint }
+      },
     },
     notices: {
       start: (start) => {
@@ -136,6 +146,11 @@ const main = (): void => {
       connection: (connection, socket) => connections.receive(connection, socket),
       ended: (end) => admission.ended(end),
       serving: ({ isServing }) => worker?.operation.setServing(isServing),
+      reload: ({ isUsed }) => {
+        // Also when another worker has failed before this one has finished.
+        prepared?.then(({ commit, discard }) => (isUsed ? commit() : discard())).catch(() => undefined)
+        prepared = undefined
+      },
       drain: ({ drainMs }) => {
         worker?.server
           .drain(drainMs)

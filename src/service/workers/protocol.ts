@@ -29,6 +29,11 @@ export const workerProtocol = {
     metrics: { question: nothing, answer: metricsCodec },
     /** Answered by a process whose event loop runs. */
     alive: { question: nothing, answer: nothing },
+    /** Reads models and projects again, and loads what is new; `reload` says whether it is used. */
+    prepareReload: {
+      question: nothing,
+      answer: optionsCodec({ problems: listOf(sentError), fingerprint: text }, {}),
+    },
   },
   notices: {
     /** The first message. `options`: those of the service, with the addresses that it listens on. */
@@ -40,6 +45,8 @@ export const workerProtocol = {
     /** Whether the whole service is ready, for gRPC health. */
     serving: optionsCodec({ isServing: flag }, {}),
     drain: optionsCodec({ drainMs: durationMs(0) }, {}),
+    /** Follows `prepareReload`. */
+    reload: optionsCodec({ isUsed: flag }, {}),
   },
 } satisfies Protocol
 

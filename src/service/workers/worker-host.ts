@@ -60,8 +60,18 @@ export interface WorkerHost {
   readonly pass: (connection: PassedConnection) => void
   readonly setServing: (isServing: boolean) => void
   readonly metrics: () => Promise<readonly ProcessMetric[]>
+  /** Rejects if the worker ends before it answers. */
+  readonly prepareReload: () => Promise<WorkerReload>
+  /** Whether what was prepared is used. */
+  readonly reload: (isUsed: boolean) => void
   readonly drain: (drainMs: number) => void
   readonly kill: () => void
+}
+
+/** What a worker found when it read models and projects again. */
+export interface WorkerReload {
+  readonly problems: readonly SpeechError[]
+  readonly fingerprint: string
 }
 
 /** A connection that this process has accepted and not read from. */
@@ -171,6 +181,11 @@ export const startWorkerHost = (
     },
     setServing: (isServing) => channel.tell('serving', { isServing }),
     metrics: () => channel.ask('metrics', {}),
+    prepareReload: async () => {
+      const { problems, fingerprint } = await channel.ask('prepareReload', {})
+      return { problems: problems.map(fromSentError), fingerprint }
+    },
+    reload: (isUsed) => channel.tell('reload', { isUsed }),
     drain: (drainMs) => channel.tell('drain', { drainMs }),
     kill: () => child.kill('SIGKILL'),
   }

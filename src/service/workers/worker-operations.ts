@@ -13,7 +13,7 @@ import type { RunningWorker, WorkerSet, WorkerSetListener } from './worker-set.j
 
 /** What operators see of a service of workers: the metrics of all processes as those of one, and one readiness. */
 export interface WorkerOperations
-  extends Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity' | 'url' | 'scrape'>, WorkerSetListener {
+  extends Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity' | 'reloaded' | 'url' | 'scrape'>, WorkerSetListener {
   readonly close: () => Promise<void>
 }
 
@@ -66,6 +66,7 @@ export const openWorkerOperations = async (
     url: listener?.url,
     scrape,
     watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),
+    reloaded: (outcome) => metrics?.reloaded(outcome),
     changed: () => {
       metrics?.setWorkers(workers.open.length)
       workers.setServing(isReady())

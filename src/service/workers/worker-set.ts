@@ -4,7 +4,7 @@ import { backoffMs } from '../../kernel/backoff.js'
 import { schedule } from '../../kernel/timers.js'
 import type { Logger } from '../operations/logger.js'
 import type { Readiness } from '../operations/readiness.js'
-import type { PassedConnection, WorkerEnd, WorkerEvents, WorkerHost } from './worker-host.js'
+import type { PassedConnection, WorkerEnd, WorkerEvents, WorkerHost, WorkerReload } from './worker-host.js'
 
 export interface WorkerSetOptions {
   readonly count: number
@@ -109,6 +109,22 @@ export class WorkerSet {
     else this.#waiting.push(connection)
   }
 
+  /**
+   * All workers prepare a reload, and each one uses it, or none. `decide` gets what they found and says whether it is used. One
+   * that ends meanwhile reads the new files when it is started again. Rejects with `overloaded` while a worker starts, and
+   * with the error of a worker that ends before it has answered.
+   */
+  async reload(decide: (found: readonly WorkerReload[]) => boolean): Promise<void> {
+    const { open } = this
+    if (open.length < this.#options.count) throw isStarting()
+    let isUsed = false
+    try {
+      isUsed = decide(await Promise.all(open.map(({ host }) => host.prepareReload())))
+    } finally {
+      for (const { host } of open) host.reload(isUsed)
+    }
+  }
+
   setServing(isServing: boolean): void {
     for (const { host } of this.open) host.setServing(isServing)
   }
@@ -201,6 +217,9 @@ export class WorkerSet {
 
 const endedTooEarly = ({ how }: WorkerEnd): SpeechError =>
   new SpeechError('internal', `A worker process ended before it was ready (${how}); its error is on stderr.`)
+
+const isStarting = (): SpeechError =>
+  new SpeechError('overloaded', 'A worker process is just starting, so nothing was reloaded; try again.')
 
 const discard = ({ socket, slot }: PassedConnection): void => {
   socket.destroy()

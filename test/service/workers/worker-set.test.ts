@@ -3,7 +3,12 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { VirtualTimeScheduler } from 'rxjs'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { LogFields } from '../../../src/service/operations/logger.js'
-import type { PassedConnection, WorkerEvents, WorkerHost } from '../../../src/service/workers/worker-host.js'
+import type {
+  PassedConnection,
+  WorkerEvents,
+  WorkerHost,
+  WorkerReload,
+} from '../../../src/service/workers/worker-host.js'
 import { WorkerSet, type WorkerSetListener } from '../../../src/service/workers/worker-set.js'
 
 /** A worker without a process. */
@@ -15,6 +20,9 @@ interface FakeWorker {
   load: number
   isServing: boolean
   drainMs: number | undefined
+  prepareReload: () => Promise<WorkerReload>
+  /** Whether each of its reloads was used. */
+  reloads: readonly boolean[]
 }
 
 let scheduler: VirtualTimeScheduler
@@ -31,6 +39,7 @@ beforeEach(() => {
 const startWorker = (number: number, events: WorkerEvents): WorkerHost => {
   const worker: FakeWorker = {
     ...{ number, events, startedAtMs: scheduler.now(), passed: [], load: 0, isServing: false, drainMs: undefined },
+    ...{ prepareReload: () => Promise.resolve({ problems: [], fingerprint: '' }), reloads: [] },
   }
   workers.push(worker)
   return {
@@ -39,6 +48,8 @@ const startWorker = (number: number, events: WorkerEvents): WorkerHost => {
     pass: (connection) => worker.passed.push(connection),
     setServing: (isServing) => (worker.isServing = isServing),
     metrics: () => Promise.resolve([]),
+    prepareReload: () => worker.prepareReload(),
+    reload: (isUsed) => (worker.reloads = [...worker.reloads, isUsed]),
     drain: (drainMs) => (worker.drainMs = drainMs),
     kill: () => events.ended({ how: 'SIGKILL' }),
   }
@@ -177,5 +188,25 @@ describe('WorkerSet', () => {
     set.pass(passed)
     expect(state).toEqual({ isDestroyed: true, isReleased: true })
     expect([scheduler.now(), workers.length, restarts]).toEqual([6_000, 2, 0])
+  })
+
+  it('has a reload used by all workers, or by none', async () => {
+    const set = await started(2)
+    let found = 0
+    await set.reload((reloads) => {
+      found = reloads.length
+      return true
+    })
+    await set.reload(() => false)
+    worker(1).prepareReload = () => Promise.reject(new SpeechError('going-away', 'The worker has ended.'))
+    await expect(set.reload(() => true)).rejects.toMatchObject({ code: 'going-away' })
+    expect([found, worker(0).reloads, worker(1).reloads]).toEqual([2, [true, false, false], [true, false, false]])
+  })
+
+  it('refuses a reload while a worker is started again', async () => {
+    const set = await started(2)
+    worker(0).events.ended({ how: 'SIGKILL' })
+    await expect(set.reload(() => true)).rejects.toMatchObject({ code: 'overloaded' })
+    expect(worker(1).reloads).toEqual([])
   })
 })

@@ -82,7 +82,7 @@ const writeModel = async (folder: string, { options, files }: NewModel): Promise
 
 /**
  * Makes a model. It is written to a temporary folder, loaded by the engine as a service would, and only then moved to its
- * place: a folder of models never contains half a model, and none is overwritten. Services find it after a restart.
+ * place: a folder of models never contains half a model, and none is overwritten. Services find it after a reload.
  *
  * Rejects with `invalid-options` for names, files and places that are not allowed, with `invalid-model` if the engine refuses
  * it.

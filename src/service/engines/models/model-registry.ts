@@ -1,5 +1,5 @@
-import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
-import { SpeechError } from '../../../errors/speech-error.js'
+import { asyncScheduler, Subject, type Observable, type SchedulerLike } from 'rxjs'
+import { SpeechError, toSpeechError } from '../../../errors/speech-error.js'
 import { schedule } from '../../../kernel/timers.js'
 import { listOf } from '../../../protocol/collections.js'
 import {
@@ -15,7 +15,9 @@ import {
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
 import { withSegmentRetry } from '../segment-retry.js'
 import { scanModelFolder, type FoundModel } from './model-folders.js'
+import { fingerprintOf } from './fingerprint.js'
 import { invalidModel, modelLabel } from './model-json.js'
+import { SharedEngine } from './shared-engine.js'
 
 /** Where models are found, and which engines load them. */
 export interface ModelRegistryOptions {
@@ -70,8 +72,47 @@ export interface ModelRegistry {
   isServed?(model: ModelDescription): boolean | undefined
   /** Emits when the answers of `list` or `isServed` have changed. @default they do not change */
   readonly changed$?: Observable<void>
+  /**
+   * Reads the folders again, and loads the models that are new or have changed, without using them yet. Rejects with
+   * `invalid-options` if a folder cannot be read.
+   *
+   * @internal
+   */
+  prepareReload?(options?: PrepareReloadOptions): Promise<PreparedModels>
   /** Closes every engine, within `closeWithinMs`. Idempotent. */
   close(): Promise<void>
+}
+
+/** How models are prepared. */
+export interface PrepareReloadOptions {
+  /** Whether new and changed models are loaded, so that their faults are found. @default true */
+  readonly loads?: boolean | undefined
+}
+
+/** Models that were read again. One of `commit` and `discard` follows. */
+export interface PreparedModels extends Pick<ModelRegistry, 'find' | 'list'> {
+  /** The engine of one of these models; see `ModelRegistry.engine`. */
+  readonly engine: (model: ModelDescription) => Promise<Engine>
+  /** What is wrong with models that are new or have changed. */
+  readonly problems: readonly SpeechError[]
+  /** The labels of the models by what became of them. */
+  readonly changes: ModelChanges
+  /** Differs if any file of a model differs. */
+  readonly fingerprint: string
+  /** New sessions get these models. The engines that were replaced close when their last session has ended. */
+  readonly commit: () => void
+  /** Closes what was loaded. */
+  readonly discard: () => void
+}
+
+/** Labels of models, such as `Default/calls/3`. */
+export interface ModelChanges {
+  /** Models that are new. */
+  readonly added: readonly string[]
+  /** Models with other files than before. */
+  readonly changed: readonly string[]
+  /** Models that are gone. */
+  readonly removed: readonly string[]
 }
 
 /** 10 is newer than 9, and 1.10 than 1.9. */
@@ -95,7 +136,9 @@ const withEngineCheck = (found: FoundModel, kinds: Kinds): FoundModel => {
 }
 
 /** The versions of each model from old to new, each once, by tenant and name. */
-const collect = (folders: readonly string[], kinds: Kinds): ReadonlyMap<string, readonly FoundModel[]> => {
+type Versions<Found extends FoundModel> = ReadonlyMap<string, readonly Found[]>
+
+const collect = (folders: readonly string[], kinds: Kinds): Versions<FoundModel> => {
   const versions = new Map<string, readonly FoundModel[]>()
   for (const found of folders.flatMap(scanModelFolder)) {
     const { tenant, name, version } = found.model
@@ -105,6 +148,17 @@ const collect = (folders: readonly string[], kinds: Kinds): ReadonlyMap<string, 
   }
   return versions
 }
+
+const findIn = <Found extends FoundModel>(
+  versions: Versions<Found>,
+  { tenant, name, version = '' }: ModelName,
+): Found | undefined => {
+  const found = versions.get(keyOf(tenant, name))
+  return version === '' ? found?.at(-1) : found?.find(({ model }) => model.version === version)
+}
+
+const listIn = (versions: Versions<FoundModel>): readonly ModelDescription[] =>
+  [...versions.values()].flat().flatMap(({ model, problem }) => (problem === undefined ? [model] : []))
 
 /**
  * All models of the folders, by tenant, name and version, including those with a problem. Loads nothing. Throws
@@ -123,8 +177,14 @@ const settledWithin = (work: Promise<unknown>, durationMs: number, scheduler: Sc
     work.then(() => resolve(), reject).finally(() => timer.unsubscribe())
   })
 
+/** A model, with its engine once that is loaded. */
+interface Entry extends FoundModel {
+  readonly fingerprint: string
+  shared?: SharedEngine
+}
+
 /**
- * Reads the folders once: a model that is added later is found after a restart. Throws `invalid-options`.
+ * Reads the folders once: a model that is added later is found after a restart or a reload. Throws `invalid-options`.
  *
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [soundswallower()] })
@@ -134,52 +194,123 @@ export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistr
   checkOptions(modelRegistryOptions, options)
   const { folders, onFault, retry = true, closeWithinMs = 5_000, scheduler = asyncScheduler } = options
   const kinds = kindsByName(options.kinds)
-  const models = collect(folders, kinds)
-  const all = [...models.values()].flat()
-  const engines = new Map<string, Promise<Engine>>()
+  const change$ = new Subject<void>()
+  /** Engines that were replaced and are not closed yet. */
+  const retired = new Set<SharedEngine>()
   let closing: Promise<void> | undefined
 
-  const find = ({ tenant, name, version = '' }: ModelName): FoundModel | undefined => {
-    const versions = models.get(keyOf(tenant, name))
-    return version === '' ? versions?.at(-1) : versions?.find(({ model }) => model.version === version)
-  }
+  const read = (): Versions<Entry> =>
+    new Map(
+      [...collect(folders, kinds)].map(([key, found]) => [
+        key,
+        found.map((one): Entry => ({ ...one, fingerprint: fingerprintOf([one.model.folder]) })),
+      ]),
+    )
+  let models = read()
+  const all = (): readonly Entry[] => [...models.values()].flat()
 
-  const open = async (description: ModelDescription): Promise<Engine> => {
-    const found = find(description)
-    const kind = found && kinds.get(found.model.options.engine)
-    if (found?.problem !== undefined) throw found.problem
-    if (found === undefined || kind === undefined) throw invalidModel(description, 'it is not in the model folders.')
-    const engine = await kind.open(found.model)
+  const open = async ({ model, problem }: Entry): Promise<Engine> => {
+    const kind = kinds.get(model.options.engine)
+    if (problem !== undefined) throw problem
+    if (kind === undefined) throw invalidModel(model, 'it is not in the model folders.')
+    const engine = await kind.open(model)
     return retry ? withSegmentRetry(engine, { scheduler, onFault }) : engine
   }
 
-  const load = (model: ModelDescription): Promise<Engine> => {
-    const label = modelLabel(model)
-    const engine = engines.get(label) ?? open(model)
-    engines.set(label, engine)
-    engine.catch(() => engines.delete(label))
-    return engine
+  const engineIn = async (versions: Versions<Entry>, model: ModelDescription): Promise<Engine> => {
+    if (closing !== undefined) throw isClosing()
+    const entry = findIn(versions, model)
+    if (entry === undefined) throw invalidModel(model, 'it is not in the model folders.')
+    return load(entry)
+  }
+
+  const load = (entry: Entry): Promise<Engine> => {
+    const shared = (entry.shared ??= new SharedEngine(open(entry), scheduler))
+    shared.engine.catch(() => {
+      if (entry.shared === shared) delete entry.shared
+    })
+    return shared.engine
   }
 
   const closeAll = (): Promise<void> => {
+    const engines = [...all().flatMap(({ shared }) => shared ?? []), ...retired]
     // An engine that is still loading is closed once it has loaded, even after the deadline.
-    const closes = [...engines.values()].map((loading) =>
-      loading.then(
-        (engine) => engine.close(),
-        () => undefined,
-      ),
+    return settledWithin(Promise.all(engines.map((engine) => engine.close())), closeWithinMs, scheduler)
+  }
+
+  const check = async (entry: Entry): Promise<readonly SpeechError[]> => {
+    if (entry.problem !== undefined) return [entry.problem]
+    try {
+      await (await load(entry)).ready()
+      return []
+    } catch (error) {
+      return [toSpeechError(error, 'invalid-model', `Model ${modelLabel(entry.model)} cannot be loaded.`)]
+    }
+  }
+
+  const prepareReload = async ({ loads = true }: PrepareReloadOptions = {}): Promise<PreparedModels> => {
+    if (closing !== undefined) throw isClosing()
+    const before = new Map(all().map((entry) => [modelLabel(entry.model), entry]))
+    const isSame = (entry: Entry, known: Entry | undefined): known is Entry =>
+      known?.fingerprint === entry.fingerprint && known.model.folder === entry.model.folder
+    const next: Versions<Entry> = new Map(
+      [...read()].map(([key, entries]) => [
+        key,
+        entries.map((entry) => {
+          const known = before.get(modelLabel(entry.model))
+          return isSame(entry, known) ? known : entry
+        }),
+      ]),
     )
-    return settledWithin(Promise.all(closes), closeWithinMs, scheduler)
+    const entries = [...next.values()].flat()
+    const fresh = entries.filter((entry) => before.get(modelLabel(entry.model)) !== entry)
+    const problems: SpeechError[] = []
+    // One after another, so that running sessions keep the cores.
+    for (const entry of fresh)
+      problems.push(...(loads ? await check(entry) : entry.problem === undefined ? [] : [entry.problem]))
+    const labels = new Set(entries.map(({ model }) => modelLabel(model)))
+    const labelsOf = (some: readonly Entry[]): readonly string[] => some.map(({ model }) => modelLabel(model))
+    const gone = [...before.values()].filter((entry) => !entries.includes(entry))
+    const retire = (replaced: readonly Entry[]): void => {
+      for (const { shared } of replaced) {
+        if (shared === undefined) continue
+        retired.add(shared)
+        shared.retire(() => retired.delete(shared))
+      }
+    }
+    return {
+      problems,
+      find: (name) => findIn(next, name)?.model,
+      list: () => listIn(next),
+      engine: (model) => engineIn(next, model),
+      changes: {
+        added: labelsOf(fresh.filter(({ model }) => !before.has(modelLabel(model)))),
+        changed: labelsOf(fresh.filter(({ model }) => before.has(modelLabel(model)))),
+        removed: labelsOf(gone.filter(({ model }) => !labels.has(modelLabel(model)))),
+      },
+      fingerprint: entries.map(({ model, fingerprint }) => `${modelLabel(model)} ${fingerprint}`).join('\n'),
+      commit: () => {
+        models = next
+        retire(gone)
+        change$.next()
+      },
+      discard: () => {
+        // What was loaded after `close` belongs to nobody.
+        if (closing === undefined) retire(fresh)
+        else for (const { shared } of fresh) shared?.close().catch(() => undefined)
+      },
+    }
   }
 
   return {
-    find: (name) => find(name)?.model,
-    list: () => all.flatMap(({ model, problem }) => (problem === undefined ? [model] : [])),
-    problems: () => all.flatMap(({ problem }) => problem ?? []),
-    engine: async (model) => {
-      if (closing !== undefined) throw new SpeechError('going-away', 'The service is closing; start a new session.')
-      return load(model)
-    },
+    find: (name) => findIn(models, name)?.model,
+    list: () => listIn(models),
+    problems: () => all().flatMap(({ problem }) => problem ?? []),
+    engine: (model) => engineIn(models, model),
+    changed$: change$.asObservable(),
+    prepareReload,
     close: () => (closing ??= closeAll()),
   }
 }
+
+const isClosing = (): SpeechError => new SpeechError('going-away', 'The service is closing; start a new session.')

@@ -76,14 +76,14 @@ interface Place {
 export class EngineHost {
   readonly address: ProcessAddress
   readonly #options: EngineHostOptions
-  readonly #models: ReadonlyMap<string, ServedModel>
+  #models: ReadonlyMap<string, ServedModel>
   readonly #scheduler: SchedulerLike
   readonly #subscription = new Subscription()
   /** By the subject of the answers, which is that of an attempt. */
   readonly #places = new Map<string, Place>()
   readonly #replyOfPlace = new Map<number, string>()
   readonly #empty$ = new Subject<void>()
-  readonly #startedAtMs: number
+  #startedAtMs: number
   #lastPlace = 0
   #state: EngineAdvert['state'] = 'serving'
   #advertDue: Unsubscribable | undefined
@@ -95,7 +95,7 @@ export class EngineHost {
     this.#options = options
     this.#scheduler = scheduler
     this.#startedAtMs = scheduler.now()
-    this.#models = new Map(models.map((model) => [modelLabel(model.advert), model]))
+    this.#models = byLabel(models)
     this.#listen(bus, options.onFault)
   }
 
@@ -110,6 +110,16 @@ export class EngineHost {
   /** Segments for which there was no place. */
   get refused(): number {
     return this.#refused
+  }
+
+  /**
+   * Serves other models from now on. Segments that are open keep their engine. To services this process is as new as one that
+   * has just started, so they prefer its contents to older ones.
+   */
+  replaceModels(models: readonly ServedModel[]): void {
+    this.#models = byLabel(models)
+    this.#startedAtMs = this.#scheduler.now()
+    this.#advertiseModels()
   }
 
   /** Takes no more segments. Resolves when those that are open have ended; the rest is given back after `drainMs`. */
@@ -245,3 +255,6 @@ export class EngineHost {
     bus.publish(modelsSubject(this.address.name), encodeJson(region === undefined ? advert : { ...advert, region }))
   }
 }
+
+const byLabel = (models: readonly ServedModel[]): ReadonlyMap<string, ServedModel> =>
+  new Map(models.map((model) => [modelLabel(model.advert), model]))

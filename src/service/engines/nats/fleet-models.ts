@@ -1,4 +1,4 @@
-import { asyncScheduler, Subject, type SchedulerLike } from 'rxjs'
+import { asyncScheduler, merge, NEVER, Subject, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import type { Engine, ModelDescription } from '../engine.js'
 import { invalidModel, modelLabel } from '../models/model-json.js'
@@ -36,21 +36,31 @@ export interface FleetModelsOptions {
 export const createFleetModels = (options: FleetModelsOptions): ModelRegistry => {
   const { fleet, local } = options
   const models = new FleetModels(options)
+  const prepareLocal = local.prepareReload?.bind(local)
   let closing: Promise<void> | undefined
-  return {
-    find: (name) => newest([models.find(name), local.find(name)]),
+  const together = (own: Pick<ModelRegistry, 'find' | 'list'>): Pick<ModelRegistry, 'find' | 'list'> => ({
+    find: (name) => newest([models.find(name), own.find(name)]),
     list: () => {
-      const own = local.list()
-      const labels = new Set(own.map(modelLabel))
-      return [...own, ...models.list().filter((model) => !labels.has(modelLabel(model)))].toSorted(inOrder)
+      const here = own.list()
+      const labels = new Set(here.map(modelLabel))
+      return [...here, ...models.list().filter((model) => !labels.has(modelLabel(model)))].toSorted(inOrder)
     },
+  })
+  return {
+    ...together(local),
+    ...(prepareLocal && {
+      prepareReload: async (given) => {
+        const prepared = await prepareLocal(given)
+        return { ...prepared, ...together(prepared) }
+      },
+    }),
     problems: () => local.problems(),
     engine: (model) => (isOfFleet(model) ? models.engine(model) : local.engine(model)),
     admit: (model) => {
       if (isOfFleet(model)) models.admit(model)
     },
     isServed: (model) => (isOfFleet(model) ? models.isServed(model) : undefined),
-    changed$: models.changed$,
+    changed$: merge(models.changed$, local.changed$ ?? NEVER),
     close: () =>
       (closing ??= Promise.all([models.close(), local.close()]).then(() => {
         fleet.close()

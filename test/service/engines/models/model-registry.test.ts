@@ -1,11 +1,16 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { NEVER } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Engine, EngineKind } from '../../../../src/service/engines/engine.js'
 import { readModelFile } from '../../../../src/service/engines/models/model-files.js'
 import { flushPromises, VirtualClock } from '../../virtual-clock.js'
-import { createModelRegistry } from '../../../../src/service/engines/models/model-registry.js'
+import {
+  createModelRegistry,
+  type ModelRegistry,
+  type PreparedModels,
+} from '../../../../src/service/engines/models/model-registry.js'
 
 let root = ''
 let opened: string[] = []
@@ -210,6 +215,125 @@ describe('createModelRegistry', () => {
     await Promise.all([models.close(), models.close()])
     expect(closed).toBe(2)
     for (const model of found) await expect(models.engine(model)).rejects.toMatchObject({ code: 'going-away' })
+  })
+})
+
+describe('a reload of models', () => {
+  interface Loaded {
+    readonly engine: Engine
+    readonly closed: () => boolean
+  }
+  let clock: VirtualClock
+  let loaded: Loaded[]
+  const load = (): Loaded => {
+    let isClosed = false
+    return {
+      closed: () => isClosed,
+      engine: {
+        ...engine,
+        recognize: () => () => NEVER,
+        close: () => {
+          isClosed = true
+          return Promise.resolve()
+        },
+      },
+    }
+  }
+  const open = () =>
+    createModelRegistry({
+      folders: [root],
+      retry: false,
+      scheduler: clock,
+      kinds: [
+        {
+          name: 'fake',
+          open: () => {
+            const one = load()
+            loaded.push(one)
+            return Promise.resolve(one.engine)
+          },
+        },
+      ],
+    })
+  const name = { tenant: 'Default', name: 'calls' }
+  const engineOf = async (models: ModelRegistry): Promise<Engine> => {
+    const model = models.find(name)
+    if (model === undefined) throw new Error('no model')
+    return models.engine(model)
+  }
+  const prepare = async (models: ModelRegistry): Promise<PreparedModels> => {
+    if (models.prepareReload === undefined) throw new Error('no reload')
+    return models.prepareReload()
+  }
+  beforeEach(async () => {
+    clock = new VirtualClock()
+    loaded = []
+    await put('Default/calls/1')
+  })
+
+  it('keeps the engine of a model that is the same, and loads only what is new', async () => {
+    const models = open()
+    const before = await engineOf(models)
+    await put('Default/others/1')
+    const prepared = await prepare(models)
+    expect([loaded.length, models.list().length]).toEqual([2, 1])
+    prepared.commit()
+    expect([await engineOf(models), models.list().length]).toEqual([before, 2])
+    clock.advanceTo(60_000)
+    await flushPromises()
+    expect(loaded.map(({ closed }) => closed())).toEqual([false, false])
+    await models.close()
+  })
+
+  it('closes a replaced engine 10 s after its last channel, and not while one has just got it', async () => {
+    const models = open()
+    const before = await engineOf(models)
+    const channel = NEVER.pipe(before.recognize()).subscribe()
+    await put('Default/calls/1', '{"engine":"fake","size":4}')
+    ;(await prepare(models)).commit()
+    expect(await engineOf(models)).not.toBe(before)
+    const closedAt = async (ms: number): Promise<boolean | undefined> => {
+      clock.advanceTo(ms)
+      await flushPromises()
+      return loaded[0]?.closed()
+    }
+    expect(await closedAt(60_000)).toBe(false)
+    channel.unsubscribe()
+    expect(await closedAt(69_000)).toBe(false)
+    const late = NEVER.pipe(before.recognize()).subscribe()
+    expect(await closedAt(90_000)).toBe(false)
+    late.unsubscribe()
+    expect(await closedAt(99_999)).toBe(false)
+    expect(await closedAt(100_000)).toBe(true)
+    expect(loaded[1]?.closed()).toBe(false)
+    await models.close()
+  })
+
+  it('closes what it has loaded if it is discarded, and every engine with the registry', async () => {
+    const models = open()
+    const before = await engineOf(models)
+    const channel = NEVER.pipe(before.recognize()).subscribe()
+    await put('Default/calls/1', '{"engine":"fake","size":4}')
+    ;(await prepare(models)).discard()
+    expect(await engineOf(models)).toBe(before)
+    clock.advanceTo(10_000)
+    await flushPromises()
+    expect(loaded.map(({ closed }) => closed())).toEqual([false, true])
+    ;(await prepare(models)).commit()
+    await models.close()
+    channel.unsubscribe()
+    expect(loaded.map(({ closed }) => closed())).toEqual([true, true, true])
+  })
+
+  it('leaves nothing open if the registry was closed meanwhile', async () => {
+    const models = open()
+    await put('Default/calls/1', '{"engine":"fake","size":4}')
+    const prepared = await prepare(models)
+    await models.close()
+    prepared.discard()
+    await flushPromises()
+    expect(loaded.map(({ closed }) => closed())).toEqual([true])
+    await expect(prepare(models)).rejects.toMatchObject({ code: 'going-away' })
   })
 })
 

@@ -1,0 +1,103 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { EngineKind } from '../../../../src/service/engines/engine.js'
+import { readModelFile } from '../../../../src/service/engines/models/model-files.js'
+import { listEngines } from '../../../../src/service/engines/nats/list-engines.js'
+import { startEngineProcess, type EngineProcess } from '../../../../src/service/start/engine-process.js'
+import { scriptedEngine } from '../../../../src/testing/scripted-engine.js'
+import { openSocket, type PlainSocket } from '../../../interop/plain-socket-client.js'
+import { natsIsSkipped, natsTitle } from '../../nats/nats-server.js'
+import { plainService, recognizeOf, type PlainService } from '../../plain-service.js'
+import { spoken } from '../../sessions/spoken.js'
+import { LiveFleet } from './live-fleet.js'
+
+let folder: string
+let fleet: LiveFleet
+let engine: EngineProcess
+let service: PlainService
+
+/** Its model recognizes the text of a file. */
+const written: EngineKind = {
+  name: 'written',
+  open: async (model) =>
+    scriptedEngine({
+      texts: [await readModelFile(model, 'text', 'text.txt')],
+      sampleRateHz: Number(model.options['rate'] ?? 8000),
+    }),
+}
+const putModel = async (text: string, options: object = {}): Promise<void> => {
+  const model = join(folder, 'Default/m/1')
+  await mkdir(model, { recursive: true })
+  await writeFile(join(model, 'text.txt'), text)
+  await writeFile(join(model, 'model.json'), JSON.stringify({ engine: 'written', batch: true, ...options }))
+}
+
+beforeEach(async () => {
+  if (natsIsSkipped) return
+  folder = await mkdtemp(join(tmpdir(), 'engine-reload-'))
+  await putModel('the old words')
+  fleet = await LiveFleet.start()
+  engine = await startEngineProcess({
+    ...{ nats: { servers: [fleet.nats.url] }, modelFolders: [folder], engines: [written], capacity: 20 },
+  })
+  service = await plainService({ modelFolders: [], natsEngines: { servers: [fleet.nats.url] } })
+})
+afterEach(async () => {
+  if (natsIsSkipped) return
+  await service.close()
+  await engine.close({ drainMs: 0 })
+  await fleet.close()
+  await rm(folder, { recursive: true })
+})
+
+const startSession = async (): Promise<PlainSocket> => {
+  const socket = await openSocket(service)
+  socket.send(recognizeOf())
+  expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
+  return socket
+}
+const finalOf = async (socket: PlainSocket, audio: Uint8Array): Promise<unknown> => {
+  socket.audio(audio)
+  socket.send({ 'message-name': 'finalize-recognition' })
+  for (;;) {
+    const message = await socket.receive()
+    if (message['message-name'] !== 'final-result' && !('close' in message)) continue
+    socket.close()
+    return message['text']
+  }
+}
+const digest = async (): Promise<string | undefined> =>
+  (await listEngines(fleet.bus, 300))[0]?.models.get('Default/m/1')?.digest
+
+describe.skipIf(natsIsSkipped)(natsTitle('an engine process that reloads'), () => {
+  it('finishes open segments with the old model, tells services the new one, and uses it from then on', async () => {
+    const audio = await spoken(3_200)
+    const socket = await startSession()
+    socket.audio(audio.subarray(0, 28_000))
+    await expect.poll(async () => (await listEngines(fleet.bus, 50))[0]?.used, { timeout: 10_000 }).toBe(1)
+    const before = await digest()
+    await putModel('the new words')
+    expect(await engine.reload()).toMatchObject({ isReloaded: true, models: { changed: ['Default/m/1'] } })
+    expect(await digest()).not.toBe(before)
+    expect(await finalOf(socket, audio.subarray(28_000))).toBe('the old words')
+    expect(await finalOf(await startSession(), audio)).toBe('the new words')
+    expect(service.faults).toEqual([])
+  })
+
+  it.each([
+    ['a fault', () => rm(join(folder, 'Default/m/1/text.txt')), /m\/1/],
+    ['another sampling rate', () => putModel('the new words', { rate: 16_000 }), /16000 Hz in place of 8000 Hz/],
+    ['no model at all', () => rm(join(folder, 'Default/m/1'), { recursive: true }), /contain no model/],
+  ])('changes nothing if the folders have %s', async (_what, spoil, message) => {
+    const before = await digest()
+    await spoil()
+    expect(await engine.reload()).toMatchObject({
+      isReloaded: false,
+      problems: [{ code: 'invalid-model', message: expect.stringMatching(message) as unknown }],
+    })
+    expect(await digest()).toBe(before)
+    expect(await finalOf(await startSession(), await spoken(3_200))).toBe('the old words')
+  })
+})
