@@ -57,7 +57,7 @@ export const answerOf = (result: ReloadResult, notice?: string): ReloadAnswer =>
 })
 
 /** Takes reloads until it is closed. Rejects with the error of the file system. */
-export const openControl = async (stateFolder: string, reload: () => Promise<ReloadAnswer>): Promise<Control> => {
+const openControl = async (stateFolder: string, reload: () => Promise<ReloadAnswer>): Promise<Control> => {
   const folder = folderOf(stateFolder)
   await makePrivateFolder(folder)
   // It may have been created before with other rights.

@@ -127,7 +127,7 @@ export const finishReload = (prepared: PreparedReload, isClosed: boolean): Reloa
 
 export const refused = (problems: readonly SpeechError[]): ReloadResult => ({ isReloaded: false, problems })
 
-export const closing = (): SpeechError =>
+const closing = (): SpeechError =>
   new SpeechError('going-away', 'The service is closing, so nothing was reloaded.')
 
 const logReload = (logger: Logger, result: ReloadResult): void => {
