@@ -127,8 +127,7 @@ export const finishReload = (prepared: PreparedReload, isClosed: boolean): Reloa
 
 export const refused = (problems: readonly SpeechError[]): ReloadResult => ({ isReloaded: false, problems })
 
-const closing = (): SpeechError =>
-  new SpeechError('going-away', 'The service is closing, so nothing was reloaded.')
+const closing = (): SpeechError => new SpeechError('going-away', 'The service is closing, so nothing was reloaded.')
 
 const logReload = (logger: Logger, result: ReloadResult): void => {
   if (result.isReloaded) {
