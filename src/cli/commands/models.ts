@@ -15,6 +15,7 @@ import { text } from '../parsing/values.js'
 import { sampleModels } from '../process/package-files.js'
 import { tableText } from '../view/plain-text.js'
 import { addFlags, addToModels } from './models-add.js'
+import { lintFlags, lintModels } from './models-lint.js'
 import { typesFlags, writeTypes } from './models-types.js'
 
 const listFlags = {
@@ -54,6 +55,14 @@ export const addModels = (command: Command, context: CommandContext): void => {
       run: addOne,
     },
   )
+  defineCommand(command.command('lint').summary('check models: words, sounds, rules and loops'), context, {
+    description:
+      'Checks the files of models and prints all faults with their places: words that the dictionary lacks, phrases that sound alike, rules that cannot be reached, loops. Loads no engine. The exit code is 3 if there is an error.',
+    argument: ['<models...>', 'folders, or [<tenant>/]<name>[/<version>]'],
+    flags: lintFlags,
+    examples: [['rxspeech models lint ./models', 'check all models of a folder']],
+    run: lintModels,
+  })
   defineCommand(command.command('types').summary('write the TypeScript type of the slots of a model'), context, {
     description:
       'Writes the TypeScript type of the slots that tags of a grammar set, for recognize<…> and dataflow<…>: milestone.slots then has the names and values of this model.',

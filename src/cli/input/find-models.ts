@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import type { EngineKind } from '../../service/engines/engine.js'
-import { scanModelFolder, type FoundModel } from '../../service/engines/models/model-folders.js'
+import type { FoundModel } from '../../service/engines/models/model-folders.js'
 import { findModels } from '../../service/engines/models/model-registry.js'
 import { builtInEngines } from '../../service/start/models-and-projects.js'
 import { repeatedFlag } from '../parsing/flags.js'
@@ -48,9 +48,9 @@ const namesOf = ({ model: { tenant, name, version } }: FoundModel): readonly str
  * The models of a folder, or the newest one with a name. Throws `invalid-options` if there is none, or if a name is that of
  * models of several tenants.
  */
-const modelsAt = (typed: string, { folders, kinds }: ModelFolders): readonly FoundModel[] => {
+export const modelsAt = (typed: string, { folders, kinds }: ModelFolders): readonly FoundModel[] => {
   if (kindOfPath(typed) === 'folder') {
-    const found = scanModelFolder(typed)
+    const found = findModels({ folders: [typed], kinds })
     if (found.length > 0) return found
   }
   // The versions of each model are sorted from old to new.

@@ -24,6 +24,8 @@ class Unsupported extends Error {}
 
 /** Larger grammars are left to the decoder. */
 const maxStates = 50_000
+/** Rules within rules; more would exhaust the stack. */
+const maxOpenRules = 500
 
 /** The graph as the rules say it, with an arc without a word where nothing is spoken. */
 class Expander {
@@ -82,7 +84,7 @@ class Expander {
       return
     }
     const body = this.#rules.get(name)
-    if (body === undefined || this.#open.has(name)) throw new Unsupported()
+    if (body === undefined || this.#open.has(name) || this.#open.size === maxOpenRules) throw new Unsupported()
     this.#open.add(name)
     this.expand(body, from, to)
     this.#open.delete(name)

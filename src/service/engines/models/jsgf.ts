@@ -49,6 +49,9 @@ export interface Grammar {
   readonly faults: readonly ModelFault[]
 }
 
+/** Rules that every grammar has: the empty sentence, and what cannot be said. */
+export const builtInRules: readonly string[] = ['NULL', 'VOID']
+
 interface Token {
   readonly type: 'tag' | 'weight' | 'rule' | 'quoted' | 'sign' | 'word' | 'other' | 'end'
   readonly text: string
@@ -167,8 +170,9 @@ class Parser {
 
   #item(): Expansion {
     let item = this.#single()
-    for (;;) {
+    for (let count = 0; ; count += 1) {
       const next = this.#peek()
+      if (count > maxDepth) throw this.#fault(next, `More than ${maxDepth} signs and tags follow one another.`)
       const span = { from: item.span.from, to: next.span.to }
       if (next.type === 'tag') {
         item = { type: 'tagged', item, tag: tagOf(next), tagSpan: next.span, span }
@@ -186,7 +190,8 @@ class Parser {
     if (type === 'word' && !text.includes('#')) return { type: 'word', word: text, isQuoted: false, span }
     if (type === 'quoted') return { type: 'word', word: text.slice(1, -1), isQuoted: true, span }
     if (type === 'sign' && (text === '(' || text === '[')) return this.#bracketed(token)
-    throw this.#fault(token, `${shown(token)} cannot be here.`)
+    const hint = type === 'sign' && text === '=' ? '; is the ";" of the rule before it missing?' : '.'
+    throw this.#fault(token, `${shown(token)} cannot be here${hint}`)
   }
 
   #bracketed(open: Token): Expansion {
@@ -224,10 +229,7 @@ class Parser {
     if (sign !== undefined && !this.#isSign(sign)) {
       const before = this.#tokens[this.#at - 1] ?? token
       // Where it is missing, not at the statement that follows.
-      throw this.#fault(
-        token.type === 'end' ? before : token,
-        `${shown(token)} cannot be here; ";" or "${sign}" is missing.`,
-      )
+      throw this.#fault(token.type === 'end' ? before : token, `${shown(token)} cannot be here; "${sign}" is expected.`)
     }
     this.#at += 1
     return token

@@ -27,6 +27,9 @@ const maxValues = 64
 /** More shapes become one with optional slots. */
 const maxShapes = 24
 
+/** Rules within rules; deeper ones are treated as those that refer to themselves. */
+const maxOpenRules = 500
+
 const noSlots: Shape = new Map()
 const nothing: Possible = { said: new Set(['']), shapes: [noSlots], isEmptyPossible: true }
 
@@ -126,7 +129,7 @@ class Inference {
     if (known !== undefined) return known
     const body = this.#bodies.get(name)
     if (body === undefined) return nothing
-    if (this.#open.has(name)) {
+    if (this.#open.has(name) || this.#open.size === maxOpenRules) {
       this.isRecursive = true
       return { ...nothing, said: undefined }
     }

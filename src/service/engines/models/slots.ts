@@ -21,7 +21,7 @@ export const readSlotTag = (tag: string): SlotTag | undefined => {
 }
 
 /** Calls back with each part of an expansion, without following rules. */
-const visitExpansion = (expansion: Expansion, visit: (part: Expansion) => void): void => {
+export const visitExpansion = (expansion: Expansion, visit: (part: Expansion) => void): void => {
   visit(expansion)
   if (expansion.type === 'tagged' || expansion.type === 'repeated') visitExpansion(expansion.item, visit)
   else if (expansion.type === 'choice') {
@@ -79,6 +79,9 @@ const nothing: Reading = { weight: 0, said: '', slots: undefined }
 
 /** Bounds the time for one sentence to a few milliseconds; a grammar that a person wrote takes far fewer. */
 const maxSteps = 100_000
+
+/** Rules within rules; more would exhaust the stack. */
+const maxOpenRules = 500
 
 class TooManySteps extends Error {}
 
@@ -189,6 +192,7 @@ class SentenceReader {
     const key = `${at} ${name}`
     const body = this.#bodies.get(name)
     if (body === undefined || this.#open.has(key)) return none
+    if (this.#open.size === maxOpenRules) throw new TooManySteps()
     this.#open.add(key)
     const readings = this.#read(body, at)
     this.#open.delete(key)

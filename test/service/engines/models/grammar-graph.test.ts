@@ -86,6 +86,10 @@ describe('the graph of a grammar', () => {
     ['a weight of zero', '/0/ a | b'],
     ['a rule that is defined twice', 'x; <b> = y; <b> = z'],
     ['an import', 'x; import <y.*>'],
+    [
+      'rules that are nested too deeply',
+      `<r0>; ${Array.from({ length: 9_000 }, (_, at) => `<r${at}> = <r${at + 1}>;`).join(' ')} <r9000> = x`,
+    ],
     ['too many states', Array.from({ length: 30_000 }, (_, at) => `w${at}`).join(' | ')],
   ])('is undefined for %s', (_, body) => {
     expect(grammarGraph(`#JSGF V1.0;\ngrammar g;\npublic <a> = ${body};`)).toBeUndefined()
