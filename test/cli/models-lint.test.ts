@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Ended } from './command.js'
 import { runInProcess, type InProcessOptions } from './in-process.js'
@@ -115,6 +116,6 @@ describe('rxspeech models lint', () => {
     // A path is not broken.
     const lines = plain.stdout.split('\n').filter((line) => !line.includes('g.gram:'))
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80)
-    expect(colored.stdout.replaceAll(/\u001b\[\d+m/g, '')).toBe(plain.stdout)
+    expect(stripVTControlCharacters(colored.stdout)).toBe(plain.stdout)
   })
 })
