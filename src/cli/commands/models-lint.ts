@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 import type { ModelFault } from '../../service/engines/models/jsgf.js'
-import { lintModel, type LintedFile } from '../../service/engines/models/lint/lint-model.js'
+import { lintModel, type LintedFile } from '../../service/engines/lint/lint-model.js'
 import { modelLabel } from '../../service/engines/models/model-json.js'
 import { excerptOf, maxReportedFaults } from '../../service/project/format/project-fault.js'
 import { modelFolders, modelsAt, namedModelFlags } from '../input/find-models.js'

@@ -1,5 +1,5 @@
 // What is wrong with a grammar apart from its words: rules that are missing, unused, endless or empty.
-import { nearestName } from '../../../../protocol/nearest-name.js'
+import { nearestName } from '../../../protocol/nearest-name.js'
 import {
   builtInRules,
   parseGrammar,
@@ -9,8 +9,8 @@ import {
   type ModelFault,
   type Rule,
   type Span,
-} from '../jsgf.js'
-import { readSlotTag, visitExpansion } from '../slots.js'
+} from '../models/jsgf.js'
+import { readSlotTag, visitExpansion } from '../models/slots.js'
 
 interface Reference {
   readonly name: string

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { parseGrammar } from '../../../../../src/service/engines/models/jsgf.js'
+import { parseGrammar } from '../../../../src/service/engines/models/jsgf.js'
 import {
   addPronunciations,
   nearestWords,
   spelledPronunciation,
-} from '../../../../../src/service/engines/models/lint/pronunciations.js'
-import { choicesOf, SoundAlikes } from '../../../../../src/service/engines/models/lint/sound-alikes.js'
+} from '../../../../src/service/engines/lint/pronunciations.js'
+import { choicesOf, SoundAlikes } from '../../../../src/service/engines/lint/sound-alikes.js'
 
 const known = new Map<string, (readonly string[])[]>()
 addPronunciations(

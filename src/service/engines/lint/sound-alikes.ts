@@ -1,5 +1,5 @@
 // Phrases that a decoder can hardly tell apart, found by their phones.
-import type { Expansion, Grammar, ModelFault, Span } from '../jsgf.js'
+import type { Expansion, Grammar, ModelFault, Span } from '../models/jsgf.js'
 import type { Pronunciations } from './pronunciations.js'
 
 /** A phrase that can be said at the same place as others. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lintGrammar } from '../../../../../src/service/engines/models/lint/lint-grammar.js'
+import { lintGrammar } from '../../../../src/service/engines/lint/lint-grammar.js'
 
 /** The faults below the header, with the text that they are at. */
 const faultsOf = (grammar: string): readonly string[] => {
