@@ -331,6 +331,23 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     expect(await end).toMatchObject({ code: 0, stderr: '' })
   })
 
+  it('exits without a report on several recordings when nothing reads its output any more', async () => {
+    const short = join(folder, 'short.wav')
+    await writeCall(short, callFormat, 200)
+    const child = start(['transcribe', short, agent, '--speed', '4', '--format', 'json', ...overGrpc], { env })
+    const end = ended(child)
+    await firstLine(child)
+    child.stdout.destroy()
+    const { code, stderr } = await end
+    expect(code).toBe(0)
+    expect(
+      stderr
+        .trimEnd()
+        .split('\n')
+        .filter((line) => !line.includes('real-time factor')),
+    ).toEqual([])
+  })
+
   const playing = (address: readonly string[]) => {
     const child = start(['transcribe', agent, '--speed', '1', '--format', 'ndjson', ...address], { env })
     return { child, end: ended(child) }

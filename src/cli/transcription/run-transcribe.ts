@@ -55,6 +55,9 @@ export const runTranscribe = async (
   }
   const startedMs = performance.now()
   const { outcomes, exit } = await transcribeRecordings(plan, recordings, host, output)
+  await output.flushed()
+  // The reader of the output has enough of it.
+  if (output.closed.aborted) throw exit ?? new SilentExit(exitCode.done)
   const faults = outcomes.map((outcome, at) =>
     outcome === undefined ? undefined : (outcome.error ?? recordings[at]?.fault()),
   )
