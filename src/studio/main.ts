@@ -11,7 +11,7 @@ import { listMicrophones } from './microphone.js'
 import { renderOperations, watchOperations } from './operations-view.js'
 import { create, element, elementOf, setText } from './page.js'
 import { Player } from './player.js'
-import { failureOf, failureSentence, isOfMicrophone } from './sentences.js'
+import { audioWarningOf, failureOf, failureSentence, isOfMicrophone } from './sentences.js'
 import { createSession, type StudioSession } from './session.js'
 import { microphoneSource, readAudioFile, recordingSource, type Recording, type Source } from './sources.js'
 import { SocketRecorder } from './socket.js'
@@ -212,6 +212,8 @@ class Studio {
       if (input.type === 'event') {
         events.add(JSON.stringify({ ...input.event, channel: input.channel, atMs: Math.round(input.atMs) }))
         if (input.event.type === 'partial') tracks[input.channel]?.partials.add(session.audioMs())
+        const warning = audioWarningOf(input.event)
+        if (warning !== undefined) this.#report(warning)
       }
       this.#take(input)
       if (input.type === 'ended') this.#sessionEnded(input.failure !== undefined)

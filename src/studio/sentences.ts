@@ -1,4 +1,4 @@
-import { errorTable, isSpeechError } from 'rxspeech'
+import { errorTable, isSpeechError, type SessionEvent } from 'rxspeech'
 import type { Failure, Incident, StudioState } from './state.js'
 
 export const secondsText = (ms: number): string => `${(Math.max(0, ms) / 1000).toFixed(1)} s`
@@ -68,3 +68,11 @@ export const failureOf = (error: unknown): Failure => {
 
 /** Whether the microphone failed, and not the service. */
 export const isOfMicrophone = ({ code }: Pick<Failure, 'code'>): boolean => code.startsWith('microphone-')
+
+/** What the service says about the audio itself, if the event is that (PROTOCOL 3.3). */
+export const audioWarningOf = (event: SessionEvent): string | undefined => {
+  if (event.type !== 'event' || event.name !== 'Audio Warning') return undefined
+  const { data } = event
+  if (typeof data !== 'object' || data === null || !('Message' in data)) return undefined
+  return typeof data.Message === 'string' ? data.Message : undefined
+}

@@ -249,6 +249,13 @@ describe('the sound check says nothing about right audio', () => {
     }
   })
 
+  it('of a low tone that begins with letters of ASCII only', () => {
+    const samples = Int16Array.from({ length: 16_000 }, (_none, i) => Math.round(-sine(22, 2000)(i + 8)))
+    const bytes = encoded(samples, 'ulaw')
+    expect([...bytes.subarray(0, 160)].every((byte) => byte >= 0x20 && byte < 0x7f)).toBe(true)
+    expect(brief(warningsOf(formatOf('ulaw'), bytes))).toEqual([])
+  })
+
   it('of the silence of each encoding, which are all text in A-law', () => {
     for (const byte of [0x55, 0xd5])
       expect(brief(warningsOf(formatOf('alaw'), new Uint8Array(80_000).fill(byte)))).toEqual([])
