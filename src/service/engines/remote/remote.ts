@@ -119,6 +119,8 @@ const connect = async (model: ModelDescription, options: RemoteOptions, env: Env
       resumption: false,
       continuous: false,
     })
+  // Refuses an address that is wrong.
+  recognitionOf({})
   return { token$, recognitionOf }
 }
 

@@ -126,6 +126,7 @@ describe('soundswallower', () => {
       partials: true,
       words: true,
       kind: 'grammar',
+      checks: true,
       segmentsAtOnce: 4,
     })
   })
