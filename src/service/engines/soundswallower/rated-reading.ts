@@ -42,10 +42,11 @@ export const compareWith = async (
 ): Promise<readonly number[] | undefined> => {
   const spoken = words.filter(({ text }) => isSpoken(text))
   const [first, last] = [spoken[0], spoken.at(-1)]
-  if (cepstralMean === undefined || first === undefined || last === undefined) return undefined
+  const mean = await cepstralMean()
+  if (mean === undefined || first === undefined || last === undefined) return undefined
   const ratios = await verifier.compare(
     spoken.map(({ text }) => phonesOf(decoder, text)),
-    cepstralMean,
+    mean,
     (other) => decode(other, Math.max(first.startMs - marginMs, 0), last.endMs + marginMs),
   )
   return ratios && comparedFeatures(ratios)

@@ -87,8 +87,11 @@ export interface RatedReading {
   readonly words: readonly DecodedWord[]
   /** Whether the audio was cut before the end of a sentence. */
   readonly isIncomplete: boolean
-  /** The mean cepstrum of the segment, as a setting of decoders; undefined if the segment is too long to be decoded again. */
-  readonly cepstralMean: string | undefined
+  /**
+   * Resolves with the mean cepstrum of the segment, as a setting of decoders; with undefined if the segment is too long to be
+   * decoded again.
+   */
+  readonly cepstralMean: () => Promise<string | undefined>
   /** Decodes a part of the segment with another decoder, which is started. */
   readonly decode: DecodePart
 }
@@ -182,14 +185,14 @@ export class TwoPassDecoder implements SegmentDecoder {
     const first = this.#finish(isCut)
     const samples = this.#frames.length === 0 ? undefined : toFloat(this.#frames, this.#sampleCount)
     this.#frames = []
-    const cepstralMean = samples && (await this.#meanOf(samples))
+    let mean: Promise<string | undefined> | undefined
+    const cepstralMean = (): Promise<string | undefined> => (mean ??= this.#meanOf(samples))
     const decode: DecodePart = async (decoder, fromMs = 0, toMs = Infinity) => {
       const part = samples?.subarray(fromMs * samplesPerMs, toMs * samplesPerMs)
       if (part !== undefined) await this.#decode(decoder, part, isCancelled)
     }
     const isDecided = isSure(first.words) && !first.isIncomplete
-    const second =
-      isDecided || cepstralMean === undefined ? undefined : await this.#decodeAgain(cepstralMean, decode, isCut)
+    const second = isDecided ? undefined : await this.#decodeAgain(await cepstralMean(), decode, isCut)
     const reading = this.#choose(first, second, isCut)
     const words = spokenWords(reading.words, startMs, endMs)
     const { isIncomplete } = reading
@@ -217,13 +220,19 @@ export class TwoPassDecoder implements SegmentDecoder {
     this.#decoder.stop()
   }
 
-  async #meanOf(samples: Float32Array): Promise<string | undefined> {
+  async #meanOf(samples: Float32Array | undefined): Promise<string | undefined> {
+    if (samples === undefined) return undefined
     await this.#restart(assumedMean)
     const mean = speechCepstralMean(this.#decoder.spectrogram(samples))
     return mean?.map((value) => value.toFixed(3)).join(',')
   }
 
-  async #decodeAgain(cepstralMean: string, decode: DecodePart, isCut: boolean): Promise<Reading> {
+  async #decodeAgain(
+    cepstralMean: string | undefined,
+    decode: DecodePart,
+    isCut: boolean,
+  ): Promise<Reading | undefined> {
+    if (cepstralMean === undefined) return undefined
     await this.#restart(cepstralMean)
     this.#decoder.start()
     await decode(this.#decoder)
