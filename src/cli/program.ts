@@ -39,7 +39,7 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     load: async () => (await import('./commands/engines.js')).addEngines,
   },
   models: {
-    summary: 'list models, and create one',
+    summary: 'list, create and check models',
     load: async () => (await import('./commands/models.js')).addModels,
   },
   project: {

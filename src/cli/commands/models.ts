@@ -15,6 +15,7 @@ import { text } from '../parsing/values.js'
 import { sampleModels } from '../process/package-files.js'
 import { tableText } from '../view/plain-text.js'
 import { addFlags, addToModels } from './models-add.js'
+import { hearFiles, hearFlags } from './models-hear.js'
 import { lintFlags, lintModels } from './models-lint.js'
 import { typesFlags, writeTypes } from './models-types.js'
 
@@ -62,6 +63,17 @@ export const addModels = (command: Command, context: CommandContext): void => {
     flags: lintFlags,
     examples: [['rxspeech models lint ./models', 'check all models of a folder']],
     run: lintModels,
+  })
+  const hear = command.command('hear').argument('<model>', 'a folder, or [<tenant>/]<name>[/<version>]')
+  defineCommand(hear.summary('recognize recordings with a model in this process'), context, {
+    description:
+      'Recognizes recordings with a model in this process, and shows each segment: its times, confidence, text and slots. The exit code is 3 if a file cannot be read.',
+    argument: ['<files...>', 'WAV files, or - for standard input'],
+    flags: hearFlags,
+    examples: [
+      ["rxspeech models hear orders 'calls/*.wav' --models ./models", 'what the newest orders makes of recordings'],
+    ],
+    run: (call: CommandCall<typeof hearFlags, readonly string[]>) => hearFiles(call, hear.args[0] ?? ''),
   })
   defineCommand(command.command('types').summary('write the TypeScript type of the slots of a model'), context, {
     description:

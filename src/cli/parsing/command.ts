@@ -41,8 +41,9 @@ export const defineCommand = <F extends Flags, Argument extends string | readonl
   if (taken !== undefined) command.argument(...taken)
   addFlags(command, flags)
   if (examples !== undefined) addExamples(command, host, examples)
+  // Behind the arguments are the options and the command; a command may have one more argument before its own.
   command.action(async (...received: unknown[]) => {
-    const argument = (taken === undefined ? undefined : received[0]) as Argument
+    const argument = (taken === undefined ? undefined : received.at(-3)) as Argument
     const typed: TypedFlags = command.opts()
     await run({ argument, flags: readFlags(flags, typed), given: Object.keys(typed), host, output })
   })
