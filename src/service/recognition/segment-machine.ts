@@ -53,6 +53,8 @@ type State =
   | { readonly type: 'idle' }
   /** Speech frames without a break since `onset`, too few to open a segment. */
   | { readonly type: 'onset'; readonly onset: number }
+  /** Enough speech frames since `onset` to open a segment, of sound that may still prove to be noise. */
+  | { readonly type: 'doubt'; readonly onset: number; readonly lastSpeechEnd: number }
   | { readonly type: 'speech'; readonly segment: OpenSegment }
   /** Silence that is too short to end the segment. */
   | { readonly type: 'trail'; readonly segment: OpenSegment }
@@ -76,6 +78,9 @@ interface Rules {
   readonly onsetRun: number
   readonly forcedCut: ForcedCut
 }
+
+/** Doubtful sound that pauses for so long opens no segment any more. */
+const doubtMs = 200
 
 /** In one silence the engine is asked again after so much audio. Decoders work in steps of up to 100 ms. */
 const askAgainMs = 50
@@ -116,6 +121,7 @@ export class SegmentMachine {
   readonly #samplesPerMs: number
   readonly #maxPart: number
   readonly #asksEngine: boolean
+  #isDoubtful = false
   #rules: Rules
 
   /** With `asksEngine`, `check` is put out, and `answer` must be called before the next frame. */
@@ -172,9 +178,13 @@ export class SegmentMachine {
     this.#rules = rulesOf(parameters, this.#samplesPerMs, frameNumber, this.#asksEngine)
   }
 
-  /** Takes in one frame of 10 ms. The caller may reuse the array. */
-  step(isSpeech: boolean, frame: Int16Array): void {
+  /**
+   * Takes in one frame of 10 ms. The caller may reuse the array. While speech `isDoubtful` it opens no segment; a segment that
+   * opens when the doubt ends begins where it would have begun without.
+   */
+  step(isSpeech: boolean, frame: Int16Array, isDoubtful = false): void {
     const frameStart = this.#queue.end
+    this.#isDoubtful = isDoubtful
     this.#queue.append(frame)
     this.#rules.forcedCut.observe(isSpeech, frame)
     this.#state = isSpeech ? this.#afterSpeech(this.#state, frameStart) : this.#afterSilence(this.#state)
@@ -236,6 +246,7 @@ export class SegmentMachine {
       case 'idle':
         return this.#confirm(frameStart)
       case 'onset':
+      case 'doubt':
         return this.#confirm(state.onset)
       case 'carry':
         return { type: 'speech', segment: this.#open(state.cut, state.cut) }
@@ -251,6 +262,7 @@ export class SegmentMachine {
   }
 
   #afterSilence(state: State): State {
+    if (state.type === 'doubt' && this.#queue.end - state.lastSpeechEnd < doubtMs * this.#samplesPerMs) return state
     if (!('segment' in state)) return idle
     const { segment } = state
     const silence = this.#queue.end - segment.lastSpeechEnd
@@ -307,6 +319,7 @@ export class SegmentMachine {
 
   #confirm(onset: number): State {
     if (this.#queue.end - onset < this.#rules.onsetRun) return { type: 'onset', onset }
+    if (this.#isDoubtful) return { type: 'doubt', onset, lastSpeechEnd: this.#queue.end }
     return {
       type: 'speech',
       segment: this.#open(Math.max(onset - this.#rules.preSpeech, this.#reportedEnd, this.#queue.begin), onset),

@@ -234,7 +234,8 @@ class JoinedSegmenter implements Segmenter {
         break
       }
       if (this.#next !== undefined) this.#applyWhenIdle(this.#next)
-      this.#machine.step(this.#detector.isSpeech(frame), frame)
+      const isSpeech = this.#detector.isSpeech(frame)
+      this.#machine.step(isSpeech, frame, this.#detector.isDoubtful)
       this.#detector.freezeFloor(this.#machine.isSpeaking)
     }
     return added === samples.length ? noSamples : samples.subarray(added)

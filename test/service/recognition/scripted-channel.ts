@@ -142,6 +142,7 @@ export const scriptedFront = (
     held += 1
     const detector = {
       isSpeech: (frame: Int16Array) => frame[0] !== 0,
+      isDoubtful: false,
       freezeFloor: () => undefined,
       setSensitivity: () => undefined,
       free: () => (held -= 1),

@@ -53,6 +53,7 @@ const runChunked = (frames: readonly boolean[], settings: SegmenterParameters, c
   let count = 0
   const detector = {
     isSpeech: () => frames[count++] ?? false,
+    isDoubtful: false,
     freezeFloor: () => undefined,
     setSensitivity: () => undefined,
     free: () => undefined,

@@ -128,6 +128,42 @@ describe('the segment machine', () => {
   })
 })
 
+describe('speech that may still be noise', () => {
+  const run = (isSpeech: (ms: number) => boolean, isDoubtful: (ms: number) => boolean) => {
+    const machine = new SegmentMachine(defaultSegmenterParameters, testRateHz)
+    for (let ms = 0; ms < 4000; ms += 10) machine.step(isSpeech(ms), new Int16Array(10), isDoubtful(ms))
+    return machine.takeOutputs().filter(({ type }) => type !== 'audio')
+  }
+  const spansOf = (...[isSpeech, isDoubtful]: Parameters<typeof run>) =>
+    run(isSpeech, isDoubtful).flatMap((output) => {
+      if (output.type === 'speech-started') return [[output.startMs, output.atMs]]
+      return output.type === 'speech-ended' ? [[output.startMs, output.endMs]] : []
+    })
+  const speech = during([1000, 2000])
+
+  it('opens no segment as long as that is so', () => {
+    expect(run(speech, () => true)).toEqual([])
+  })
+
+  it('begins where it would have begun when the doubt ends', () => {
+    expect(spansOf(speech, (ms) => ms < 1250)).toEqual([
+      [700, 1260],
+      [700, 2400],
+    ])
+  })
+
+  it('may pause for 200 ms before that', () => {
+    expect(spansOf(during([1000, 1100], [1290, 2000]), (ms) => ms < 1300)).toEqual([
+      [700, 1310],
+      [700, 2400],
+    ])
+    expect(spansOf(during([1000, 1100], [1310, 2000]), (ms) => ms < 1320)).toEqual([
+      [1010, 1370],
+      [1010, 2400],
+    ])
+  })
+})
+
 describe('a sentence that is complete and cannot continue', () => {
   const always = () => true
   const checks = (isSpeech: (ms: number) => boolean, options: RunOptions): number[] => {

@@ -51,6 +51,7 @@ describe('joinSegmenter', () => {
     const frozen: boolean[] = []
     const detector = {
       isSpeech: (frame: Int16Array) => frame[0] !== 0,
+      isDoubtful: false,
       freezeFloor: (isFrozen: boolean) => frozen.push(isFrozen),
       setSensitivity: () => undefined,
       free: () => undefined,
@@ -77,6 +78,7 @@ describe('joinSegmenter', () => {
       const [speechMs = 0, decidedMs = 0] = times
       const detector = {
         isSpeech: (frame: Int16Array) => frame[0] !== 0,
+        isDoubtful: false,
         freezeFloor: () => undefined,
         setSensitivity: () => undefined,
         free: () => undefined,
@@ -179,6 +181,7 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
 describe('changing the parameters of a segmenter', () => {
   const detector = {
     isSpeech: (frame: Int16Array) => frame[0] !== 0,
+    isDoubtful: false,
     freezeFloor: () => undefined,
     free: () => undefined,
   }

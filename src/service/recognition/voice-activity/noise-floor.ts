@@ -51,6 +51,11 @@ export class NoiseFloor {
     this.#audibleFrames = uncertainFrames
   }
 
+  /** A sound of this level proved to be noise. */
+  adopt(noiseDb: number): void {
+    this.#floorDb = Math.max(this.#floorDb, noiseDb)
+  }
+
   observe(levelDb: number, isFrozen: boolean): void {
     this.#frames += 1
     this.#follow(levelDb, isFrozen)

@@ -1,6 +1,7 @@
 import { SpeechError } from '../../../errors/speech-error.js'
 import { openFvad, type Fvad } from './fvad.js'
 import { NoiseFloor } from './noise-floor.js'
+import { OnsetEvidence } from './onset-evidence.js'
 import { unpredictedShare } from './tone-test.js'
 import { Voicing } from './voicing.js'
 
@@ -8,6 +9,8 @@ import { Voicing } from './voicing.js'
 export interface VoiceDetector {
   /** Whether the frame, 10 ms at the detector's rate, is speech. All frames must be passed, in order, each once. */
   isSpeech(frame: Int16Array): boolean
+  /** Whether the speech of the last frames may still prove to be noise. Always false within speech. */
+  readonly isDoubtful: boolean
   /** Whether the noise floor must not rise, as within speech. */
   freezeFloor(isFrozen: boolean): void
   /** Changes the sensitivity, 1 to 10, from the next frame on; throws `invalid-field` otherwise. Keeps the noise floor. */
@@ -80,6 +83,8 @@ class GatedDetector implements VoiceDetector {
   readonly #level: LevelFilter
   /** Only until the floor is certain, once and for all. */
   #voicing: Voicing | undefined = new Voicing()
+  readonly #onset = new OnsetEvidence()
+  #share = 1
   #isFrozen = false
   #isOpen = false
   #previousDb = -Infinity
@@ -94,8 +99,23 @@ class GatedDetector implements VoiceDetector {
     this.#level = new LevelFilter(sampleRateHz)
   }
 
+  get isDoubtful(): boolean {
+    return !this.#isFrozen && !this.#onset.hasVoice
+  }
+
   isSpeech(frame: Int16Array): boolean {
     const levelDb = this.#level.levelDb(frame)
+    const isSpeech = this.#judge(frame, levelDb)
+    if (!this.#isFrozen && (isSpeech || this.#onset.isActive)) this.#examineOnset(frame, levelDb, isSpeech)
+    return isSpeech
+  }
+
+  #examineOnset(samples: Int16Array, levelDb: number, isSpeech: boolean): void {
+    const noiseDb = this.#onset.observe({ samples, levelDb, isSpeech, unpredictedShare: this.#share })
+    if (noiseDb !== undefined) this.#floor.adopt(noiseDb)
+  }
+
+  #judge(frame: Int16Array, levelDb: number): boolean {
     this.#floor.observe(levelDb, this.#isFrozen)
     const isCandidate = this.#fvad.process(frame)
     // A resumed session, or a call that is joined late, begins within speech: that level is not background noise.
@@ -106,6 +126,7 @@ class GatedDetector implements VoiceDetector {
     this.#levels[this.#levelCount++ % levelRun] = levelDb
     if (!isCandidate || !this.#isOpen) return false
     const share = unpredictedShare(frame)
+    this.#share = share
     this.#clearFrames = share < clearTone.share ? this.#clearFrames + 1 : 0
     this.#lastingFrames = share < lastingTone.share ? this.#lastingFrames + 1 : 0
     if (this.#isFrozen) return this.#lastingFrames < lastingTone.frames
@@ -113,6 +134,7 @@ class GatedDetector implements VoiceDetector {
   }
 
   freezeFloor(isFrozen: boolean): void {
+    if (isFrozen !== this.#isFrozen) this.#onset.reset()
     this.#isFrozen = isFrozen
   }
 

@@ -20,7 +20,7 @@ const minVoicedRun = 2
 /** Machine noise is periodic too, but level: means over `meanFrames` that stay within `levelRangeDb` are not a voice. */
 const meanFrames = 3
 const means = 4
-const levelRangeDb = 2.5
+const levelRangeDb = 1.5
 const levelFrames = meanFrames + means - 1
 /** Below this level the history restarts: the onset of a tone is not a movement of a voice. */
 const silenceDb = -65

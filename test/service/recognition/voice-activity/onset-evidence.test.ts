@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import { createVoiceDetector } from '../../../../src/service/recognition/voice-activity/voice-detector.js'
+import { amplitude, joined, noiseSource, sine, sound } from '../sounds.js'
+
+const rateHz = 8000
+
+/** How many segments' worth of evidence there is: frames of speech without doubt, from the first one on. */
+const clearFrames = async (samples: Int16Array): Promise<number> => {
+  const detector = await createVoiceDetector({ sampleRateHz: rateHz, sensitivity: 6 })
+  let clear = 0
+  for (let from = 0; from + 80 <= samples.length; from += 80) {
+    if (detector.isSpeech(samples.subarray(from, from + 80)) && !detector.isDoubtful) clear += 1
+  }
+  detector.free()
+  return clear
+}
+
+const room = (seconds: number, seed = 7): Int16Array => {
+  const next = noiseSource(seed)
+  return sound(rateHz, seconds, () => amplitude(-65) * next())
+}
+
+/** Noise of wind, whose power falls with the square of its frequency. */
+const wind = (seconds: number, seed: number): Int16Array => {
+  const next = noiseSource(seed)
+  let sum = 0
+  return sound(rateHz, seconds, () => {
+    sum = 0.995 * sum + next()
+    return amplitude(-25) * 0.1 * sum
+  })
+}
+
+/** A voice with many harmonics, whose level goes up and down. */
+const voice = (time: number): number =>
+  Array.from({ length: 20 }, (_none, index) => sine(120 * (index + 1), time) / (1 + Math.abs(index - 4))).reduce(
+    (sum, part) => sum + amplitude(-28) * (1 + 0.5 * Math.sin(12 * time)) * part,
+    0,
+  )
+
+describe('evidence of a voice', () => {
+  it('is found in a voice within a few frames', async () => {
+    expect(await clearFrames(joined(room(2), sound(rateHz, 1, voice)))).toBeGreaterThan(80)
+  })
+
+  it('is found in few of many gusts of wind that set in', async () => {
+    let opened = 0
+    for (let seed = 1; seed <= 20; seed += 1) {
+      if ((await clearFrames(joined(room(2, 40 + seed), wind(2, seed)))) >= 6) opened += 1
+    }
+    // Without the evidence it is most of them.
+    expect(opened).toBeLessThanOrEqual(6)
+  })
+
+  it('is found in a voice after and above the wind', async () => {
+    const windy = wind(4, 11)
+    const spoken = windy.map((sample, at) => sample + (at > 2 * rateHz ? 3 * voice(at / rateHz) : 0))
+    expect(await clearFrames(joined(room(2), spoken))).toBeGreaterThan(100)
+  })
+})
