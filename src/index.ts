@@ -87,7 +87,7 @@ export type {
   UnknownEvent,
   Word,
 } from './protocol/session-event.js'
-export type { AudioSplitter } from './protocol/recognizer-messages.js'
+export type { AudioSplitter, RejectLevel } from './protocol/recognizer-messages.js'
 export type { ProxyOption } from './protocol/proxy-option.js'
 export type { AnnouncedState, SessionState } from './protocol/states.js'
 export type { Token } from './protocol/token.js'
