@@ -49,11 +49,6 @@ export interface MessageBus {
   readonly refused$: Observable<string>
   /** How many these were. */
   readonly refusedCount: number
-  /**
-   * Connects to another server of the cluster, or again to the only one. The bus is down until then. For a server that works
-   * and has lost the others of its cluster.
-   */
-  changeServer(): void
   /** Sends what is published and closes the connection. Idempotent. */
   close(): Promise<void>
 }
@@ -66,8 +61,6 @@ export const createBus = (connection: NatsConnection): MessageBus => new NatsBus
 class NatsBus implements MessageBus {
   readonly #connection: NatsConnection
   readonly #state$ = new BehaviorSubject(true)
-  /** The server that is left for another one. */
-  #leaving: string | undefined
   readonly isUp$ = this.#state$.pipe(distinctUntilChanged())
   readonly #refused$ = new Subject<string>()
   readonly refused$ = this.#refused$.asObservable()
@@ -110,17 +103,6 @@ class NatsBus implements MessageBus {
     })
   }
 
-  changeServer(): void {
-    if (!this.isUp || this.#connection.isClosed()) return
-    this.#leaving = this.#connection.getServer()
-    this.#reconnect()
-  }
-
-  #reconnect(): void {
-    // It rejects only for a connection that is closed.
-    void this.#connection.reconnect().catch(() => undefined)
-  }
-
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }
@@ -134,20 +116,12 @@ class NatsBus implements MessageBus {
     for await (const status of this.#connection.status()) {
       const { type } = status
       if (type === 'disconnect' || type === 'close') this.#state$.next(false)
-      else if (type === 'reconnect') this.#connected()
+      else if (type === 'reconnect') this.#state$.next(true)
       else if (type === 'error') this.#report(status.error)
     }
     this.#state$.next(false)
     this.#state$.complete()
     this.#refused$.complete()
-  }
-
-  /** The client package begins with the server that it was told first, which can be the one to leave: only its next is another. */
-  #connected(): void {
-    const isSame = this.#leaving === this.#connection.getServer()
-    this.#leaving = undefined
-    if (isSame) this.#reconnect()
-    else this.#state$.next(true)
   }
 
   #report(error: Error): void {

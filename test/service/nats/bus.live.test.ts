@@ -93,33 +93,6 @@ describe.skipIf(natsIsSkipped)(natsTitle('a bus over NATS'), () => {
     await becomes(bus, true)
   })
 
-  it('changes to another server when it is told to, and keeps its subscriptions', async () => {
-    const [one, two] = [await startServer(), await startServer()]
-    const bus = await openBus(one, { servers: [one.url, two.url] })
-    // Two servers that know nothing of each other: each hears what is published while the bus is connected to it.
-    const heard: number[] = []
-    for (const [index, server] of [one, two].entries()) {
-      const observer = await openBus(server)
-      received(observer, 'where').subscribe(() => heard.push(index))
-      await settled(observer)
-    }
-    const own$ = received(bus, 'where')
-    bus.publish('where', '')
-    await expect.poll(() => heard.length).toBe(1)
-    const down = becomes(bus, false)
-    bus.changeServer()
-    await down
-    await becomes(bus, true)
-    await settled(bus)
-    bus.publish('where', 'again')
-    await expect.poll(() => heard.length).toBe(2)
-    expect(heard.toSorted()).toEqual([0, 1])
-    expect(textOf(await firstValueFrom(own$.pipe(filter((message) => textOf(message) !== ''))))).toBe('again')
-    await bus.close()
-    bus.changeServer()
-    expect(bus.isUp).toBe(false)
-  })
-
   it('fails a subscription that the server does not allow', async () => {
     const config = 'authorization { users: [{ user: u, password: p, permissions: { subscribe: ["mine.>"] } }] }'
     const bus = await openBus(await startServer({ config }), { user: 'u', password: 'p' })

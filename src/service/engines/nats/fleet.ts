@@ -18,11 +18,6 @@ import {
 } from './protocol.js'
 import { Roster, tickMs, type RosterEngine, type RosterOptions, type WantedModel } from './roster.js'
 
-/** Without any engine for this long another server of NATS is tried: this one may have lost the others. */
-const ticksUntilChange = 30
-/** How often in a row: then there is probably no engine at all. */
-const maxChanges = 3
-
 export interface FleetOptions extends RosterOptions {
   readonly bus: MessageBus
   /** The name of this process in the subjects of its messages. @default that of the host */
@@ -70,9 +65,6 @@ export class Fleet {
   readonly #line = new Map<FleetSegment, number>()
   readonly #segmentFleet: SegmentFleet
   #lastAttempt = 0
-  #ticksWithoutEngine = 0
-  /** Changes of the server since an engine was last heard; none before the first one. */
-  #changes = maxChanges
   #isAsking = false
   #isServing = false
   #lost: Partial<Record<LossCause, number>> = {}
@@ -197,7 +189,6 @@ export class Fleet {
     this.#isAsking = false
     // Without the bus no advert can arrive, which says nothing about the engines.
     if (this.#bus.isUp) this.roster.tick()
-    this.#checkServer()
     for (const segment of new Set(this.#attempts.values())) segment.tick(true)
     for (const segment of [...this.#line.keys()]) {
       segment.tried.clear()
@@ -205,16 +196,6 @@ export class Fleet {
     }
     this.#serveLine()
     this.onChange()
-  }
-
-  #checkServer(): void {
-    if (this.roster.engines.length > 0) this.#changes = 0
-    const isWithout = this.#bus.isUp && this.roster.engines.length === 0
-    this.#ticksWithoutEngine = isWithout ? this.#ticksWithoutEngine + 1 : 0
-    if (this.#ticksWithoutEngine < ticksUntilChange || this.#changes >= maxChanges) return
-    this.#ticksWithoutEngine = 0
-    this.#changes += 1
-    this.#bus.changeServer()
   }
 
   #loseAll(engine: ProcessAddress | undefined, cause: LossCause): void {

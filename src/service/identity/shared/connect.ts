@@ -62,7 +62,6 @@ export const connectSharedIdentity = async (
     const identity = await openSharedIdentity({
       bucket: await openBucket(connection, { name: bucketName, replicas: copies }),
       isUp$: bus.isUp$,
-      changeServer: () => bus.changeServer(),
       scheduler,
       onFault,
     })

@@ -30,8 +30,6 @@ export interface FollowOptions {
   readonly replica: IdentityReplica
   /** Whether the connection stands. */
   readonly isUp$: Observable<boolean>
-  /** Connects to another server of the cluster. */
-  readonly changeServer: () => void
   readonly scheduler: SchedulerLike
   /** Called with problems that nobody waits for. */
   readonly onFault: (error: unknown) => void
@@ -40,10 +38,6 @@ export interface FollowOptions {
 /** How often the replica is compared with the bucket, and how long after a failure it is read again. */
 const checkEveryMs = 1_000
 const checkWithinMs = 2_000
-/** Without an answer for this long another server is tried: this one may have lost the others. */
-const changeAfterMs = 5_000
-/** How often in a row: then the bucket is probably nowhere. */
-const maxChanges = 3
 /** How long all entries may take. */
 const readWithinMs = 30_000
 
@@ -68,11 +62,10 @@ export interface Following {
 /**
  * Keeps a replica equal to its bucket. With each connection everything since the last revision is read, so that no change is
  * lost however long the servers were away. Each second the revision of the bucket is asked for: when the watch is silent
- * although there are changes, or the bucket is another one, all entries are read again. When there is no answer for 5 s although
- * the connection stands, another server is tried.
+ * although there are changes, or the bucket is another one, all entries are read again.
  */
 export const followBucket = (options: FollowOptions): Following => {
-  const { bucket, replica, isUp$, changeServer, scheduler, onFault } = options
+  const { bucket, replica, isUp$, scheduler, onFault } = options
   const isRead$ = new BehaviorSubject(false)
   const closed$ = new Subject<undefined>()
   let confirmedAtMs = -Infinity
@@ -82,8 +75,6 @@ export const followBucket = (options: FollowOptions): Following => {
   let lastError: unknown
   /** Whether everything up to `revision` is known. */
   let isCurrent = false
-  /** Changes of the server since the last confirmation. */
-  let changes = 0
 
   const begin = (state: BucketState): void => {
     if (createdAt !== undefined && (createdAt !== state.createdAt || state.revision < revision)) {
@@ -160,22 +151,6 @@ export const followBucket = (options: FollowOptions): Following => {
     ignoreElements(),
   )
 
-  /** While the connection stands. */
-  const serverChecks$ = defer(() => {
-    let sinceMs = scheduler.now()
-    return interval(checkEveryMs, scheduler).pipe(
-      tap(() => {
-        if (confirmedAtMs >= sinceMs) changes = 0
-        const nowMs = scheduler.now()
-        if (nowMs - Math.max(confirmedAtMs, sinceMs) < changeAfterMs || changes >= maxChanges) return
-        sinceMs = nowMs
-        changes += 1
-        changeServer()
-      }),
-      ignoreElements(),
-    )
-  })
-
   const tryAgain = (error: unknown): Observable<unknown> => {
     lastError = error
     isCurrent = false
@@ -185,7 +160,7 @@ export const followBucket = (options: FollowOptions): Following => {
   isUp$
     .pipe(
       distinctUntilChanged(),
-      switchMap((isUp) => (isUp ? merge(connection$.pipe(retry({ delay: tryAgain })), serverChecks$) : EMPTY)),
+      switchMap((isUp) => (isUp ? connection$.pipe(retry({ delay: tryAgain })) : EMPTY)),
       finalize(() => isRead$.complete()),
       takeUntil(closed$),
     )

@@ -57,8 +57,6 @@ export interface SharedIdentityOptions {
   readonly bucket: Bucket
   /** Whether the connection stands, at first and with each change. */
   readonly isUp$: Observable<boolean>
-  /** Connects to another server of the cluster. */
-  readonly changeServer: () => void
   readonly scheduler: SchedulerLike
   readonly onFault: (error: unknown) => void
 }
@@ -75,10 +73,10 @@ const maxForgotten = 100
 
 /** Resolves when the bucket has been read. Rejects with `connection-failed` if that takes too long. */
 export const openSharedIdentity = async (options: SharedIdentityOptions): Promise<SharedIdentity> => {
-  const { bucket, isUp$, changeServer, scheduler, onFault } = options
+  const { bucket, isUp$, scheduler, onFault } = options
   const now = (): number => scheduler.now()
   const replica = new IdentityReplica(now)
-  const following = followBucket({ bucket, replica, isUp$, changeServer, scheduler, onFault })
+  const following = followBucket({ bucket, replica, isUp$, scheduler, onFault })
   let isUp = false
   const watchingUp = isUp$.subscribe((value) => (isUp = value))
   const close = (): void => {

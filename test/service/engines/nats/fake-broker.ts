@@ -101,13 +101,6 @@ export class FakeBus implements MessageBus {
     })
   }
 
-  /** How often it was asked to connect to another server, which this broker does not have. */
-  changes = 0
-
-  changeServer(): void {
-    this.changes += 1
-  }
-
   /** The process is killed. */
   close(): Promise<void> {
     this.#subjects.clear()

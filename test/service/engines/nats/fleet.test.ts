@@ -279,38 +279,6 @@ describe('segments over NATS', () => {
     expect(lane.faults).toHaveLength(1)
   })
 
-  it('tries another server of NATS, three times at most, when it has heard no engine for 3 s', async () => {
-    const fleet = await fleetOf(1)
-    await fleet.pass(5_000)
-    expect(fleet.edgeBus.changes).toBe(0)
-    // The server has lost the others of its cluster.
-    fleet.broker.loses = () => true
-    await fleet.pass(3_000)
-    expect(fleet.edgeBus.changes).toBe(0)
-    await fleet.pass(1_500)
-    expect(fleet.edgeBus.changes).toBe(1)
-    await fleet.pass(30_000)
-    expect(fleet.edgeBus.changes).toBe(3)
-    fleet.broker.loses = () => false
-    await fleet.pass(2_000)
-    fleet.broker.loses = () => true
-    await fleet.pass(5_000)
-    expect(fleet.edgeBus.changes).toBe(4)
-  })
-
-  it('stays with its server before the first engine was heard, and while NATS is away', async () => {
-    const fleet = await fleetOf(0)
-    await fleet.pass(10_000)
-    expect(fleet.edgeBus.changes).toBe(0)
-    const { kill } = fleet.startEngine()
-    await fleet.pass(1_000)
-    kill()
-    await fleet.pass(2_000)
-    fleet.broker.setUp(false)
-    await fleet.pass(10_000)
-    expect(fleet.edgeBus.changes).toBe(0)
-  })
-
   it('ends a session whose model has had no engine for 15 s', async () => {
     const fleet = await fleetOf(1)
     const lane = await fleet.openLane()

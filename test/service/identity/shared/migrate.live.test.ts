@@ -34,7 +34,7 @@ beforeEach(async () => {
   clock.advanceTo(nowMs)
   bucket = new FakeBucket()
   shared = await openSharedIdentity({
-    ...{ bucket, scheduler: clock, isUp$: new BehaviorSubject(true), changeServer: () => undefined },
+    ...{ bucket, scheduler: clock, isUp$: new BehaviorSubject(true) },
     onFault: (error) => {
       throw error
     },

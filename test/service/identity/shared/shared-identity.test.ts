@@ -33,14 +33,12 @@ let clock: VirtualClock
 let bucket: FakeBucket
 let isUp$: BehaviorSubject<boolean>
 let faults: unknown[]
-let changesOfServer: number
 let opened: SharedIdentity[]
 beforeEach(() => {
   clock = new VirtualClock()
   bucket = new FakeBucket()
   isUp$ = new BehaviorSubject(true)
   faults = []
-  changesOfServer = 0
   opened = []
 })
 afterEach(() => {
@@ -49,10 +47,7 @@ afterEach(() => {
 })
 
 const open = async (): Promise<SharedIdentity> => {
-  const identity = await openSharedIdentity({
-    ...{ bucket, isUp$, scheduler: clock, onFault: (error) => faults.push(error) },
-    changeServer: () => (changesOfServer += 1),
-  })
+  const identity = await openSharedIdentity({ bucket, isUp$, scheduler: clock, onFault: (error) => faults.push(error) })
   opened.push(identity)
   return identity
 }
@@ -181,36 +176,6 @@ describe('a shared identity', () => {
     expect(await codeOfError(identity.cancel('acme'))).toBe(sentence)
     expect(await codeOfError(identity.revoke('t1'))).toBe(sentence)
     expect(identity.isRevoked('t1')).toBe(false)
-  })
-
-  it('tries another server of the cluster, three times at most, when one does not answer for 5 s', async () => {
-    await open()
-    await pass(20)
-    expect(changesOfServer).toBe(0)
-    bucket.isReachable = false
-    await pass(4)
-    expect(changesOfServer).toBe(0)
-    await pass(2)
-    expect(changesOfServer).toBe(1)
-    for (const changes of [2, 3, 3, 3]) {
-      isUp$.next(false)
-      await pass(1)
-      isUp$.next(true)
-      await pass(7)
-      expect(changesOfServer).toBe(changes)
-    }
-    bucket.isReachable = true
-    await pass(7)
-    bucket.isReachable = false
-    await pass(7)
-    expect(changesOfServer).toBe(4)
-  })
-
-  it('asks for no other server while the connection is down', async () => {
-    await open()
-    isUp$.next(false)
-    await pass(20)
-    expect(changesOfServer).toBe(0)
   })
 
   it('says that a change may have been made when the servers do not confirm it', async () => {
