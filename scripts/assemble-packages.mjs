@@ -135,6 +135,7 @@ const bundleDeclarations = async (names) => {
     input: Object.fromEntries(names.map((name) => [name, join(root, 'dist/cjs', `${name}.d.ts`)])),
     external: isPackage,
     plugins: [dts({ dtsInput: true, tsconfig: false })],
+    preserveEntrySignatures: 'allow-extension',
     experimental: withoutFileNames,
     checks: { pluginTimings: false },
   })
@@ -142,6 +143,11 @@ const bundleDeclarations = async (names) => {
     dir: join(client, 'dist/cjs'),
     format: 'es',
     chunkFileNames: 'types/[name].d.ts',
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      // Without the types of Node, which a page does not have.
+      groups: [{ name: 'common', test: /\/dist\/cjs\/(?:audio|errors|operators|protocol)\// }],
+    },
     // The sources have this reference for `AsyncDisposable`; the plugin removes it.
     banner: '/// <reference lib="esnext.disposable" preserve="true" />',
   })
@@ -178,6 +184,16 @@ const withExtension = (/** @type {string} */ name) => `${name}.ts`
 await rm(dirname(client), { recursive: true, force: true })
 await mkdir(join(client, 'dist/esm'), { recursive: true })
 const findFolder = finder('folders of CommonJS', ['transport/grpc/', 'client/dataflow/'])
+/** What only the command uses. */
+const findOfCommand = finder('files of the command', [
+  'service/configuration/',
+  'service/engines/lint/',
+  ...['add-model', 'slot-types'].map((name) => `service/engines/models/${name}`),
+  'service/engines/nats/list-engines',
+  'service/engines/sherpa-onnx/find-model',
+  'service/identity/shared/migrate',
+  'service/project/draw-graph',
+])
 /** The files that are a part of their entry points, as CommonJS and as ES modules. */
 const inEntryPoint = ['react/', 'speech-recognition/']
 const findInEntryPoint = finder('inEntryPoint', inEntryPoint)
@@ -185,6 +201,7 @@ await bundle(
   [...entryPoints.map(withExtension), ...programs],
   (file) => {
     if (byFile(file) === null || findInEntryPoint(file) !== undefined) return null
+    if (findOfCommand(file) !== undefined) return 'cli'
     const folder = findFolder(file) ?? /^(?:service\/)?[^/]+\//.exec(file)?.[0]
     return folder?.slice(0, -1).replace('/', '-') ?? null
   },
@@ -238,6 +255,7 @@ const moduleGroups = [
   ['kernel', ['kernel/']],
   ['audio/wav', ['audio/frame-aligner', 'audio/read-wav', 'audio/wav-header', 'audio/wav-samples']],
   ['audio/pcm', ['audio/channels', 'audio/pcm']],
+  ['audio/sound-check', ['audio/sound-check/']],
   ['audio/codec', ['audio/codec', 'audio/g711', 'audio/silence']],
   ['operators/audio', ['operators/audio/']],
   ['operators/captions', ['operators/captions/']],
@@ -275,7 +293,10 @@ for (const name of entryPoints) {
 }
 await copy(['dist/esm/package.json', worklet, 'LICENSE', 'README.md', 'docs', 'proto'], client)
 /** In `docs`, for operators, who install the other package. */
-const operatorPages = ['deploy', 'openapi.yaml', 'ENGINES.md', 'NODES.md', 'OPERATING.md', 'PROJECTS.md', 'SCALING.md']
+const operatorPages = [
+  ...['ENGINES.md', 'NODES.md', 'OPERATING.md', 'PROJECTS.md', 'SCALING.md', 'SECURITY.md', 'deploy', 'openapi.yaml'],
+  ...['recipes/custom-node.md', 'recipes/hosting.md'],
+]
 /** In `docs`, for those who work on the sources. */
 const sourcePages = ['ARCHITECTURE.md', 'DECISIONS.md', 'notebooks', 'studio.webp']
 for (const name of [...operatorPages, ...sourcePages]) await rm(join(client, 'docs', name), { recursive: true })
