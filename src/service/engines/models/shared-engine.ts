@@ -40,7 +40,7 @@ export class SharedEngine {
       ready: () => engine.ready(),
       busyMs: () => engine.busyMs?.(),
       close: () => engine.close(),
-      recognize: () => (part$) =>
+      recognize: (settings) => (part$) =>
         new Observable((subscriber) => {
           this.#channels += 1
           this.#closing?.unsubscribe()
@@ -49,7 +49,7 @@ export class SharedEngine {
             this.#closeSoon()
           })
           // The subscriber itself, so that results take no detour.
-          subscriber.add(part$.pipe(engine.recognize()).subscribe(subscriber))
+          subscriber.add(part$.pipe(engine.recognize(settings)).subscribe(subscriber))
         }),
     }
   }
