@@ -207,7 +207,9 @@ export class ChannelResults {
     if (this.#isAfter(event)) return event
     const words = event.words?.filter((word) => middleOf(word) > this.#endMs)
     // Uses the times of the words if all have times, otherwise the words alone.
-    if (words !== undefined && words.length > 0 && event.words?.length === wordsOf(event.text).length) {
+    if (words !== undefined && event.words?.length === wordsOf(event.text).length) {
+      // The end of what was heard before can be read as other words the second time.
+      if (words.length === 0) return undefined
       const text = wordsOf(event.text).slice(-words.length).join(' ')
       return { ...event, startMs: words[0]?.startMs ?? this.#endMs, words, text }
     }
