@@ -72,3 +72,20 @@ describe('the final of a session with several connections', () => {
     expect(results.final({ ...silent, startMs: 0 }, 5_000, 5_000)).toEqual({ ...silent, startMs: 0 })
   })
 })
+
+describe('a milestone of a connection that hears a part again', () => {
+  const word = (text: string, startMs: number, endMs: number) => ({ text, startMs, endMs, confidence: 0.8 })
+
+  it('has only the words that lie in new audio, and is none without such words, whatever they are now', () => {
+    const again = {
+      ...milestone('sure madam', 1_500, 2_900),
+      words: [word('sure', 1_500, 1_850), word('madam', 2_400, 2_800)],
+    }
+    expect(resumed().milestone(again, 3_000, 3_000)).toMatchObject({
+      text: expect.stringMatching(/^ ?madam$/) as string,
+    })
+    const { words, ...rest } = again
+    const tail = { ...rest, text: 'sure', endMs: 2_100, words: words.slice(0, 1) }
+    expect(resumed().milestone(tail, 3_000, 3_000)).toBeUndefined()
+  })
+})
