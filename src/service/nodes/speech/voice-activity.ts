@@ -108,6 +108,7 @@ export const voiceActivity = defineNode({
               finalizeAfterMs: session.idleMs,
               isReported: ({ type }) => type === 'speech-started' || type === 'speech-ended',
               consumed: session.ack,
+              isPaused: session.isPaused,
               scheduler: session.scheduler,
             }),
           ),

@@ -69,4 +69,16 @@ describe('voice-activity in virtual time', async () => {
       }
     }, 60_000)
   })
+
+  it('does neither while the audio is held back because another node is behind', async () => {
+    const node = await openNode(voiceActivity, {})
+    await asyncMarbles(({ cold, expectObservable, scheduler }) => {
+      const values = { x: item, s: started(520) }
+      const output$ = node(cold('x', values), nodeContext({ scheduler, isPaused: () => true }))
+      const seen = expectObservable(output$, '^ 50s !')
+      return () => {
+        seen.toBe('(xs)', values)
+      }
+    }, 60_000)
+  })
 })
