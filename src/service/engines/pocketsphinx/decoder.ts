@@ -1,5 +1,6 @@
 import { SpeechError } from '../../../errors/speech-error.js'
-import { spokenWords } from '../decoded-words.js'
+import type { Word } from '../../../protocol/session-event.js'
+import { spokenWords, textOf } from '../decoded-words.js'
 import type { ModelDescription } from '../engine.js'
 import { badGrammar, unknownPhone, unknownWords } from '../models/grammar.js'
 import { invalidModel } from '../models/model-json.js'
@@ -18,14 +19,16 @@ export class SphinxDecoder implements SegmentDecoder {
   readonly #library: SphinxLibrary
   readonly #pointer: DecoderPointer
   readonly #initialMean: Float32Array
+  readonly #hasGrammar: boolean
   #lastCall: Promise<unknown> = Promise.resolve()
   #state: 'idle' | 'open' | 'freed' = 'idle'
   #text = ''
   #sampleCount = 0
 
-  constructor(library: SphinxLibrary, pointer: DecoderPointer) {
+  constructor(library: SphinxLibrary, pointer: DecoderPointer, { search }: SphinxModel) {
     this.#library = library
     this.#pointer = pointer
+    this.#hasGrammar = search.type === 'grammar'
     this.#initialMean = library.mean(pointer)
   }
 
@@ -53,10 +56,20 @@ export class SphinxDecoder implements SegmentDecoder {
     })
   }
 
-  async end({ startMs, endMs }: SegmentSpan, isCancelled: () => boolean): Promise<DecodedSegment> {
+  /**
+   * At the end of the audio the library has no words if they are no whole sentence of the grammar. If the audio was cut, those
+   * count that it had before.
+   */
+  async end({ startMs, endMs, isCut }: SegmentSpan, isCancelled: () => boolean): Promise<DecodedSegment> {
+    const read = async (): Promise<readonly Word[]> =>
+      spokenWords(await this.#call(() => this.#library.words(this.#pointer)), startMs, endMs)
+    const hasAudio = this.#sampleCount > 0 && !isCancelled()
+    const open = hasAudio && isCut && this.#hasGrammar ? await read() : []
     await this.cancel()
-    if (isCancelled() || this.#sampleCount === 0) return { words: [] }
-    return { words: spokenWords(await this.#call(() => this.#library.words(this.#pointer)), startMs, endMs) }
+    if (isCancelled() || !hasAudio) return { words: [] }
+    const words = await read()
+    if (words.length > 0 || open.length === 0) return { words }
+    return { words: open, text: { text: textOf(open), isIncomplete: true } }
   }
 
   /** Ends the segment if one is open. */
@@ -129,7 +142,7 @@ export const createSphinxDecoder = async (
   try {
     const refusal = await setModel(library, decoder, model)
     if (refusal !== undefined) throw invalidModel(description, refusal)
-    return new SphinxDecoder(library, decoder)
+    return new SphinxDecoder(library, decoder, model)
   } catch (error) {
     library.free(decoder)
     throw error

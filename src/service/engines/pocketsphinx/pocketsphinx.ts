@@ -38,15 +38,15 @@ const openSegments =
   (startMs, listener) => {
     const segment = new LeasedSegment(startMs, decoders, {
       ...listener,
-      decided: ({ words }) => listener.decided(words, withSlots(words, undefined, readSlots)),
+      decided: ({ words, text }) => listener.decided(words, withSlots(words, text, readSlots)),
       failed: (error) => listener.failed(engineFailed(error)),
     })
     const cutter = new FrameCutter((sampleRateHz * frameMs) / 1000, (frame) => segment.write(frame.slice()))
     return {
       write: (samples) => cutter.write(samples),
-      close: (endMs) => {
+      close: (endMs, isCut) => {
         cutter.flush()
-        segment.close(endMs)
+        segment.close(endMs, isCut)
       },
       abort: () => segment.abort(),
     }

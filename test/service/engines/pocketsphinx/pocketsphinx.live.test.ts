@@ -108,6 +108,48 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
   },
 )
 
+describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
+  `${dictationTitle}: a grammar and ${recordingsTitle}`,
+  { timeout: 60_000 },
+  () => {
+    const go = '{command=go}'
+    const jsgf = `#JSGF V1.0;\ngrammar g;\npublic <a> = (go forward ten meters) ${go};\n`
+    let folder = ''
+    let engine: Engine | undefined
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'rxspeech-model-'))
+      await writeFile(join(folder, 'g.jsgf'), jsgf)
+      const options = { engine: 'pocketsphinx', grammar: 'g.jsgf' }
+      engine = await kind.open({ tenant: 'T', name: 'go', version: '1', folder, options })
+    })
+    afterAll(async () => {
+      await engine?.close()
+      await rm(folder, { recursive: true })
+    })
+
+    /** The segment of the first part of "go forward ten meters". */
+    const beginning = async (part: number, isCut: boolean) => {
+      const speech = withLineNoise(await recording('go-forward-ten-meters.16k.raw'))
+      const samples = speech.slice(0, Math.round(part * speech.length))
+      const parts = segmentParts(samples).map((item) => (item.type === 'close' ? { ...item, isCut } : item))
+      if (engine === undefined) throw new Error('The model is not open.')
+      const { text, words, isIncomplete, slots } =
+        segmentOf(await lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))) ?? {}
+      return { text, words: words?.map((word) => word.text).join(' '), isIncomplete, slots }
+    }
+
+    it('keeps the words of a sentence whose audio is cut, without slots', async () => {
+      const kept = 'go forward ten'
+      const incomplete = { text: kept, words: kept, isIncomplete: true, slots: undefined }
+      expect(await beginning(0.55, true)).toEqual(incomplete)
+      expect(await beginning(0.55, false)).toMatchObject({ text: '', isIncomplete: undefined })
+      const whole = 'go forward ten meters'
+      const complete = { text: whole, words: whole, isIncomplete: undefined, slots: { command: 'go' } }
+      expect(await beginning(1, true)).toEqual(complete)
+    })
+  },
+)
+
 describe.skipIf(dictationIsSkipped)(`${dictationTitle} with a wrong model`, () => {
   let folder = ''
   beforeAll(async () => {
