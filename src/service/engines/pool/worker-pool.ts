@@ -226,7 +226,10 @@ export class WorkerPool {
 
   /** The worker counts as ended at once: its segments do not wait until a blocked thread has really ended. */
   #hung(member: Member): void {
-    this.#ended(member, new Error('The worker did not answer in time.'))
+    const cause = new Error('The worker did not answer in time.')
+    // Another one would probably take as long, so nothing waits for it.
+    if (member.phase.type === 'loading' && this.#readyMembers().length === 0) this.#failAll(engineFailed(cause))
+    this.#ended(member, cause)
     void member.worker.terminate()
   }
 

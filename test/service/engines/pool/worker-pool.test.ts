@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { SpeechError } from '../../../../src/errors/speech-error.js'
 import { fakePool } from './fake-workers.js'
 
 const ready = { type: 'ready' } as const
@@ -194,14 +195,35 @@ describe('WorkerPool', () => {
     expect(scheduler.waiting).toBe(0)
   })
 
-  it('terminates a worker that is not ready within a minute', () => {
-    const { open, worker, workers, scheduler } = fakePool(1, 1)
+  it('terminates a worker that is not ready within a minute, and fails what waits for it', async () => {
+    const { pool, open, worker, workers, scheduler, clock, segmentEvents } = fakePool(1, 1)
+    const warm = pool.warm().then(
+      () => 'ready',
+      ({ code }: SpeechError) => code,
+    )
     open('a')
-    scheduler.advanceTo(60_000)
+    scheduler.advanceTo((clock.ms = 60_000))
     expect(worker(0).terminated).toBe(false)
-    scheduler.advanceTo(62_500)
+    scheduler.advanceTo((clock.ms = 62_500))
     expect(worker(0).terminated).toBe(true)
-    expect(workers).toHaveLength(2)
+    expect(segmentEvents).toEqual(['a failed engine-failed'])
+    expect(await warm).toBe('engine-failed')
+    expect(workers).toHaveLength(1)
+    const again = pool.warm()
+    worker(1).events.message(ready)
+    await again
+  })
+
+  it('keeps what waits for another worker when one that is ready remains', () => {
+    const { open, worker, scheduler, segmentEvents } = fakePool(2, 1)
+    open('a')
+    worker(0).events.message(ready)
+    open('b')
+    scheduler.advanceTo(62_500)
+    expect(worker(1).terminated).toBe(true)
+    expect(segmentEvents).toEqual([])
+    worker(0).events.message(decided(1))
+    expect(worker(0).posted).toEqual(['open 1', 'open 2'])
   })
 
   it('fails every segment and terminates every worker when it is closed, and fails later segments', async () => {
