@@ -1,7 +1,3 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { readdir } from 'node:fs/promises'
-import { join, relative } from 'node:path'
 import { asyncScheduler, filter, map, merge, type SchedulerLike } from 'rxjs'
 import { toSpeechError, SpeechError } from '../../errors/speech-error.js'
 import { listOf } from '../../protocol/collections.js'
@@ -18,6 +14,7 @@ import {
   wholeNumber,
 } from '../../protocol/validation.js'
 import type { Engine, EngineKind, ModelDescription } from '../engines/engine.js'
+import { digestOf } from '../engines/models/fingerprint.js'
 import { invalidModel } from '../engines/models/model-json.js'
 import { createModelRegistry, type ModelRegistry, type PreparedModels } from '../engines/models/model-registry.js'
 import { EngineHost, type ServedModel } from '../engines/nats/engine-host.js'
@@ -297,17 +294,4 @@ const describe = ({ tenant, name, version, options }: ModelDescription, { capabi
     ...(checks && { checks }),
     ...(options['batch'] === true && { batch: true }),
   }
-}
-
-/** SHA-256 over the names and contents of all files of a folder. */
-const digestOf = async (folder: string): Promise<string> => {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  const hash = createHash('sha256')
-  for (const file of files.toSorted()) {
-    hash.update(`${relative(folder, file)}\0`)
-    for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer)
-    hash.update('\0')
-  }
-  return hash.digest('hex')
 }
