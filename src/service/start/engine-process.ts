@@ -15,7 +15,7 @@ import {
 } from '../../protocol/validation.js'
 import type { Engine, EngineKind, ModelDescription } from '../engines/engine.js'
 import { digestOf } from '../engines/models/fingerprint.js'
-import { invalidModel } from '../engines/models/model-json.js'
+import { invalidModel, modelLabel } from '../engines/models/model-json.js'
 import { createModelRegistry, type ModelRegistry, type PreparedModels } from '../engines/models/model-registry.js'
 import { EngineHost, type ServedModel } from '../engines/nats/engine-host.js'
 import { isAdvertSubject } from '../engines/nats/protocol.js'
@@ -176,7 +176,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
       const prepared = await prepareModels(found, served)
       const result = finishReload(prepared, reloader.isClosed)
       if (!result.isReloaded) return result
-      served = await loadModels(models, onFault)
+      served = await loadModels(models, onFault, served, prepared.digests)
       host.replaceModels(served)
       return result
     },
@@ -230,13 +230,32 @@ const whileConnected = (registry: ModelRegistry, bus: MessageBus, scheduler: Sch
   }
 }
 
+/** By the labels of models. */
+type Digests = ReadonlyMap<string, string>
+
 /** Reads the models again. Sessions that run need a changed model to have the same rate, and at least one must be left. */
-const prepareModels = async (models: ModelRegistry, served: readonly ServedModel[]): Promise<PreparedReload> => {
+const prepareModels = async (
+  models: ModelRegistry,
+  served: readonly ServedModel[],
+): Promise<PreparedReload & { readonly digests: Digests }> => {
   if (models.prepareReload === undefined) throw new SpeechError('internal', 'These models cannot be reloaded.')
   const { problems, changes, list, engine, ...prepared } = await models.prepareReload()
-  const found = problems.length > 0 ? problems : await rateProblems({ list, engine }, served)
-  const isEmpty = found.length === 0 && list().length === 0
-  return { ...prepared, problems: isEmpty ? [noModels()] : found, models: changes, projects: 0 }
+  const digests = new Map<string, string>()
+  try {
+    const found = problems.length > 0 ? [...problems] : [...(await rateProblems({ list, engine }, served))]
+    if (found.length === 0 && list().length === 0) found.push(noModels())
+    const fresh = new Set([...changes.added, ...changes.changed])
+    for (const model of list().filter((one) => fresh.has(modelLabel(one)))) {
+      const digest = await digestOf(model.folder).catch((cause: unknown) => {
+        found.push(invalidModel(model, 'one of its files cannot be read.', cause))
+      })
+      if (digest !== undefined) digests.set(modelLabel(model), digest)
+    }
+    return { ...prepared, problems: found, models: changes, projects: 0, digests }
+  } catch (error) {
+    prepared.discard()
+    throw error
+  }
 }
 
 const rateProblems = async (
@@ -258,10 +277,12 @@ const rateProblems = async (
 const noModels = (): SpeechError =>
   new SpeechError('invalid-model', 'The folders contain no model; set others with --models.')
 
-/** Loads all models, one after another. */
+/** Loads all models, one after another. Those that are served now stay as they are. */
 const loadModels = async (
   models: ModelRegistry,
   onFault: (error: unknown) => void,
+  now: readonly ServedModel[] = [],
+  digests: Digests = new Map(),
 ): Promise<readonly ServedModel[]> => {
   for (const problem of models.problems()) onFault(problem)
   const served: ServedModel[] = []
@@ -269,8 +290,14 @@ const loadModels = async (
   for (const model of models.list()) {
     try {
       const engine = await models.engine(model)
+      const known = now.find((one) => one.engine === engine)
+      if (known !== undefined) {
+        served.push(known)
+        continue
+      }
       await engine.ready()
-      served.push({ engine, advert: { ...describe(model, engine), digest: await digestOf(model.folder) } })
+      const digest = digests.get(modelLabel(model)) ?? (await digestOf(model.folder))
+      served.push({ engine, advert: { ...describe(model, engine), digest } })
     } catch (error) {
       firstError ??= error
       onFault(error)

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -18,17 +18,22 @@ let fleet: LiveFleet
 let engine: EngineProcess
 let service: PlainService
 
-/** Its model recognizes the text of a file. */
+/** The names of models whose engines are not ready now. */
+const unready = new Set<string>()
+
+/** Its models recognize the text of a file. */
 const written: EngineKind = {
   name: 'written',
-  open: async (model) =>
-    scriptedEngine({
+  open: async (model) => ({
+    ...scriptedEngine({
       texts: [await readModelFile(model, 'text', 'text.txt')],
       sampleRateHz: Number(model.options['rate'] ?? 8000),
     }),
+    ready: () => (unready.has(model.name) ? Promise.reject(new Error('It is not ready.')) : Promise.resolve()),
+  }),
 }
-const putModel = async (text: string, options: object = {}): Promise<void> => {
-  const model = join(folder, 'Default/m/1')
+const putModel = async (text: string, options: object = {}, name = 'm'): Promise<void> => {
+  const model = join(folder, 'Default', name, '1')
   await mkdir(model, { recursive: true })
   await writeFile(join(model, 'text.txt'), text)
   await writeFile(join(model, 'model.json'), JSON.stringify({ engine: 'written', batch: true, ...options }))
@@ -37,7 +42,9 @@ const putModel = async (text: string, options: object = {}): Promise<void> => {
 beforeEach(async () => {
   if (natsIsSkipped) return
   folder = await mkdtemp(join(tmpdir(), 'engine-reload-'))
+  unready.clear()
   await putModel('the old words')
+  await putModel('other words', {}, 'n')
   fleet = await LiveFleet.start()
   engine = await startEngineProcess({
     ...{ nats: { servers: [fleet.nats.url] }, modelFolders: [folder], engines: [written], capacity: 20 },
@@ -86,10 +93,25 @@ describe.skipIf(natsIsSkipped)(natsTitle('an engine process that reloads'), () =
     expect(service.faults).toEqual([])
   })
 
+  it('serves a model that has not changed as before, although its engine is not ready at that moment', async () => {
+    unready.add('n')
+    await putModel('the new words')
+    expect(await engine.reload()).toMatchObject({ isReloaded: true, models: { changed: ['Default/m/1'] } })
+    expect([...((await listEngines(fleet.bus, 300))[0]?.models.keys() ?? [])]).toEqual(['Default/m/1', 'Default/n/1'])
+  })
+
   it.each([
     ['a fault', () => rm(join(folder, 'Default/m/1/text.txt')), /m\/1/],
     ['another sampling rate', () => putModel('the new words', { rate: 16_000 }), /16000 Hz in place of 8000 Hz/],
-    ['no model at all', () => rm(join(folder, 'Default/m/1'), { recursive: true }), /contain no model/],
+    ['no model at all', () => rm(join(folder, 'Default'), { recursive: true }), /contain no model/],
+    [
+      'a file that cannot be read',
+      async () => {
+        await putModel('the new words')
+        await symlink('/proc/self/mem', join(folder, 'Default/m/1/weights'))
+      },
+      /m\/1.*cannot be read/,
+    ],
   ])('changes nothing if the folders have %s', async (_what, spoil, message) => {
     const before = await digest()
     await spoil()
