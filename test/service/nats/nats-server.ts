@@ -36,7 +36,7 @@ export interface NatsServerOptions {
 }
 
 /** A port that is free now. The server itself reports the one it chose only in a file, and not in every version. */
-const freePort = async (): Promise<number> => {
+export const freePort = async (): Promise<number> => {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const { port } = probe.address() as AddressInfo

@@ -33,10 +33,10 @@ export interface Bucket {
   readonly name: string
   readonly state: () => Promise<BucketState>
   /**
-   * All entries with a later revision, then `read`, then each change. Never completes; fails when it can no longer follow the
-   * bucket.
+   * All entries, then `read`, then each change. They come from any server of the cluster, which may lag behind the others.
+   * Never completes; fails when it can no longer follow the bucket.
    */
-  readonly watch: (afterRevision: number) => Observable<BucketEvent>
+  readonly watch: () => Observable<BucketEvent>
   readonly get: (key: string) => Promise<BucketEntry | undefined>
   /**
    * Sets the value if `revision` is still that of the key's entry, 0 for a key without entry. Returns the new revision, or
@@ -80,7 +80,7 @@ export const openBucket = async (connection: NatsConnection, { name, replicas }:
       const { streamInfo } = await store.status()
       return { createdAt: streamInfo.created, revision: streamInfo.state.last_seq }
     },
-    watch: (afterRevision) => watch(store, afterRevision),
+    watch: () => watch(store),
     get: async (key) => {
       const entry = await store.get(key)
       return entry === null ? undefined : entryOf(entry)
@@ -108,21 +108,21 @@ const entryOf = (entry: Kv.KvEntry): BucketEntry => ({
   revision: entry.revision,
 })
 
-const watch = (store: Kv.KV, afterRevision: number): Observable<BucketEvent> =>
+const watch = (store: Kv.KV): Observable<BucketEvent> =>
   new Observable((subscriber) => {
     let stop = (): void => undefined
     subscriber.add(() => stop())
     const follow = async (): Promise<void> => {
       // Read before the watch begins: everything up to it is among the first entries.
-      const { values, streamInfo } = await store.status()
+      const { values } = await store.status()
       if (subscriber.closed) return
-      const entries = await store.watch(afterRevision === 0 ? {} : { resumeFromRevision: afterRevision + 1 })
+      const entries = await store.watch()
       stop = () => entries.stop()
       if (subscriber.closed) {
         stop()
         return
       }
-      let isRead = values === 0 || streamInfo.state.last_seq <= afterRevision
+      let isRead = values === 0
       if (isRead) subscriber.next('read')
       for await (const entry of entries) {
         subscriber.next(entryOf(entry))

@@ -2,7 +2,7 @@ import { Subject, type Observable } from 'rxjs'
 import type { StoredClient } from '../clients/client.js'
 import { tokenLifetimeMs } from '../keys/key-list.js'
 import type { BucketEntry } from './bucket.js'
-import { decodeClient, decodeRevocation, keyOf, nameOf } from './entries.js'
+import { decodeClient, decodeRevocation, encodeClient, encodeRevocation, keyOf, nameOf } from './entries.js'
 
 /**
  * All entries of the bucket in memory. Without the servers it is as it was. A client whose entry cannot be read is unknown, a
@@ -65,14 +65,38 @@ export class IdentityReplica {
     for (const key of this.#revisions.keys()) this.#revisions.set(key, 0)
   }
 
-  /** How many entries the bucket no longer has: they were not applied since `restartRevisions`. */
-  get missing(): number {
+  /** How many keys are known. */
+  get size(): number {
+    return this.#revisions.size
+  }
+
+  /**
+   * The revocations and cancellations that are not among all entries of the bucket, each as it has to be written, with the
+   * revision of the key's entry. Neither is ever taken back, so they were lost.
+   */
+  lostIn(entries: ReadonlyMap<string, BucketEntry>): readonly (BucketEntry & { readonly value: string })[] {
     const nowMs = this.#now()
-    return [...this.#revisions].filter(([key, revision]) => {
-      const name = nameOf(key)
-      const isExpired = name?.kind === 'revocation' && (this.#revokedUntilMs.get(name.tokenId) ?? 0) <= nowMs
-      return revision === 0 && !isExpired
-    }).length
+    const revocations = [...this.#revokedUntilMs]
+      .map(([tokenId, untilMs]) => ({ key: keyOf({ kind: 'revocation', tokenId }), untilMs }))
+      .filter(({ key, untilMs }) => untilMs > nowMs && !entries.has(key))
+      .map(({ key, untilMs }) => ({ key, value: encodeRevocation(untilMs), revision: 0 }))
+    const cancellations = [...this.#clients.values()].flatMap((client) => {
+      if (!client.cancelled) return []
+      const key = keyOf({ kind: 'client', clientId: client.clientId })
+      const { value, revision = 0 } = entries.get(key) ?? {}
+      const stored = value === undefined ? client : decodeClient(client.clientId, value)
+      const isLost = value === undefined || stored?.cancelled === false
+      return isLost ? [{ key, value: encodeClient({ ...(stored ?? client), cancelled: true }), revision }] : []
+    })
+    return [...revocations, ...cancellations]
+  }
+
+  /** The keys of clients that are not among all entries of the bucket. */
+  clientsNotIn(entries: ReadonlyMap<string, BucketEntry>): readonly string[] {
+    return [...this.#clients.values()]
+      .filter(({ cancelled }) => !cancelled)
+      .map(({ clientId }) => keyOf({ kind: 'client', clientId }))
+      .filter((key) => !entries.has(key))
   }
 
   /** Removes the revocations of tokens, which the bucket no longer has. */
@@ -93,7 +117,11 @@ export class IdentityReplica {
     if (name.kind === 'client') {
       const client = value === undefined ? undefined : decodeClient(name.clientId, value)
       if (client === undefined) this.#clients.delete(name.clientId)
-      else this.#clients.set(name.clientId, client)
+      else {
+        // A server that lost the cancellation, or lags, may still deliver the client without it.
+        const cancelled = client.cancelled || this.#clients.get(name.clientId)?.cancelled === true
+        this.#clients.set(name.clientId, { ...client, cancelled })
+      }
       return client !== undefined || value === undefined
     }
     if (value === undefined) {

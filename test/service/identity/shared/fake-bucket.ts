@@ -9,12 +9,16 @@ export class FakeBucket implements Bucket {
   readonly #breaks$ = new Subject<Error>()
   createdAt = 'first'
   revision = 0
-  /** The revisions after which entries were read. */
-  readonly readAfter: number[] = []
+  /** How often all entries were read. */
+  readings = 0
   /** Whether the servers answer. */
   isReachable = true
   /** Whether watches deliver changes. */
   isSilent = false
+  /** Whether the server of the next readings delivers nothing. */
+  isStalled = false
+  /** Keys that the server of the next readings lacks; their watches get changes of them. */
+  readonly lagging = new Set<string>()
   /** Called before each write, such as to be faster. */
   beforeWrite: () => void = () => undefined
 
@@ -41,13 +45,21 @@ export class FakeBucket implements Bucket {
   readonly state = (): Promise<BucketState> =>
     this.#answer(() => ({ createdAt: this.createdAt, revision: this.revision }))
 
-  readonly watch = (afterRevision: number): Observable<BucketEvent> =>
+  /** Loses a change that was confirmed, so that its revision is given again. */
+  lose(key: string, earlier?: BucketEntry): void {
+    if (earlier === undefined) this.entries.delete(key)
+    else this.entries.set(key, earlier)
+    this.revision -= 1
+  }
+
+  readonly watch = (): Observable<BucketEvent> =>
     new Observable((subscriber) => {
-      this.readAfter.push(afterRevision)
+      this.readings += 1
+      if (this.isStalled) return
       subscriber.add(this.#breaks$.subscribe((error) => subscriber.error(error)))
       subscriber.add(this.#changes$.subscribe(subscriber))
       const first = [...this.entries.values()].toSorted((a, b) => a.revision - b.revision)
-      for (const entry of first) if (entry.revision > afterRevision) subscriber.next(entry)
+      for (const entry of first) if (!this.lagging.has(entry.key)) subscriber.next(entry)
       subscriber.next('read')
     })
 

@@ -51,6 +51,8 @@ const open = async (): Promise<SharedIdentity> => {
   opened.push(identity)
   return identity
 }
+const messages = (): readonly string[] => faults.map((fault) => (fault as Error).message)
+const recreated = 'The bucket fake was created again. What it lacks stays known here until the restart.'
 /** Each second is a turn for promises too. */
 const pass = async (seconds: number): Promise<void> => {
   for (let second = 0; second < seconds; second += 1) {
@@ -198,17 +200,17 @@ describe('a shared identity', () => {
     expect(faults).toEqual([])
   })
 
-  it('reads only what is new with another connection, and everything after a failure, without a change', async () => {
+  it('reads everything with another connection and after a failure, without a change', async () => {
     const identity = await open()
     await identity.add(client('acme'))
     const before = identity.version()
     isUp$.next(false)
     isUp$.next(true)
     await flushPromises()
-    expect(bucket.readAfter).toEqual([0, 1])
+    expect(bucket.readings).toBe(2)
     bucket.breakWatches()
     await pass(1)
-    expect([bucket.readAfter, identity.version()]).toEqual([[0, 1, 0], before])
+    expect([bucket.readings, identity.version()]).toEqual([3, before])
     expect(identity.find('acme')).toEqual(client('acme'))
   })
 
@@ -226,12 +228,12 @@ describe('a shared identity', () => {
     bucket.isSilent = true
     bucket.set(revokedKey('t1'), encodeRevocation(1e12))
     await pass(1)
-    expect([identity.isRevoked('t1'), bucket.readAfter]).toEqual([false, [0]])
+    expect([identity.isRevoked('t1'), bucket.readings]).toEqual([false, 1])
     await pass(2)
-    expect([identity.isRevoked('t1'), bucket.readAfter]).toEqual([true, [0, 0]])
+    expect([identity.isRevoked('t1'), bucket.readings]).toEqual([true, 2])
     bucket.isSilent = false
     await pass(5)
-    expect(bucket.readAfter).toHaveLength(2)
+    expect(bucket.readings).toBe(2)
   })
 
   it('watches again a second after a watch broke', async () => {
@@ -271,40 +273,163 @@ describe('a shared identity', () => {
     isUp$.next(true)
     await flushPromises()
     expect(['t1', 'a', 'b', 'c'].map((id) => identity.isRevoked(id))).toEqual([true, true, true, true])
-    expect(faults).toHaveLength(2)
+    expect(messages()).toEqual([recreated])
   })
 
   it('keeps what a new bucket lacks, says so, and takes its new entries', async () => {
     const identity = await open()
-    await identity.revoke('t1')
     await identity.add(client('acme'))
     await identity.add(client('other'))
+    await identity.add(client('third'))
     bucket.recreate('second')
     bucket.set(clientKey('other'), encodeClient(client('other', { cancelled: true })))
     await pass(3)
-    expect([identity.isRevoked('t1'), identity.find('acme')?.cancelled]).toEqual([true, false])
-    expect(identity.find('other')?.cancelled).toBe(true)
-    expect(faults.map((fault) => (fault as Error).message)).toEqual([
-      'The bucket fake was created again, or restored from an older copy. What it lacks stays known here until the restart.',
-      'The bucket fake lacks 2 entries that it had before; restore it, for instance with rxspeech identity migrate.',
-    ])
-    const { length } = bucket.readAfter
-    await pass(5)
-    expect([bucket.readAfter.length, faults.length]).toEqual([length, 2])
+    expect([identity.find('acme')?.cancelled, identity.find('other')?.cancelled]).toEqual([false, true])
+    expect(messages()).toEqual([recreated])
+    await pass(25)
+    const lacks =
+      'The bucket fake lacks 2 clients that are known here; restore it, for instance with rxspeech identity migrate.'
+    expect(messages()).toEqual([recreated, lacks])
+    await pass(30)
+    expect(messages()).toEqual([recreated, lacks])
+    expect(bucket.entries.has(clientKey('acme'))).toBe(false)
   })
 
   it('takes changes of a bucket that was restored from an older copy', async () => {
     const identity = await open()
     await identity.add(client('acme'))
-    const older = new Map(bucket.entries)
     await identity.add(client('later'))
-    bucket.entries.clear()
-    for (const [key, entry] of older) bucket.entries.set(key, entry)
-    bucket.revision = 1
+    bucket.lose(clientKey('later'))
     await pass(2)
-    bucket.set(clientKey('acme'), encodeClient(client('acme', { cancelled: true })))
-    expect(identity.find('acme')?.cancelled).toBe(true)
-    expect(faults).toHaveLength(2)
+    bucket.set(clientKey('acme'), encodeClient(client('acme', { createdAtMs: 1 })))
+    expect(identity.find('acme')?.createdAtMs).toBe(1)
+    expect(faults).toEqual([])
+  })
+
+  it('writes a confirmed revocation again that the servers have lost, for machines that missed it', async () => {
+    const one = await open()
+    bucket.isSilent = true
+    await one.revoke('t1')
+    await one.revoke('expires', 15_000)
+    bucket.lose(revokedKey('expires'))
+    bucket.lose(revokedKey('t1'))
+    bucket.isSilent = false
+    const two = await open()
+    bucket.set(revokedKey('t2'), encodeRevocation(1e12))
+    bucket.set(revokedKey('t3'), encodeRevocation(1e12))
+    await pass(9)
+    expect([two.isRevoked('t1'), two.isRevoked('expires')]).toEqual([false, false])
+    await pass(2)
+    expect([two.isRevoked('t1'), two.isRevoked('expires')]).toEqual([true, true])
+    expect(messages()).toEqual([
+      'The bucket fake lacked 2 revocations or cancellations that are known here; they were written again.',
+    ])
+    await pass(10)
+    bucket.entries.delete(revokedKey('expires'))
+    await pass(30)
+    expect(bucket.entries.has(revokedKey('expires'))).toBe(false)
+    expect(faults).toHaveLength(1)
+  })
+
+  it('cancels a client again whose cancellation the servers have lost', async () => {
+    const [one, two] = [await open(), await open()]
+    await one.add(client('acme'))
+    const earlier = bucket.entries.get(clientKey('acme'))
+    bucket.isSilent = true
+    await one.cancel('acme')
+    bucket.isSilent = false
+    bucket.lose(clientKey('acme'), earlier)
+    // The lost revision is given again.
+    bucket.set(revokedKey('t1'), encodeRevocation(1e12))
+    expect([one.find('acme')?.cancelled, two.find('acme')?.cancelled]).toEqual([true, false])
+    await pass(11)
+    expect([one.find('acme')?.cancelled, two.find('acme')?.cancelled]).toEqual([true, true])
+    const third = await open()
+    expect(third.find('acme')).toEqual(client('acme', { cancelled: true }))
+    expect(faults).toHaveLength(1)
+  })
+
+  it('takes a revocation that a server did not deliver although its watch went on', async () => {
+    const identity = await open()
+    bucket.lagging.add(revokedKey('t1'))
+    bucket.isSilent = true
+    bucket.set(revokedKey('t1'), encodeRevocation(1e12))
+    bucket.isSilent = false
+    bucket.set(revokedKey('t2'), encodeRevocation(1e12))
+    await pass(15)
+    expect([identity.isRevoked('t1'), identity.ageMs() <= 1_000]).toEqual([false, true])
+    bucket.lagging.clear()
+    await pass(10)
+    expect(identity.isRevoked('t1')).toBe(true)
+    expect(faults).toEqual([])
+  })
+
+  it('opens only when a reading has delivered the last change, or two have not', async () => {
+    bucket.set(revokedKey('t1'), encodeRevocation(1e12))
+    bucket.lagging.add(revokedKey('t1'))
+    const opening = open()
+    await flushPromises()
+    expect(bucket.readings).toBe(1)
+    bucket.lagging.clear()
+    await pass(1)
+    expect((await opening).isRevoked('t1')).toBe(true)
+    await bucket.forget([revokedKey('t1')])
+    const later = open()
+    await pass(2)
+    expect((await later).isRevoked('t1')).toBe(false)
+  })
+
+  it('keeps a client cancelled when the servers deliver it as it was before', async () => {
+    const identity = await open()
+    await identity.add(client('acme'))
+    const earlier = bucket.entries.get(clientKey('acme'))
+    await identity.cancel('acme')
+    bucket.lose(clientKey('acme'), earlier)
+    await pass(3)
+    expect([bucket.readings, identity.find('acme')?.cancelled]).toEqual([2, true])
+  })
+
+  it('reads again when nothing comes for 5 s, at the start and later', async () => {
+    bucket.isStalled = true
+    const opening = open()
+    await flushPromises()
+    await pass(5)
+    bucket.isStalled = false
+    await pass(1)
+    await opening
+    expect(bucket.readings).toBe(2)
+    bucket.isStalled = true
+    await pass(15)
+    expect(bucket.readings).toBe(3)
+    bucket.isStalled = false
+    await pass(10)
+    expect([bucket.readings, faults]).toEqual([4, []])
+  })
+
+  it('does not write again what only the server of a reading lacks, nor report it', async () => {
+    const identity = await open()
+    await identity.revoke('t1')
+    await identity.add(client('acme'))
+    await identity.add(client('other'))
+    await identity.cancel('acme')
+    const { revision } = bucket
+    bucket.lagging.add(revokedKey('t1')).add(clientKey('acme')).add(clientKey('other'))
+    await pass(15)
+    bucket.lagging.clear()
+    await pass(10)
+    bucket.lagging.add(revokedKey('t1'))
+    bucket.isReachable = false
+    await pass(15)
+    expect([bucket.revision, faults]).toEqual([revision, []])
+  })
+
+  it('reads many entries more rarely', async () => {
+    for (let count = 0; count < 10_000; count += 1) bucket.set(revokedKey(`t${count}`), encodeRevocation(1e12))
+    await open()
+    await pass(19)
+    expect(bucket.readings).toBe(1)
+    await pass(2)
+    expect(bucket.readings).toBe(2)
   })
 
   it('does not know a client whose entry is damaged, takes a damaged revocation as one, and reports both', async () => {
