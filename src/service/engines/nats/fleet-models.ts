@@ -28,6 +28,8 @@ export interface FleetModelsOptions {
    * @default 300000
    */
   readonly forgetMs?: number | undefined
+  /** Spreads the times after which refused sessions come again. @default Math.random */
+  readonly random?: (() => number) | undefined
   /** @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
@@ -171,7 +173,7 @@ class FleetModels {
       description: { tenant, name, version, folder: '', options: { engine: natsEngine, ...(batch && { batch }) } },
       advert,
       engine: this.#openEngine(advert),
-      admission: new Admission(() => this.#scheduler.now()),
+      admission: new Admission(() => this.#scheduler.now(), this.#options.random),
       lastServedMs: this.#scheduler.now(),
     })
   }

@@ -51,6 +51,7 @@ export class VirtualFleet {
       local: createModelRegistry({ folders: [], kinds: [] }),
       onFault: (error) => this.faults.push(error),
       forgetMs: 20_000,
+      random,
       scheduler: this.clock,
     })
   }
