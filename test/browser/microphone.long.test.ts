@@ -13,6 +13,7 @@ import { startDevelopmentService, type DevelopmentService } from '../../src/serv
 import { blocksOf } from '../docs/markdown.js'
 import { callModels, credentialsOf } from '../interop/live-service.js'
 import { turnsOf } from '../interop/sample-call.js'
+import { freePort } from '../transport/tcp-proxy.js'
 import { launch, needBrowser, playAsMicrophone, type BrowserName, type LaunchOptions } from './browsers.js'
 import { captionPage, captionProgram, type Seen } from './caption-page.js'
 import {
@@ -60,9 +61,8 @@ const policy = (more = ''): Readonly<Record<string, string>> => ({
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'rxspeech-browser-'))
   stateFolder = join(folder, 'state')
-  port = 0
+  port = await freePort()
   service = await startService()
-  port = Number(new URL(service.access.wsUrl).port)
   const fetch = nodeFetch({ ca: await readFile(service.access.ca) })
   token = (await firstValueFrom(requestToken({ ...credentialsOf(service.access), fetch }))).accessToken
   session = `#${String(new URLSearchParams({ url: service.access.wsUrl, token }))}`

@@ -16,7 +16,7 @@ import type { Recognition } from '../../src/client/session.js'
 import { loadDataflow } from '../../src/transport/grpc/proto.js'
 import type { DataflowMessage } from '../../src/transport/link.js'
 import { testCertificates, type TestCertificates } from '../contract/transports.js'
-import { listen, stop } from '../transport/tcp-proxy.js'
+import { freePort, listen, stop } from '../transport/tcp-proxy.js'
 
 type Over = 'websocket' | 'grpc'
 type Headers = Readonly<Record<string, string>>
@@ -157,14 +157,6 @@ const grpcService = async (answer: () => string): Promise<number> => {
   return port
 }
 
-/** A port on which nothing listens any more. */
-const closedPort = async (): Promise<number> => {
-  const server = createTcp()
-  const port = await listen(server)
-  await stop(server)
-  return port
-}
-
 const sessionAt = (over: Over, port: number, resumption: boolean | ResumptionOptions): Recognition => {
   const common = { token: 'a-token', format, resumption, testing: { random: () => 1 } }
   return over === 'grpc'
@@ -273,7 +265,7 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
   })
 
   it.each([
-    ['a port on which nothing listens', closedPort, 'connection-failed'],
+    ['a port on which nothing listens', freePort, 'connection-failed'],
     ['404', (): Promise<number> => answering(over, 404), over === 'grpc' ? 'protocol-violation' : 'refused'],
     ['a refused token', (): Promise<number> => answering(over, 401), 'unauthenticated'],
     ['a start that is rejected', (): Promise<number> => service(over, 'internal: Broken.'), 'internal'],

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
 import { startDevelopmentService, type DevelopmentService } from '../../src/service/start/development-service.js'
-import type { ServiceOptions } from '../../src/service/start/service-options.js'
 import { outcomeOf } from './proved-session.js'
 import { credentialsOf } from '../interop/live-service.js'
 import type { Over } from '../interop/session-options.js'
+import { freePort } from '../transport/tcp-proxy.js'
 import {
   callService,
   expectSame,
@@ -24,8 +24,8 @@ import {
 /** A service that can be restarted: it keeps the state folder, and with it the certificates and the keys. */
 const restartableService = async () => {
   const stateFolder = await mkdtemp(join(tmpdir(), 'spoken-'))
-  const start = (options: Partial<ServiceOptions> = {}): Promise<DevelopmentService> =>
-    startDevelopmentService({ ...callService, ...options, stateFolder })
+  const [http, grpc] = [await freePort(), await freePort()].map((port) => ({ host: '127.0.0.1', port }))
+  const start = (): Promise<DevelopmentService> => startDevelopmentService({ ...callService, http, grpc, stateFolder })
   let service = await start()
   const ca = await readFile(service.access.ca)
   return {
@@ -35,11 +35,9 @@ const restartableService = async () => {
     ),
     /** The same service again, at the same addresses. */
     restart: async (): Promise<void> => {
-      const { wsUrl, grpc } = service.access
-      const at = (url: string) => ({ host: '127.0.0.1', port: Number(new URL(url).port) })
       // A busy machine may need longer than the usual 10 s for the last results.
       await service.close({ drainMs: 40_000 })
-      service = await start({ http: at(wsUrl), grpc: at(`https://${grpc}`) })
+      service = await start()
     },
     close: async (): Promise<void> => {
       await service.close({ drainMs: 1_000 })

@@ -1,24 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { needPackages } from '../interop/debian-packages.js'
-import { listen, stop } from '../transport/tcp-proxy.js'
+import { freePort } from '../transport/tcp-proxy.js'
 import { outcomeOf, proxied, ways, type Proxied } from './proxied-sessions.js'
 
 const squid = '/usr/sbin/squid'
 const helper = '/usr/lib/squid/basic_ncsa_auth'
 const needed = needPackages(['squid'], () => [squid, helper].every((file) => existsSync(file)))
-
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  const port = await listen(server)
-  await stop(server)
-  return port
-}
 
 /** `secret-word` as squid's helper reads it: `openssl passwd -apr1 -salt rxspeech secret-word`. */
 const passwords = 'caller:$apr1$rxspeech$wBD4KKTtdvftFtXC8dSsQ.\n'
@@ -50,6 +43,9 @@ http_access allow here known
 http_access deny all
 `
 
+/** Squid takes seconds to listen, and many on a busy machine: this is more than a minute. */
+const maxAttempts = 2_500
+
 const openSquid = async (allowed: readonly string[]): Promise<Squid> => {
   const folder = await mkdtemp(join(tmpdir(), 'rxspeech-squid-'))
   // Squid drops its privileges when it is started by root.
@@ -61,7 +57,7 @@ const openSquid = async (allowed: readonly string[]): Promise<Squid> => {
   const child: ChildProcess = spawn(squid, ['-N', '-f', file], { stdio: 'ignore' })
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   for (let attempt = 0; !(await answers(port)); attempt += 1) {
-    if (child.exitCode !== null || attempt > 400) {
+    if (child.exitCode !== null || attempt > maxAttempts) {
       const log = await readFile(join(folder, 'cache.log'), 'utf8').catch(() => 'no log')
       throw new Error(`squid does not listen: ${log.slice(-2_000)}`)
     }
@@ -88,7 +84,6 @@ const answers = (port: number): Promise<boolean> =>
     socket.once('error', () => resolve(false))
   })
 
-// It takes some seconds until squid listens.
 describe.skipIf(needed.areAbsent)(needed.title('squid'), () => {
   let there: Proxied
   let proxy: Squid
@@ -97,7 +92,7 @@ describe.skipIf(needed.areAbsent)(needed.title('squid'), () => {
     there = await proxied()
     proxy = await openSquid(ways.map((way) => there.peers[way].replace(/^.*:/, '')))
     other = await openSquid(['1'])
-  }, 60_000)
+  })
   afterAll(async () => {
     await Promise.all([proxy.close(), other.close()])
     await there.close()

@@ -8,6 +8,7 @@ import { startService } from '../../src/service/start/service.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { converse, openStream, plainClient } from '../interop/plain-dataflow-client.js'
 import { openSocket } from '../interop/plain-socket-client.js'
+import { freePort } from '../transport/tcp-proxy.js'
 import { plainService, recognizeOf, startOf, subscriptionOf, type PlainService } from './plain-service.js'
 
 const open: PlainService[] = []
@@ -35,10 +36,7 @@ describe('starting', () => {
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
     const address = { host: '127.0.0.1', port }
-    const free = createServer().listen(0, '127.0.0.1')
-    await once(free, 'listening')
-    const httpPort = (free.address() as AddressInfo).port
-    await new Promise((resolve) => free.close(resolve))
+    const httpPort = await freePort()
     for (const options of [{ http: address }, { grpc: address, http: { host: '127.0.0.1', port: httpPort } }]) {
       await expect(bare(options)).rejects.toMatchObject({
         code: 'listen-failed',

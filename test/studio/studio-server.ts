@@ -5,6 +5,8 @@ import { extname, join } from 'node:path'
 import { firstValueFrom } from 'rxjs'
 import { requestToken } from '../../src/index.js'
 import { hashSecret, memoryClients, startService, type Service } from '../../src/service.js'
+import { noLoadLimits } from '../service/plain-service.js'
+import { freePort } from '../transport/tcp-proxy.js'
 
 /** The page of the studio with a real service behind it. */
 export interface StudioServer {
@@ -47,11 +49,11 @@ export const startStudioServer = async ({ config = {} }: StudioServerOptions = {
       http: { host: '127.0.0.1', port },
       operations: { host: '127.0.0.1', port: 0 },
       modelFolders: [join(root, 'samples/models')],
-      // Browsers on the same processors keep them busy.
-      limits: { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 },
+      limits: noLoadLimits,
       clients: memoryClients([{ ...client, validFromMs: 0, validUntilMs: Date.parse('2040-01-01'), cancelled: false }]),
     })
-  let service = await start(0)
+  const port = await freePort()
+  let service = await start(port)
   const token = async (): Promise<string> => {
     const { authUrl } = service
     return (await firstValueFrom(requestToken({ authUrl, clientId: 'studio', clientSecret: secret }))).accessToken
@@ -97,9 +99,8 @@ export const startStudioServer = async ({ config = {} }: StudioServerOptions = {
       return service
     },
     restart: async () => {
-      const { port } = new URL(service.wsUrl)
       await service.close({ drainMs: 0 })
-      service = await start(Number(port))
+      service = await start(port)
     },
     token,
     close: async () => {

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
 export interface TcpProxy {
@@ -82,10 +83,19 @@ export const blackHole = async (): Promise<{ readonly port: number; close(): Pro
   }
 }
 
-/** A port of this machine on which nothing listens. */
+/**
+ * A port of this machine on which nothing listens, and which stays free until it is used: it is below those that the system
+ * gives to outgoing connections and to listeners on port 0, of which other tests have many meanwhile.
+ */
 export const freePort = async (): Promise<number> => {
-  const server = createServer()
-  const port = await listen(server)
-  await stop(server)
-  return port
+  for (;;) {
+    const port = randomInt(20_000, 32_768)
+    const server = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
+    })
+    if (!isFree) continue
+    await stop(server)
+    return port
+  }
 }

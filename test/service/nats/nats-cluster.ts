@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort, startNatsServer, type NatsServer } from './nats-server.js'
+import { freePort } from '../../transport/tcp-proxy.js'
+import { startNatsServer, type NatsServer } from './nats-server.js'
 
 /** Three servers of NATS with JetStream, whose routes can be cut. */
 export interface NatsCluster {

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hasPrograms, needPackages, programPath } from '../../interop/debian-packages.js'
+import { freePort } from '../../transport/tcp-proxy.js'
 
 const { areAbsent, title } = needPackages(['nats-server'], () => hasPrograms('nats-server'))
 
@@ -35,20 +35,11 @@ export interface NatsServerOptions {
   readonly env?: Readonly<Record<string, string>> | undefined
 }
 
-/** A port that is free now. The server itself reports the one it chose only in a file, and not in every version. */
-export const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
-}
-
 /** Starts a server that listens on loopback. */
 export const startNatsServer = async ({ configFile, config, env }: NatsServerOptions = {}): Promise<NatsServer> => {
   const program = programPath('nats-server') ?? 'nats-server'
   const folder = mkdtempSync(join(tmpdir(), 'nats-'))
+  // The server reports a port that it chose itself only in a file, and not in every version.
   const port = await freePort()
   const file = configFile ?? join(folder, 'nats.conf')
   if (configFile === undefined) writeFileSync(file, config ?? '')
