@@ -36,6 +36,12 @@ export const subscriptionOf = async (
   ...change,
 })
 
+/**
+ * The service runs in the process of its test, which keeps the loop busy by itself, beside other tests on the same processors:
+ * without these it would refuse sessions then. Tests of a limit set it.
+ */
+export const noLoadLimits = { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 } as const
+
 const modelFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'rxspeech-models-'))
   for (const model of ['Default/m/1', 'Default/paced/1', 'Acme/n/1', 'Default/broken/1']) {
@@ -63,6 +69,7 @@ export const plainService = async (
     defaultModel: 'm',
     onFault: (error) => faults.push(error),
     ...options,
+    limits: { ...noLoadLimits, ...options.limits },
   })
   const newToken = async (clientId = 'client'): Promise<string> => {
     const form = {

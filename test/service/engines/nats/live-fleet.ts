@@ -1,13 +1,13 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { lastValueFrom, tap, type Observable } from 'rxjs'
+import { filter, firstValueFrom, lastValueFrom, map, tap, type Observable } from 'rxjs'
 import { dataflow } from '../../../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../../../src/client/recognizer/recognize.js'
 import { requestToken } from '../../../../src/auth/request-token.js'
 import { pace } from '../../../../src/operators/audio/pace.js'
 import type { SessionEvent } from '../../../../src/protocol/session-event.js'
 import { memoryClients } from '../../../../src/service/identity/clients/client.js'
-import { listEngines } from '../../../../src/service/engines/nats/list-engines.js'
+import { decodeRequest, engineSubject } from '../../../../src/service/engines/nats/protocol.js'
 import { createBus, type MessageBus } from '../../../../src/service/nats/bus.js'
 import { connectNats } from '../../../../src/service/nats/connection.js'
 import type { Service } from '../../../../src/service/start/running-service.js'
@@ -16,7 +16,7 @@ import type { ServiceOptions } from '../../../../src/service/start/service-optio
 import type { OpenTelemetry } from '../../../../src/tracing/open-telemetry.js'
 import { readRecording } from '../../../audio/read-recording.js'
 import { callModels, firstLine, start } from '../../../cli/command.js'
-import { plainSecret, subscriptionOf } from '../../plain-service.js'
+import { noLoadLimits, plainSecret, subscriptionOf } from '../../plain-service.js'
 import { startNatsServer, type NatsServer, type NatsServerOptions } from '../../nats/nats-server.js'
 
 export interface LiveEngine {
@@ -100,7 +100,7 @@ export class LiveFleet {
       modelFolders: [],
       natsEngines: { servers: [this.nats.url], name: 'edge' },
       clients: memoryClients([await subscriptionOf('client')]),
-      limits: { maxPacePercent: 0, maxEngineDelayMs: 0 },
+      limits: { ...noLoadLimits, maxPacePercent: 0 },
       onFault: (error) => this.faults.push(error),
       ...options,
     })
@@ -108,14 +108,18 @@ export class LiveFleet {
     return service
   }
 
-  /** An engine that recognizes a segment now. */
-  async busy(): Promise<LiveEngine> {
-    for (;;) {
-      const engines = await listEngines(this.bus, 60)
-      const busy = engines.find(({ used }) => used > 0)
-      const found = [...this.#engines].find(({ name }) => name === busy?.address.name)
-      if (found !== undefined) return found
-    }
+  /** The next engine that gets audio within a segment, at that moment: a quarter of a second of the segment precedes it. */
+  busy(): Promise<LiveEngine> {
+    return firstValueFrom(
+      this.bus.messages(engineSubject({ name: '*', instance: '*' })).pipe(
+        filter(({ payload }) => {
+          const request = decodeRequest(payload)
+          return request?.type === 'audio' && request.from >= 2_000
+        }),
+        map(({ subject }) => this.running.find(({ name }) => subject.startsWith(`rxspeech.engine.${name}.`))),
+        filter((engine) => engine !== undefined),
+      ),
+    )
   }
 
   get running(): readonly LiveEngine[] {
