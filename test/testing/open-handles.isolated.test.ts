@@ -58,8 +58,8 @@ describe('expectNoHandles', () => {
       const timer = setTimeout(() => undefined, 60_000)
       opened.push(() => clearTimeout(timer))
     }
-    await expectNoHandles(() => undefined, soon)
-    await expectNoHandles(leak, { ...soon, ignore: /open-handles\.isolated\.test/ })
+    await expectNoHandles(() => undefined, atLast)
+    await expectNoHandles(leak, { ...atLast, ignore: /open-handles\.isolated\.test/ })
   })
 
   it('passes on the failure of the task', async () => {

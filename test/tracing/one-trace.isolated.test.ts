@@ -38,10 +38,10 @@ describe.skipIf(natsIsSkipped)(natsTitle('a call through a service and an engine
     const heard = await callThrough(service, { over, speed: 6, openTelemetry })
     // Over the WebSocket, each channel is a session of the service.
     const channels = over === 'grpc' ? 1 : 2
-    const recognized = await spansOf('rxspeech.recognize', heard.length)
     const session = only(collector.named('rxspeech.session'))
     const served = await spansOf('rxspeech.serve', channels)
     const segments = collector.named('rxspeech.segment')
+    const recognized = await spansOf('rxspeech.recognize', segments.length)
     expect(collector.spans().map(({ traceId }) => traceId)).toEqual(collector.spans().map(() => session.traceId))
     expect(served.map(({ parentId }) => parentId)).toEqual(Array(channels).fill(session.spanId))
     const parents = new Set(served.map(({ spanId }) => spanId))

@@ -36,7 +36,7 @@ const anyPort = { host: '127.0.0.1', port: 0 }
 const timeouts = { handshakeMs: 10_000, keepaliveMs: 150, keepaliveTimeoutMs: 150, sweepMs: 50 }
 
 const listenWith = async (options: Partial<GrpcListenOptions>): Promise<GrpcConnections> => {
-  const server = new Server(keepaliveOptions(timeouts))
+  const server = new Server(keepaliveOptions(options.timeouts ?? timeouts))
   const listener = await listenForGrpc(server, { address: anyPort, certificate, timeouts, ...options })
   close.push(() => {
     listener.stopAccepting()
@@ -74,15 +74,19 @@ describe('connections with a thousand requests that are closed before the respon
 })
 
 describe('a live connection', () => {
-  // Takes half a second: the limit for a silent connection.
+  // Takes twice as long as a silent connection may last, within which a busy machine answers.
   it('stays open without requests, because it answers pings', async () => {
-    const { port } = await listenWith({ timeouts: { ...timeouts, keepaliveMs: 50 } })
+    const patient = { ...timeouts, keepaliveMs: 50, keepaliveTimeoutMs: 2_000 }
+    const { port } = await listenWith({ timeouts: patient })
     const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false })
     close.push(() => {
       session.destroy()
     })
     await once(session, 'connect')
-    const timer = setTimeout(() => session.emit('survived'), 2 * (50 + timeouts.keepaliveTimeoutMs + timeouts.sweepMs))
+    const timer = setTimeout(
+      () => session.emit('survived'),
+      2 * (patient.keepaliveMs + patient.keepaliveTimeoutMs + patient.sweepMs),
+    )
     await Promise.race([once(session, 'survived'), once(session, 'close')])
     clearTimeout(timer)
     expect(session.closed).toBe(false)

@@ -77,6 +77,12 @@ const shaken = async (port: number): Promise<TLSSocket> => {
   return socket
 }
 
+const isAdmitted = (port: number): Promise<boolean> =>
+  shaken(port).then(
+    () => true,
+    () => false,
+  )
+
 describe.each(['http', 'grpc'] as const)('a TLS peer of the %s listener', (kind) => {
   it.each([
     ['sends nothing', ''],
@@ -84,9 +90,8 @@ describe.each(['http', 'grpc'] as const)('a TLS peer of the %s listener', (kind)
   ])('is cut in time when it %s, and releases its place', async (_what, first) => {
     const port = await listeners[kind](150)
     for (const socket of await Promise.all([dial(port, first), dial(port, first)])) await closed(socket)
-    // Both places are free again.
-    expect((await shaken(port)).authorized).toBe(false)
-    expect((await shaken(port)).authorized).toBe(false)
+    // Both places are free again. A busy machine may need longer for a handshake than the listener waits.
+    await expect.poll(() => Promise.all([isAdmitted(port), isAdmitted(port)])).toEqual([true, true])
   })
 
   it('counts before its handshake: connections far beyond the limit are cut immediately', async () => {
@@ -98,13 +103,6 @@ describe.each(['http', 'grpc'] as const)('a TLS peer of the %s listener', (kind)
     expect(silent.map((socket) => socket.closed)).toEqual([false, false, false, false])
     silent[0]?.destroy()
     await closed(silent[0] ?? (await dial(port)))
-    await expect
-      .poll(() =>
-        shaken(port).then(
-          () => 'in',
-          () => 'cut',
-        ),
-      )
-      .toBe('in')
+    await expect.poll(() => isAdmitted(port)).toBe(true)
   })
 })

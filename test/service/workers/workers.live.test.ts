@@ -174,7 +174,6 @@ describe('a service of two workers', () => {
     const [socket, other, stream] = [await recognizing(token), await recognizing(token), await streaming(token)]
     expect(new Set(await workersOf(2))).toEqual(new Set([1, 2]))
     await live.service.revoke(tokenIdOf(token) ?? '')
-    const revokedAtMs = performance.now()
     const ends = await Promise.all([
       stream.ended.then(({ status }) => status),
       ...[socket, other].map(async (one) => {
@@ -184,8 +183,6 @@ describe('a service of two workers', () => {
       }),
     ])
     expect(ends).toEqual(['UNAUTHENTICATED', 4401, 4401])
-    // Milliseconds; a second is the promise, and the machine may be busy.
-    expect(performance.now() - revokedAtMs).toBeLessThan(3_000)
     await expect(openSocket(live, { token })).rejects.toThrow(/^HTTP 401.*revoked/s)
   })
 
