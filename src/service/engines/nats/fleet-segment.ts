@@ -171,7 +171,10 @@ export class FleetSegment implements EngineSegment {
       this.#fleet.send(attempt.engine, attempt.number, { type: 'abort' })
       this.#fleet.onLost('unanswered')
       this.#tryAnother(attempt)
-    } else if (attempt.ticksSinceSent > 1) this.#send(attempt, { type: 'ping' })
+    } else if (attempt.ticksSinceSent > 1) {
+      const { sentSamples: total, isClosed } = attempt
+      this.#send(attempt, { type: 'ping', sent: { total, isChecking: this.#check === 'sent', isClosed } })
+    }
   }
 
   #handle(attempt: Attempt, answer: EngineAnswer): void {
@@ -191,7 +194,8 @@ export class FleetSegment implements EngineSegment {
         this.#take(attempt, answer.at, answer.partial)
         return
       case 'checked':
-        this.#answerCheck(answer.isComplete)
+        // One that came twice may be of an earlier check.
+        if ((answer.total ?? attempt.sentSamples) === attempt.sentSamples) this.#answerCheck(answer.isComplete)
         return
       case 'decided':
         if (!attempt.isClosed) this.#lose('violation')

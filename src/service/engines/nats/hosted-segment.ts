@@ -36,6 +36,8 @@ export class HostedSegment {
   #readSamples = 0
   #partial: string | undefined
   #isAnswerDue = false
+  /** A check of all audio so far, and its answer. */
+  #check: 'none' | 'asked' | { readonly isComplete: boolean } = 'none'
   #silentTicks = 0
   #isClosed = false
   #isOver = false
@@ -66,8 +68,9 @@ export class HostedSegment {
     if (request === undefined || request.type === 'open') this.#end({ t: 'lost', why: 'violation' })
     else if (request.type === 'abort') this.#end()
     else if (request.type === 'audio') this.#write(request.from, request.samples)
-    else if (request.type === 'check') this.#check(request.total)
+    else if (request.type === 'check') this.#ask(request.total)
     else if (request.type === 'close') this.#close(request)
+    else if (request.sent !== undefined) this.#compare(request.sent)
   }
 
   tick(): void {
@@ -87,13 +90,37 @@ export class HostedSegment {
       return
     }
     this.#receivedSamples += samples.length
+    this.#check = 'none'
     if (this.#receivedSamples - this.#readSamples > this.#maxUnreadSamples) this.#end({ t: 'lost', why: 'violation' })
     else this.#part$.next({ type: 'audio', samples })
   }
 
-  #check(total: number): void {
+  #ask(total: number): void {
     if (total !== this.#receivedSamples || this.#isClosed) this.#end({ t: 'lost', why: 'gap' })
-    else this.#part$.next({ type: 'check' })
+    else {
+      this.#check = 'asked'
+      this.#part$.next({ type: 'check' })
+    }
+  }
+
+  /** The edge waits: what it has sent is all here, or a message of the bus was lost; so may have been an answer. */
+  #compare({
+    total,
+    isChecking,
+    isClosed,
+  }: NonNullable<Extract<EngineRequest, { readonly type: 'ping' }>['sent']>): void {
+    const isMissing = isChecking && this.#check === 'none'
+    if (total !== this.#receivedSamples || isClosed !== this.#isClosed || isMissing) {
+      this.#end({ t: 'lost', why: 'gap' })
+      return
+    }
+    if (isChecking) this.#answerCheck()
+    this.#answerSoon()
+  }
+
+  #answerCheck(): void {
+    if (typeof this.#check === 'string') return
+    this.#host.answer({ t: 'checked', ...this.#check, total: this.#receivedSamples })
   }
 
   #close({ total, endMs, isCut }: Extract<EngineRequest, { readonly type: 'close' }>): void {
@@ -108,7 +135,8 @@ export class HostedSegment {
   #handle(hypothesis: Hypothesis): void {
     if (this.#isOver) return
     if (hypothesis.type === 'checked') {
-      this.#host.answer({ t: 'checked', isComplete: hypothesis.isComplete })
+      this.#check = { isComplete: hypothesis.isComplete }
+      this.#answerCheck()
       return
     }
     if (hypothesis.type === 'progress') this.#readSamples += hypothesis.sampleCount

@@ -116,6 +116,9 @@ const openBody = t.readonly(
 )
 const checkBody = t.readonly(t.type({ total: count }))
 const closeBody = t.readonly(t.type({ total: count, endMs: t.number, isCut: t.boolean }))
+const pingBody = t.readonly(
+  t.partial({ sent: t.readonly(t.type({ total: count, isChecking: t.boolean, isClosed: t.boolean })) }),
+)
 
 export type EngineRequest =
   | ({ readonly type: 'open' } & t.TypeOf<typeof openBody>)
@@ -126,15 +129,19 @@ export type EngineRequest =
   /** The segment has `total` samples. */
   | ({ readonly type: 'close' } & t.TypeOf<typeof closeBody>)
   | { readonly type: 'abort' }
-  /** The edge still waits. */
-  | { readonly type: 'ping' }
+  /**
+   * The edge still waits. `sent`: what it has sent of the segment; whether a check waits for its answer, and whether it was
+   * the end. A message that was lost on the way shows then, and an answer that was lost is sent again. Edges of older versions
+   * send none.
+   */
+  | ({ readonly type: 'ping' } & t.TypeOf<typeof pingBody>)
 
 const audioHeaderBytes = 6
 
 export const encodeRequest = (request: EngineRequest): Uint8Array => {
   if (request.type === 'audio') return encodeAudio(request.from, request.samples)
   const { type, ...body } = request
-  const json = type === 'abort' || type === 'ping' ? '' : JSON.stringify(body)
+  const json = type === 'abort' ? '' : JSON.stringify(body)
   return Buffer.from(`${String.fromCharCode(kinds[type])}${json}`)
 }
 
@@ -162,7 +169,7 @@ export const decodeRequest = (payload: Uint8Array): EngineRequest | undefined =>
     case kinds.abort:
       return { type: 'abort' }
     case kinds.ping:
-      return { type: 'ping' }
+      return { type: 'ping', ...decodeJson(pingBody, payload.subarray(1)) }
     default:
       return undefined
   }
@@ -191,8 +198,8 @@ const engineAnswer = t.union([
   t.type({ t: t.literal('full') }),
   /** It has read the first `at` samples. */
   t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string })]),
-  /** The answer to a check. */
-  t.type({ t: t.literal('checked'), isComplete: t.boolean }),
+  /** The answer to a check after `total` samples, which engines of older versions do not tell. */
+  t.intersection([t.type({ t: t.literal('checked'), isComplete: t.boolean }), t.partial({ total: count })]),
   t.intersection([
     t.type({ t: t.literal('decided'), text: t.string, words: t.readonlyArray(word) }),
     t.partial({ confidence: t.number, isIncomplete: t.boolean, slots: slotsCodec }),

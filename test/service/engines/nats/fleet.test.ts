@@ -1,5 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { decodeRequest, engineSubject, type EngineRequest } from '../../../../src/service/engines/nats/protocol.js'
+import {
+  decodeAnswer,
+  decodeRequest,
+  encodeJson,
+  engineSubject,
+  type EngineRequest,
+} from '../../../../src/service/engines/nats/protocol.js'
 import { flushPromises } from '../../virtual-clock.js'
 import { modelLabel } from '../../../../src/service/engines/models/model-json.js'
 import { countingEngine } from './counting-engine.js'
@@ -243,6 +249,49 @@ describe('segments over NATS', () => {
     await fleet.pass(200)
     expect(lane.texts).toEqual([text])
     expect(fleet.fleet.counts.lost).toEqual({ gap: 1 })
+  })
+
+  it.each([
+    ['a check', 'check'],
+    ['the answer to a check', 'checked'],
+    ['the end of a segment', 'close'],
+    ['the acknowledgement of a full window', 'taken'],
+    ['the result', 'decided'],
+  ])('waits no longer than a second if %s is lost', async (_what, lostKind) => {
+    const fleet = await fleetOf(2)
+    const lane = await fleet.openLane()
+    lane.open()
+    let lost = 0
+    fleet.broker.loses = ({ subject, payload }) => {
+      const kind = subject.startsWith('rxspeech.edge.') ? decodeAnswer(payload)?.t : decodeRequest(payload)?.type
+      return kind === lostKind && (lost += 1) === 1
+    }
+    // More than the window of 2 s.
+    for (let at = 0; at < 40; at += 1) lane.write()
+    await fleet.pass(1000)
+    lane.check()
+    await fleet.pass(1000)
+    expect(lane.answers).toEqual([true])
+    const text = lane.end()
+    await fleet.pass(1000)
+    expect(lost).toBeGreaterThan(0)
+    expect(lane.texts).toEqual([text])
+  })
+
+  it('takes the answer to an earlier check, which came twice, for none to a later one', async () => {
+    const fleet = await fleetOf(1)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(2000)
+    lane.check()
+    await fleet.pass(100)
+    await lane.speak(100)
+    lane.check()
+    const subject = fleet.broker.posted.at(-1)?.replyTo ?? ''
+    const payload = Buffer.from(encodeJson({ t: 'checked', isComplete: true, total: 16_000 }))
+    fleet.edgeBus.deliver({ subject, payload, replyTo: '', hasNoReceiver: false })
+    await fleet.pass(100)
+    expect(lane.answers).toEqual([true, false])
   })
 
   it('publishes nothing while NATS is away, and loses no word', async () => {

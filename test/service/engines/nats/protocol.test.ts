@@ -32,6 +32,7 @@ describe('the messages between edges and engines', () => {
     { type: 'close', total: 800, endMs: 100, isCut: true },
     { type: 'abort' },
     { type: 'ping' },
+    { type: 'ping', sent: { total: 800, isChecking: true, isClosed: false } },
   ])('carries $type', (request) => {
     // At an odd place of a larger buffer, as in the memory of a socket.
     const bytes = encodeRequest(request)
@@ -61,6 +62,7 @@ describe('the messages between edges and engines', () => {
       slots: { who: 'you' },
     },
     { t: 'checked', isComplete: true },
+    { t: 'checked', isComplete: false, total: 800 },
     { t: 'failed', final: true },
     { t: 'lost', why: 'gap' },
   ])('carries $t', (answer) => {
