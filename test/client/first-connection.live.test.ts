@@ -1,5 +1,5 @@
 import { happeningsOf } from './happenings.js'
-import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
+import { Metadata, Server, ServerCredentials, status, type ServerDuplexStream } from '@grpc/grpc-js'
 import { createSecureServer } from 'node:http2'
 import { createServer as createHttps } from 'node:https'
 import { connect, createServer as createTcp, type Server as TcpServer, type Socket } from 'node:net'
@@ -129,7 +129,7 @@ const socketService = async (answer: () => string): Promise<number> => {
   return listening(server)
 }
 
-const grpcService = async (answer: () => string): Promise<number> => {
+const grpcService = async (answer: () => string, retryAfter?: string): Promise<number> => {
   const server = new Server()
   const messageOf = (type: number, content: object): DataflowMessage => ({
     contentType: type,
@@ -139,7 +139,12 @@ const grpcService = async (answer: () => string): Promise<number> => {
   const Stream = (call: ServerDuplexStream<DataflowMessage, DataflowMessage>): void => {
     call.on('error', () => undefined)
     call.on('data', ({ contentType: type }: DataflowMessage) => {
-      if (type === contentType.request) call.write(messageOf(contentType.response, { 'operation-result': answer() }))
+      if (type !== contentType.request) return
+      call.write(messageOf(contentType.response, { 'operation-result': answer() }))
+      if (retryAfter === undefined) return
+      const metadata = new Metadata()
+      metadata.set('retry-after', retryAfter)
+      call.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'overloaded: Full.', metadata })
     })
     call.on('end', () => {
       call.write(messageOf(contentType.event, { Name: 'SR Final', Channel: 0, Data: { Text: 'hello' } }))
@@ -277,6 +282,18 @@ describe.each<Over>(['websocket', 'grpc'])('the first connection of a session ov
 })
 
 describe('the first connection of a session over gRPC', () => {
+  it('waits as long as the status requires after a start that is rejected', async () => {
+    const run = await outcomeOf(sessionAt('grpc', await grpcService(() => 'overloaded: Full.', '7'), quick))
+    expect(waits(run)).toEqual([[1, 'overloaded', 7_000]])
+    expect(run.events.flatMap((event) => (event.type === 'response' ? [event.success] : []))).toEqual([false])
+  })
+
+  it('fails immediately if the status of a rejected start requires a wait beyond the budget', async () => {
+    const port = await grpcService(() => 'overloaded: Full.', '61')
+    const { error } = await outcomeOf(sessionAt('grpc', port, quick))
+    expect(error).toMatchObject({ code: 'overloaded', message: 'Full.', retryAfterMs: 61_000 })
+  })
+
   it.each(['session', 'stream'] as const)('is tried again after GOAWAY to its %s', async (when) => {
     const port = await answeringInOrder(await goingAway(when), await service('grpc'))
     const run = await outcomeOf(sessionAt('grpc', port.port, quick))

@@ -1,12 +1,13 @@
-import { Observable, Subject, takeUntil } from 'rxjs'
+import { Observable, Subject, takeUntil, VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { decodeMuLaw } from '../../src/audio/g711.js'
+import { SpeechError } from '../../src/errors/speech-error.js'
 import type { UpdateRequest } from '../../src/protocol/dataflow-messages.js'
 import { DataflowProtocol } from '../../src/client/dataflow/protocol.js'
 import type { DataflowOptions } from '../../src/client/dataflow/dataflow.js'
 import type { RecognizeOptions } from '../../src/client/recognizer/recognize-on.js'
 import { RecognizerProtocol } from '../../src/client/recognizer/protocol.js'
-import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
+import type { DataflowMessage, Link, SocketMessage } from '../../src/transport/link.js'
 import { plainDataflow, plainRecognizer, response, scriptedService, virtually } from './virtual-session.js'
 
 const samples = Uint8Array.of(0, 127, 128, 255)
@@ -271,12 +272,13 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
     })
   })
 
+  const start = {
+    audio: { sampleRateHz: 8000, channels: 1, encoding: 'pcm' },
+    tenant: 't',
+    projectName: 'p',
+  } as const
+
   it('match a response without a name to the oldest pending request', () => {
-    const start = {
-      audio: { sampleRateHz: 8000, channels: 1, encoding: 'pcm' },
-      tenant: 't',
-      projectName: 'p',
-    } as const
     const protocol = new DataflowProtocol({ start, dialect: 'pascal' })
     const read = (json: string): string => {
       const { event } = protocol.read(response(json))
@@ -290,5 +292,71 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
     expect(read('{"MessageName":"finalizeresponse","operation-result":"success"}')).toBe('Finalize')
     expect([read(unnamed), read(unnamed), read(unnamed)]).toEqual(['Start', 'Stop', ''])
     expect(read('{"message-name":"StopResponse","operation-result":"success"}')).toBe('Stop')
+  })
+
+  describe('deliver the refusal of a start with the status that follows', () => {
+    const refusal = response('{"MessageName":"StartResponse","operation-result":"overloaded: Full."}')
+    const other = response('{"MessageName":"StartResponse","operation-result":"success"}')
+    const full = new SpeechError('overloaded', 'Full.', { retryAfterMs: 7_000 })
+    /** What a client sees of the messages of a service, in virtual time. */
+    const seen = (act: (incoming$: Subject<DataflowMessage>, clock: VirtualTimeScheduler) => void): unknown[] => {
+      const clock = new VirtualTimeScheduler()
+      const incoming$ = new Subject<DataflowMessage>()
+      const protocol = new DataflowProtocol({ start, dialect: 'pascal' })
+      protocol.start('T')
+      const link = protocol.awaitStatus({ incoming$ } as unknown as Link<DataflowMessage, DataflowMessage>, clock)
+      const log: unknown[] = []
+      link.incoming$.subscribe({
+        next: (message) => {
+          const { error } = protocol.read(message).signal ?? {}
+          log.push(error === undefined ? 'a success' : `${error.code} ${error.retryAfterMs} at ${clock.now()}`)
+        },
+        error: (error: unknown) => log.push(error),
+        complete: () => log.push('complete'),
+      })
+      act(incoming$, clock)
+      clock.flush()
+      return log
+    }
+    const after = (clock: VirtualTimeScheduler, ms: number, act: () => void): unknown => clock.schedule(act, ms)
+
+    it('and the wait in it', () => {
+      const log = seen((incoming$, clock) => {
+        incoming$.next(refusal)
+        after(clock, 30, () => incoming$.error(full))
+      })
+      expect(log).toEqual(['overloaded 7000 at 30', full])
+    })
+
+    it('or without a wait, when the call ends without one', () => {
+      const ended = seen((incoming$, clock) => {
+        incoming$.next(refusal)
+        after(clock, 30, () => incoming$.complete())
+      })
+      expect(ended).toEqual(['overloaded undefined at 30', 'complete'])
+    })
+
+    it('or after a second, when the call does not end', () => {
+      const log = seen((incoming$) => incoming$.next(refusal))
+      expect(log).toEqual(['overloaded undefined at 1000'])
+    })
+
+    it('or before the next message', () => {
+      const log = seen((incoming$) => {
+        incoming$.next(refusal)
+        incoming$.next(other)
+      })
+      expect(log).toEqual(['overloaded undefined at 0', 'a success'])
+    })
+
+    it('but only one that may succeed later, and no other answer', () => {
+      const denied = response('{"MessageName":"StartResponse","operation-result":"project-denied: No."}')
+      expect(seen((incoming$) => incoming$.next(denied))).toEqual(['project-denied undefined at 0'])
+      const log = seen((incoming$) => {
+        incoming$.next(other)
+        incoming$.next(response('{"MessageName":"StopResponse","operation-result":"overloaded: Full."}'))
+      })
+      expect(log).toEqual(['a success', 'overloaded undefined at 0'])
+    })
   })
 })

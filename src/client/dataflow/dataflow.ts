@@ -1,4 +1,4 @@
-import { catchError, of, scan, type Observable } from 'rxjs'
+import { catchError, map, of, scan, type Observable } from 'rxjs'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import {
   writeDataflowRequest,
@@ -24,7 +24,7 @@ import { checkProxy } from '../../proxy/proxy.js'
 import { traceparentHeader } from '../../tracing/traceparent.js'
 import { endpointOf } from '../../transport/grpc/channel.js'
 import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/client.js'
-import type { DataflowMessage } from '../../transport/link.js'
+import type { DataflowMessage, Link } from '../../transport/link.js'
 import { atEachUrl, type WithUrls } from '../failover/failover.js'
 import { DataflowProtocol, mergeUpdates } from './protocol.js'
 import {
@@ -163,11 +163,13 @@ const planOf = (options: DataflowOptions, metadata: GrpcDialOptions['metadata'])
   return {
     settings,
     policy: policyOf(settings, { endsWith: 'end-of-stream', finalizeBy }),
-    connect: (_token, update) => ({
-      dial: () => dial(dialOptions),
-      protocol: new DataflowProtocol({ start, dialect, update }),
-      parts: sessionParts,
-    }),
+    connect: (_token, update) => {
+      const protocol = new DataflowProtocol({ start, dialect, update })
+      const withStatus = map((link: Link<DataflowMessage, DataflowMessage>) =>
+        protocol.awaitStatus(link, settings.scheduler),
+      )
+      return { dial: () => dial(dialOptions).pipe(withStatus), protocol, parts: sessionParts }
+    },
     updates$: update$ && updateInputs(update$),
   }
 }

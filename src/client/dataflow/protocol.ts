@@ -1,6 +1,8 @@
 import { either } from 'fp-ts'
+import { Observable, type SchedulerLike } from 'rxjs'
 import { refusalError } from '../../errors/refusal.js'
-import type { SpeechError } from '../../errors/speech-error.js'
+import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
+import { schedule } from '../../kernel/timers.js'
 import {
   contentType,
   requestNames,
@@ -15,7 +17,7 @@ import {
 } from '../../protocol/dataflow-messages.js'
 import { isSuccess } from '../../protocol/operation-result.js'
 import { readEventEnvelope, sessionEventOf } from '../../protocol/dataflow-events.js'
-import type { DataflowMessage } from '../../transport/link.js'
+import type { DataflowMessage, Link } from '../../transport/link.js'
 import { unreadableStart, type ControlSignal, type DecodedMessage, type WireProtocol } from '../protocol.js'
 
 export interface DataflowProtocolOptions {
@@ -27,6 +29,9 @@ export interface DataflowProtocolOptions {
 
 const noBytes = new Uint8Array(0)
 
+/** How long the refusal of a start waits for the status of the call. */
+const statusWithinMs = 1_000
+
 /** The maximum number of stored requests, for services that never answer an Update. */
 const maxPendingRequests = 64
 
@@ -37,6 +42,7 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
   readonly #update: UpdateRequest | undefined
   /** Requests without a response. Some services send responses without names, in the order of the requests. */
   #pendingRequests: readonly string[] = []
+  #retryAfterMs: number | undefined
 
   constructor({ start, dialect, update }: DataflowProtocolOptions) {
     this.#start = start
@@ -66,11 +72,68 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
   }
 
   read(message: DataflowMessage): DecodedMessage {
-    return readMessage(message, (response) => this.#requestOf(response))
+    return readMessage(message, (response) => this.#requestOf(response), this.#retryAfterMs)
   }
 
   text({ content }: DataflowMessage): string {
     return content
+  }
+
+  /**
+   * The link, which delivers the refusal of a start that may succeed later with the status that follows: only that says how
+   * long to wait.
+   */
+  awaitStatus(link: DataflowLink, scheduler: SchedulerLike): DataflowLink {
+    return {
+      incoming$: this.#withStatus(link.incoming$, scheduler),
+      drain$: link.drain$,
+      leaving$: link.leaving$,
+      get bufferedBytes() {
+        return link.bufferedBytes
+      },
+      get isCongested() {
+        return link.isCongested
+      },
+      send: (message) => link.send(message),
+      pause: () => link.pause(),
+      resume: () => link.resume(),
+      finish: () => link.finish(),
+      close: (reason) => link.close(reason),
+    }
+  }
+
+  #withStatus(incoming$: Observable<DataflowMessage>, scheduler: SchedulerLike): Observable<DataflowMessage> {
+    return new Observable((subscriber) => {
+      let isFirst = true
+      let refusal: DataflowMessage | undefined
+      const deliver = (): void => {
+        const held = refusal
+        refusal = undefined
+        if (held !== undefined) subscriber.next(held)
+      }
+      subscriber.add(
+        incoming$.subscribe({
+          next: (message) => {
+            deliver()
+            if (!isFirst || !isTemporary(message)) subscriber.next(message)
+            else {
+              refusal = message
+              subscriber.add(schedule(scheduler, statusWithinMs, deliver))
+            }
+            isFirst = false
+          },
+          error: (cause: unknown) => {
+            if (isSpeechError(cause)) this.#retryAfterMs = cause.retryAfterMs
+            deliver()
+            subscriber.error(cause)
+          },
+          complete: () => {
+            deliver()
+            subscriber.complete()
+          },
+        }),
+      )
+    })
   }
 
   #write(request: DataflowRequest): DataflowMessage {
@@ -89,6 +152,8 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
   }
 }
 
+type DataflowLink = Link<DataflowMessage, DataflowMessage>
+
 /** Merges two updates; the later one wins for each key. */
 export const mergeUpdates = (earlier: UpdateRequest | undefined, later: UpdateRequest): UpdateRequest => ({
   settings: mergeSettings(earlier?.settings, later.settings),
@@ -101,11 +166,24 @@ const mergeSettings = (earlier: Settings | undefined, later: Settings | undefine
 const changed = (start: UpdateRequest, update: UpdateRequest | undefined): UpdateRequest =>
   update === undefined ? {} : mergeUpdates(start, update)
 
-const readMessage = (message: DataflowMessage, requestOf: (response: DataflowResponse) => string): DecodedMessage => {
+/** Whether a message is the refusal of a request that may succeed later. */
+const isTemporary = ({ contentType: type, content }: DataflowMessage): boolean => {
+  if (type !== contentType.response) return false
+  const response = readDataflowResponse(content)
+  if (either.isLeft(response)) return false
+  const { operationResult } = response.right
+  return !isSuccess(operationResult) && refusalError(operationResult).retryable
+}
+
+const readMessage = (
+  message: DataflowMessage,
+  requestOf: (response: DataflowResponse) => string,
+  retryAfterMs: number | undefined,
+): DecodedMessage => {
   switch (message.contentType) {
     case contentType.response: {
       const response = readDataflowResponse(message.content)
-      if (either.isRight(response)) return decodeResponse(response.right, requestOf(response.right))
+      if (either.isRight(response)) return decodeResponse(response.right, requestOf(response.right), retryAfterMs)
       // During the start this can only be its answer, and no other follows.
       const { message: reason } = response.left
       return { ...unknown(reason, message), signal: unreadableStart(reason) }
@@ -128,14 +206,23 @@ const meanings: Readonly<Record<string, ControlSignal['type']>> = {
   Stop: 'stop-answer',
 }
 
-const decodeResponse = ({ operationResult }: DataflowResponse, request: string): DecodedMessage => {
+const decodeResponse = (
+  { operationResult }: DataflowResponse,
+  request: string,
+  retryAfterMs: number | undefined,
+): DecodedMessage => {
   const success = isSuccess(operationResult)
   const type = meanings[request]
-  const error: { readonly error?: SpeechError } = success ? {} : { error: refusalError(operationResult) }
+  const error: { readonly error?: SpeechError } = success ? {} : { error: refusalOf(operationResult, retryAfterMs) }
   return {
     event: { type: 'response', request, success, operationResult },
     ...(type && { signal: { type, ...error } }),
   }
+}
+
+const refusalOf = (operationResult: string, retryAfterMs: number | undefined): SpeechError => {
+  const error = refusalError(operationResult)
+  return retryAfterMs === undefined ? error : new SpeechError(error.code, error.message, { retryAfterMs })
 }
 
 const unknown = (reason: string, { content, binaryContent }: DataflowMessage): DecodedMessage => ({
