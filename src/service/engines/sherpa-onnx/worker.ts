@@ -24,8 +24,8 @@ const run = (): void => {
       post({ type: 'ready' })
     }
   })
-  // The service ends this process. A signal to all processes of a group, as Ctrl+C is, lets it end its sessions first.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+  // The service ends this process. A signal to all processes of a group, as Ctrl+C is, lets it end its sessions first, or reload.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
   process.on('disconnect', () => process.exit())
 }
 

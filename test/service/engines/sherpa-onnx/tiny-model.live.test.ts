@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { decodeChannels } from '../../../../src/audio/codec.js'
@@ -46,6 +46,18 @@ const heard = async (by: Engine, samples: Int16Array, chunkSamples = 160): Promi
 }
 const textOf = async (by: Engine, samples: Int16Array, chunkSamples?: number): Promise<string> =>
   (await heard(by, samples, chunkSamples)).segments.map(({ text }) => text).join()
+
+/** The processes of this engine that this process has started. */
+const workerPids = (): readonly number[] =>
+  readdirSync('/proc').flatMap((name) => {
+    try {
+      const [, parent] = /\) \S (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? []
+      const isWorker = readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('sherpa-onnx/worker.js')
+      return isWorker && Number(parent) === process.pid ? [Number(name)] : []
+    } catch {
+      return []
+    }
+  })
 
 describe('a streaming model of sherpa-onnx with random weights', () => {
   it('has a text that depends on the audio, and not on the length of its chunks', async () => {
@@ -99,6 +111,17 @@ describe('a streaming model of sherpa-onnx with random weights', () => {
     for (const channel of channels) expect(await channel.ended()).toBe('complete')
     expect(channels.map(({ segments }) => segments.map(({ text }) => text).join())).toEqual(alone)
     expect([workers.length, faults]).toEqual([2, ['engine-failed', 'engine-failed', 'engine-failed']])
+    await opened.close()
+  })
+
+  it.skipIf(process.platform !== 'linux')('goes on after signals to all processes of its group', async () => {
+    const others = new Set(workerPids())
+    const opened = await sherpaOnnx().open(tinyModel(folder))
+    const own = workerPids().filter((pid) => !others.has(pid))
+    expect(own).toHaveLength(1)
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(own[0] ?? NaN, signal)
+    expect(await textOf(opened, sentence(0))).toMatch(/\w \w/)
+    expect(workerPids().filter((pid) => !others.has(pid))).toEqual(own)
     await opened.close()
   })
 
