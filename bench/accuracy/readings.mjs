@@ -6,12 +6,11 @@ import { grammars, recordingsOf, utterancesOf } from './spoken-set.mjs'
 const engines = join(new URL('../..', import.meta.url).pathname, 'dist/cjs/service/engines')
 const load = (file) => import(join(engines, file)).then(({ default: module }) => module)
 
-const { grammarGraph } = await load('models/grammar-graph.js')
-const { createDecoder, findSoundswallowerModels, loadSoundswallower, setGrammar } =
-  await load('soundswallower/package.js')
+const { createDecoder, findSoundswallowerModels, loadSoundswallower } = await load('soundswallower/package.js')
 const { compareWith, featuresOf } = await load('soundswallower/rated-reading.js')
 const { frameSamples, TwoPassDecoder } = await load('soundswallower/segment-decoder.js')
 const { Verifier } = await load('soundswallower/verifier.js')
+const { WorkerGrammars } = await load('soundswallower/worker-grammars.js')
 
 const cpuMs = () => {
   const { user, system } = process.cpuUsage()
@@ -46,7 +45,7 @@ export const readUtterances = async function* (
   const verifier = await Verifier.create(soundswallower)
   for (const grammar of grammars) {
     const decoder = await createDecoder(soundswallower)
-    setGrammar(soundswallower, decoder, grammar.jsgf, grammarGraph(grammar.jsgf))
+    const grammars = new WorkerGrammars(soundswallower, grammar.jsgf, (word) => decoder.lookup_word(word) !== null)
     let readings = []
     const rate = async (reading) => {
       const beforeMs = cpuMs()
@@ -56,7 +55,7 @@ export const readUtterances = async function* (
       readings.push({ features: featuresOf(decoder, reading), compared, compareMs })
       return 1
     }
-    const twoPass = new TwoPassDecoder(decoder, undefined, undefined, { level: 'medium', rate })
+    const twoPass = new TwoPassDecoder(decoder, undefined, grammars, { level: 'medium', rate })
     for (const [number, utterance] of utterancesOf(grammar, group).entries()) {
       const recordings = await recordingsOf(utterance, readSamples)
       for (const { samples, ...recording } of everyLine ? recordings : [recordings[number % recordings.length]]) {

@@ -51,6 +51,8 @@ export interface RecognizeRequest {
   readonly vadGracefulSilenceThresholdMs?: number | undefined
   /** A `RejectLevel`, which the service checks, like the ranges of the durations. */
   readonly reject?: string | undefined
+  /** Sentences in addition to those of the model; the service checks them, too. */
+  readonly phrases?: readonly string[] | undefined
 }
 
 const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeRequest>({
@@ -68,6 +70,7 @@ const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeR
   vadCompleteSilenceMs: optional(integer(), 'vad-complete-silence-msec'),
   vadGracefulSilenceThresholdMs: optional(integer(), 'vad-graceful-silence-threshold-msec'),
   reject: optional(text, 'reject'),
+  phrases: optional(listOf(text), 'phrases'),
 })
 
 export type RecognizerRequest =

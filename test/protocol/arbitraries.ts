@@ -125,6 +125,7 @@ const recognizeRequest: fc.Arbitrary<RecognizeRequest> = fc.record(
     vadSilenceTriggerMs: whole,
     vadGracefulSilenceThresholdMs: whole,
     reject: fc.constantFrom('off', 'low', 'medium', 'high'),
+    phrases: fc.array(anyText, { maxLength: 3 }),
   },
   { requiredKeys: ['audioFormat', 'modelName', 'sampleRateHz'] },
 )

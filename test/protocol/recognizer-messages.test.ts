@@ -33,6 +33,7 @@ const full: Required<RecognizeRequest> & { request: 'recognize' } = {
   vadCompleteSilenceMs: 120,
   vadGracefulSilenceThresholdMs: 10000,
   reject: 'high',
+  phrases: ['ask for maria', 'no'],
 }
 const fullJson = JSON.parse(writeRecognizerRequest(full)) as Readonly<Record<string, unknown>>
 const read = (message: unknown) => readRecognizerRequest(JSON.stringify(message))
@@ -46,14 +47,16 @@ describe('a recognizer request', () => {
         '"model-version":"2","sample-rate":16000,"audio-splitter":"audio-segmenter","vad-sensitivity":6,' +
         '"vad-pre-speech-buffer-msec":300,"vad-post-speech-buffer-msec":400,"vad-max-speech-duration-msec":-1,' +
         '"vad-silence-trigger-msec":401,"vad-complete-silence-msec":120,' +
-        '"vad-graceful-silence-threshold-msec":10000,"reject":"high"}',
+        '"vad-graceful-silence-threshold-msec":10000,"reject":"high","phrases":["ask for maria","no"]}',
     )
     expect(writeRecognizerRequest({ request: 'stop-recognition' })).toBe('{"message-name":"stop-recognition"}')
     expect(writeRecognizerRequest({ request: 'finalize-recognition' })).toBe('{"message-name":"finalize-recognition"}')
   })
 
   it('accepts whole numbers as strings', () => {
-    const strings = Object.fromEntries(Object.entries(fullJson).map(([name, value]) => [name, String(value)]))
+    const strings = Object.fromEntries(
+      Object.entries(fullJson).map(([name, value]) => [name, typeof value === 'number' ? String(value) : value]),
+    )
     expect(rightOf(read(strings))).toEqual(full)
   })
 
@@ -67,6 +70,7 @@ describe('a recognizer request', () => {
       ...texts.map((name) => [name, [5.5, true, [], null, {}]] as const),
       ...words.map((name) => [name, [5.5, true, [], 'abc', null, 'PCM']] as const),
       ...['audio-format', 'model-name', 'sample-rate'].map((name) => [name, [undefined]] as const),
+      ['phrases', [5.5, true, 'abc', null, {}]] as const,
       ['model-name', ['']] as const,
       ['sample-rate', [7999, 48001, '7999']] as const,
     ]
@@ -82,7 +86,8 @@ describe('a recognizer request', () => {
 
   it('never repeats the rejected value', () => {
     for (const name of Object.keys(fullJson).filter((key) => key !== 'message-name')) {
-      expect(refusalOf(read({ ...fullJson, [name]: ['very-secret'] })).message).not.toContain('secret')
+      const secret = name === 'phrases' ? 'very-secret' : ['very-secret']
+      expect(refusalOf(read({ ...fullJson, [name]: secret })).message).not.toContain('secret')
     }
   })
 

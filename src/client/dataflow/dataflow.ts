@@ -11,6 +11,7 @@ import {
 import { isJsonObject, type JsonObject } from '../../protocol/json-object.js'
 import type { AudioSplitter, RejectLevel } from '../../protocol/recognizer-messages.js'
 import type { Slots } from '../../protocol/session-event.js'
+import { listOf } from '../../protocol/collections.js'
 import {
   checkOptions,
   jsonObject,
@@ -68,9 +69,15 @@ export interface DataflowOptions extends SessionOptions {
    * event `SR No Match` with its times instead of a milestone. @default that of the model, which is "medium"
    */
   readonly reject?: RejectLevel | undefined
+  /**
+   * Sentences that this session recognizes in addition to those of a model with a grammar, each as a whole: 1 to 100 of 1 to
+   * 10 words, such as the names that a caller may say now. Letter case and punctuation are ignored. The service refuses words
+   * that the dictionary of the model lacks, and models that take no phrases, with `invalid-field`. @default none
+   */
+  readonly phrases?: readonly string[] | undefined
   /** `Language` of the Start. @default none */
   readonly language?: string | undefined
-  /** Settings of the project; the values are primitives. They override those of the five options above. @default {} */
+  /** Settings of the project; the values are primitives. They override those of the six options above. @default {} */
   readonly settings?: Settings | undefined
   /** Properties of the call, whose meaning the project defines; the values are primitives. @default {} */
   readonly callProperties?: Settings | undefined
@@ -183,6 +190,7 @@ const dataflowOptions = optionsOf<Omit<DataflowOptions, 'openTelemetry'>>()(
     audioSplitter: oneOf('realtime-vad', 'audio-segmenter'),
     voiceActivity: voiceActivityOptions,
     reject: oneOf('off', 'low', 'medium', 'high'),
+    phrases: listOf(text),
     language: text,
     settings: settingsCodec,
     callProperties: settingsCodec,
@@ -226,6 +234,7 @@ const settingsOf = (options: DataflowOptions): Settings | undefined => {
     VadCompleteSilenceMsec: vad.completeSilenceMs,
     VadGracefulSilenceThresholdMsec: vad.gracefulSilenceThresholdMs,
     Reject: options.reject,
+    Phrases: options.phrases,
   }
   const given = Object.entries(named).filter(([, value]) => value !== undefined) as [string, string | number][]
   return given.length === 0 ? options.settings : { ...Object.fromEntries(given), ...options.settings }

@@ -2,7 +2,16 @@ import type { AudioFormat } from '../../audio/format.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { AudioSplitter, RecognizeRequest, RejectLevel } from '../../protocol/recognizer-messages.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
-import { checkOptions, flag, functionValue, nonEmptyText, oneOf, optionsOf, text } from '../../protocol/validation.js'
+import {
+  checkOptions,
+  codec,
+  flag,
+  functionValue,
+  nonEmptyText,
+  oneOf,
+  optionsOf,
+  text,
+} from '../../protocol/validation.js'
 import type { SocketClass, WebSocketDialOptions } from '../../transport/websocket/dial.js'
 import { recognizerUrl, tokenPresentation, type PresentToken } from './address.js'
 import type { presentToken } from './present-token.js'
@@ -45,6 +54,12 @@ export interface RecognizeOptions extends SessionOptions {
    * event `SR No Match` with its times instead of a milestone. @default that of the model, which is "medium"
    */
   readonly reject?: RejectLevel | undefined
+  /**
+   * Sentences that this session recognizes in addition to those of a model with a grammar, each as a whole: 1 to 100 of 1 to
+   * 10 words, such as the names that a caller may say now. Letter case and punctuation are ignored. The service refuses words
+   * that the dictionary of the model lacks, and models that take no phrases, with `invalid-field`. @default none
+   */
+  readonly phrases?: readonly string[] | undefined
   /** How the token is presented. @default 'header' in Node, 'subprotocol' in a browser */
   readonly presentToken?: PresentToken | undefined
   /** Whether `?ModelName=` is added to the address. @default true */
@@ -88,16 +103,16 @@ export const recognizeOn = ({ loadParts, recognizeStereo }: RecognizePlatform, o
   const openingOf = (
     token: string,
     channel: 0 | 1 | undefined,
-    { dialSocket, presentToken, recognizeRequestOf, RecognizerProtocol, sessionParts }: RecognizeParts,
+    parts: RecognizeParts,
   ): Opening<SocketMessage, SocketMessage> => ({
     dial: () =>
-      (options.testing?.dial ?? dialSocket)({
+      (options.testing?.dial ?? parts.dialSocket)({
         ...dialOptions,
         channel,
-        ...presentToken(url, token, options.presentToken),
+        ...parts.presentToken(url, token, options.presentToken),
       }),
-    protocol: new RecognizerProtocol((request ??= recognizeRequestOf(options)), format.encoding),
-    parts: sessionParts,
+    protocol: new parts.RecognizerProtocol((request ??= parts.recognizeRequestOf(options)), format.encoding),
+    parts: parts.sessionParts,
   })
   const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
   const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }
@@ -127,7 +142,6 @@ export const recognizeOn = ({ loadParts, recognizeStereo }: RecognizePlatform, o
 /** The options for one channel. Decoding G.711 doubles the size of a message. */
 const settingsOfChannel = (settings: SessionSettings): SessionSettings => {
   const { format, maxChunkBytes: maxSourceBytes, ...bounds } = settings.bounds
-  if (format.encoding === 'pcm' && format.channels === 1) return settings
   const maxChunkBytes = format.encoding === 'pcm' ? maxSourceBytes : Math.floor(maxSourceBytes / 2)
   return { ...settings, bounds: { ...bounds, format: { ...format, channels: 1 }, maxChunkBytes } }
 }
@@ -141,8 +155,9 @@ const recognizeOptions = optionsOf<Omit<RecognizeOptions, 'openTelemetry'>>()(
     modelVersion: text,
     audioSplitter: oneOf('realtime-vad', 'audio-segmenter'),
     voiceActivity: voiceActivityOptions,
-    // The service checks the value, as it does with the ranges of `voiceActivity`; pages load this.
+    // The service checks these values, as it does with the ranges of `voiceActivity`; pages load this.
     reject: text,
+    phrases: codec<readonly string[]>('a list', Array.isArray),
     presentToken: tokenPresentation,
     appendModelName: flag,
     WebSocket: functionValue,

@@ -19,5 +19,6 @@ export const recognizeRequestOf = (options: RecognizeOptions): RecognizeRequest 
     vadCompleteSilenceMs: vad.completeSilenceMs,
     vadGracefulSilenceThresholdMs: vad.gracefulSilenceThresholdMs,
     reject: options.reject,
+    phrases: options.phrases,
   }
 }

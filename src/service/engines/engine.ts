@@ -74,6 +74,8 @@ export interface EngineCapabilities {
   readonly kind: 'grammar' | 'dictation'
   /** Whether it answers `check`; without it, only silence ends a segment. @default false */
   readonly checks?: boolean | undefined
+  /** Whether it takes the phrases of a session; without it, sessions that have some are refused. @default false */
+  readonly phrases?: boolean | undefined
   /** How many segments it decodes at the same time. Further ones wait in a queue of the engine. */
   readonly segmentsAtOnce: number
 }
@@ -85,6 +87,20 @@ export const rejectLevel: Codec<RejectLevel> = oneOf('off', 'low', 'medium', 'hi
 export interface RecognizeSettings {
   /** How readily speech is rejected that the grammar does not contain. @default that of the model */
   readonly reject?: RejectLevel | undefined
+  /**
+   * Sentences that this session recognizes as whole segments, in addition to those of the model: 1 to 100 of 1 to 10 words in
+   * lower case, separated by single spaces. Only an engine with the capability `phrases` gets some, and `checkPhrases` has
+   * accepted them. @default none
+   */
+  readonly phrases?: readonly string[] | undefined
+}
+
+/** Why an engine does not take a phrase. */
+export interface PhraseFault {
+  /** The index of the phrase; absent if it takes none of them. */
+  readonly index?: number | undefined
+  /** The rest of a sentence that begins with the name of the phrase, such as `has the word "wether", which nobody knows`. */
+  readonly reason: string
 }
 
 /**
@@ -109,6 +125,12 @@ export interface Engine {
   /** Resolves when the engine can recognize; rejects with a `SpeechError` when it cannot. */
   ready(): Promise<void>
   /**
+   * Resolves with why the engine does not take some of these phrases, before a session starts that has them; empty if it
+   * takes all. Rejects with a `SpeechError` if it cannot tell now. Called only with the capability `phrases`.
+   * @default every phrase is taken
+   */
+  checkPhrases?(phrases: readonly string[]): Promise<readonly PhraseFault[]>
+  /**
    * How long its threads have worked on audio since it was opened, in total, in milliseconds. Divided by the length of
    * that audio it is the real-time factor. Absent or undefined if the work is done elsewhere or is not counted.
    */
@@ -116,6 +138,16 @@ export interface Engine {
   /** Frees everything; running channels and later ones fail with `engine-failed`, not retryable. Idempotent. */
   close(): Promise<void>
 }
+
+/** The same engine with another way to recognize. */
+export const withRecognize = (engine: Engine, recognize: Engine['recognize']): Engine => ({
+  capabilities: engine.capabilities,
+  recognize,
+  ready: () => engine.ready(),
+  checkPhrases: (phrases) => engine.checkPhrases?.(phrases) ?? Promise.resolve([]),
+  busyMs: () => engine.busyMs?.(),
+  close: () => engine.close(),
+})
 
 /** The text of a segment, and its confidence from 0 to 1. */
 export interface SegmentText {

@@ -10,6 +10,7 @@ import type {
   EngineSegment,
   Hypothesis,
   OpenSegment,
+  PhraseFault,
   RecognizeSettings,
   SegmentListener,
   SegmentPart,
@@ -27,6 +28,8 @@ export interface SegmentEngineOptions {
    * @default () => Promise.resolve()
    */
   readonly ready?: (() => Promise<void>) | undefined
+  /** See `Engine.checkPhrases`. @default every phrase is taken */
+  readonly checkPhrases?: ((phrases: readonly string[]) => Promise<readonly PhraseFault[]>) | undefined
   /** See `Engine.busyMs`. @default undefined */
   readonly busyMs?: (() => number | undefined) | undefined
   /** Called once, before running channels fail. @default () => Promise.resolve() */
@@ -35,10 +38,11 @@ export interface SegmentEngineOptions {
 
 const segmentEngineOptions = optionsOf<SegmentEngineOptions>()(
   { capabilities: jsonObject, openChannel: functionValue },
-  { ready: functionValue, busyMs: functionValue, close: functionValue },
+  { ready: functionValue, checkPhrases: functionValue, busyMs: functionValue, close: functionValue },
 )
 
 const nothing = (): Promise<void> => Promise.resolve()
+const takeAll = (): Promise<readonly PhraseFault[]> => Promise.resolve([])
 
 /**
  * Creates an engine from a function that opens one segment. It decodes at most one segment of a channel at a time, so that
@@ -62,7 +66,7 @@ const nothing = (): Promise<void> => Promise.resolve()
  */
 export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
   checkOptions(segmentEngineOptions, options)
-  const { capabilities, openChannel, ready = nothing, busyMs, close = nothing } = options
+  const { capabilities, openChannel, ready = nothing, checkPhrases = takeAll, busyMs, close = nothing } = options
   const channels = new Set<Channel>()
   let closing: Promise<void> | undefined
   return {
@@ -75,6 +79,7 @@ export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
           return part$.pipe(decodeSegments(openChannel(settings), capabilities.sampleRateHz, channels))
         }),
     ready: () => (closing === undefined ? ready() : Promise.reject(engineClosed())),
+    checkPhrases: (phrases) => (closing === undefined ? checkPhrases(phrases) : Promise.reject(engineClosed())),
     busyMs: () => busyMs?.(),
     close: () => {
       closing ??= close()

@@ -13,7 +13,7 @@ import type { ErrorCode } from '../../errors/error-code.js'
 import { isSpeechError, SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { Mailbox } from '../../kernel/mailbox.js'
 import { schedule } from '../../kernel/timers.js'
-import type { Engine, Hypothesis, SegmentPart } from './engine.js'
+import { withRecognize, type Engine, type Hypothesis, type SegmentPart } from './engine.js'
 import { UndecidedSegments } from './undecided-segments.js'
 
 export interface RetryOptions {
@@ -268,10 +268,5 @@ export const retrySegments =
     })
 
 /** Returns the same engine, whose channels are retried after failures. */
-export const withSegmentRetry = (engine: Engine, options: RetryOptions = {}): Engine => ({
-  capabilities: engine.capabilities,
-  recognize: (settings) => retrySegments(() => engine.recognize(settings), options),
-  ready: () => engine.ready(),
-  busyMs: () => engine.busyMs?.(),
-  close: () => engine.close(),
-})
+export const withSegmentRetry = (engine: Engine, options: RetryOptions = {}): Engine =>
+  withRecognize(engine, (settings) => retrySegments(() => engine.recognize(settings), options))

@@ -1,7 +1,7 @@
 import { map, Observable, type OperatorFunction } from 'rxjs'
 import { isSpeechError } from '../../errors/speech-error.js'
 import type { TraceSpan } from '../../tracing/open-telemetry.js'
-import type { Engine, Hypothesis, SegmentPart } from './engine.js'
+import { withRecognize, type Engine, type Hypothesis, type SegmentPart } from './engine.js'
 
 /**
  * The same engine for one session, with a span for each segment: from its first audio to its result, with the end of its
@@ -10,13 +10,7 @@ import type { Engine, Hypothesis, SegmentPart } from './engine.js'
 export const traceSegments = (engine: Engine, session: TraceSpan | undefined): Engine =>
   session === undefined
     ? engine
-    : {
-        capabilities: engine.capabilities,
-        recognize: (settings) => tracedChannel(engine.recognize(settings), session),
-        ready: () => engine.ready(),
-        busyMs: () => engine.busyMs?.(),
-        close: () => engine.close(),
-      }
+    : withRecognize(engine, (settings) => tracedChannel(engine.recognize(settings), session))
 
 const tracedChannel =
   (

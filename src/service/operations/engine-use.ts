@@ -1,6 +1,6 @@
 import { Observable, tap } from 'rxjs'
 import { isSpeechError } from '../../errors/speech-error.js'
-import type { Engine, Hypothesis, SegmentPart } from '../engines/engine.js'
+import { withRecognize, type Engine, type Hypothesis, type SegmentPart } from '../engines/engine.js'
 
 /** A segment without a result. */
 interface OpenSegment {
@@ -91,18 +91,9 @@ export class EngineUse {
     this.#sampleRateHz = engine.capabilities.sampleRateHz
     this.#busyMs = () => engine.busyMs?.()
     this.#reportedBusyMs = 0
-    return {
-      capabilities: engine.capabilities,
-      ready: async () => {
-        await engine.ready().catch((error: unknown) => {
-          health?.died()
-          throw error
-        })
-        health?.worked()
-      },
-      busyMs: () => engine.busyMs?.(),
-      close: () => engine.close(),
-      recognize: (settings) => (part$) =>
+    const counted = withRecognize(
+      engine,
+      (settings) => (part$) =>
         new Observable((subscriber) => {
           const channel: OpenSegment[] = []
           this.channels += 1
@@ -128,6 +119,16 @@ export class EngineUse {
             }),
           )
         }),
+    )
+    return {
+      ...counted,
+      ready: async () => {
+        await engine.ready().catch((error: unknown) => {
+          health?.died()
+          throw error
+        })
+        health?.worked()
+      },
     }
   }
 

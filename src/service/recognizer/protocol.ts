@@ -7,11 +7,11 @@ import {
   type RecognizeRequest,
   type RecognizerMessage,
   type RecognizerRequestName,
-  type RejectLevel,
 } from '../../protocol/recognizer-messages.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
 import { audioWarning, eventName } from '../../protocol/event-name.js'
-import { rejectLevel } from '../engines/engine.js'
+import { rejectLevel, type RecognizeSettings } from '../engines/engine.js'
+import { readSessionPhrases } from '../engines/session-phrases.js'
 import { partialsThinned, partialsThinnedData, type ChannelEvent } from '../recognition/channel-event.js'
 import {
   defaultSegmenterParameters,
@@ -120,10 +120,12 @@ export const audioWarningMessage = (warning: SoundWarning, recognitionId: string
   data: audioWarningData(warning),
 })
 
-/** How readily a request wants speech rejected; undefined if the model decides. Throws `invalid-field`. */
-export const rejectLevelOf = ({ reject }: RecognizeRequest): RejectLevel | undefined => {
-  if (reject === undefined || rejectLevel.is(reject)) return reject
-  throw new SpeechError('invalid-field', `reject must be ${rejectLevel.name}.`)
+/** What a request asks of the engine. Throws `invalid-field`. */
+export const recognizeSettingsOf = ({ reject, phrases }: RecognizeRequest): RecognizeSettings => {
+  if (reject !== undefined && !rejectLevel.is(reject)) {
+    throw new SpeechError('invalid-field', `reject must be ${rejectLevel.name}.`)
+  }
+  return { reject, phrases: readSessionPhrases(phrases, 'phrases') }
 }
 
 /** The voice activity parameters of a request. Throws `invalid-field`. */

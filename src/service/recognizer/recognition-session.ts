@@ -7,6 +7,7 @@ import { refusalText } from '../../errors/refusal.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { RecognizeRequest, RecognizerMessage } from '../../protocol/recognizer-messages.js'
 import type { Engine } from '../engines/engine.js'
+import { requirePhrases } from '../engines/session-phrases.js'
 import { traceSegments } from '../engines/traced-engine.js'
 import type { SessionWatch, StartedSession } from '../monitor/session-watch.js'
 import type { ChannelEvent } from '../recognition/channel-event.js'
@@ -16,7 +17,7 @@ import { AudioBacklog, type Pausable } from '../sessions/back-pressure.js'
 import { HeldAudio } from '../sessions/held-audio.js'
 import { openModel, tenantOf } from '../sessions/rights.js'
 import type { RecognizerContext } from '../sessions/session-context.js'
-import { audioWarningMessage, rejectLevelOf, resultMessage, segmenterParametersOf } from './protocol.js'
+import { audioWarningMessage, recognizeSettingsOf, resultMessage, segmenterParametersOf } from './protocol.js'
 
 /** What receives the output of a recognition: messages, the final last, then an error or the completion. */
 export interface RecognitionObserver {
@@ -44,7 +45,8 @@ export class RecognitionSession {
   #span: { readonly startMs: number; readonly endMs: number } | undefined
 
   /**
-   * Refuses a model that is not granted or contradicts the address, and fields out of their ranges. `warned` are the faults
+   * Refuses a model that is not granted or contradicts the address, fields out of their ranges, and phrases that the engine does
+   * not take. `warned` are the faults
    * of the audio that the client knows.
    */
   static async open(
@@ -60,9 +62,10 @@ export class RecognitionSession {
     }
     // Checked before the model is opened, which takes longer.
     segmenterParametersOf(request)
-    rejectLevelOf(request)
+    const { phrases } = recognizeSettingsOf(request)
     const { models, allowBatch } = batchModels(context.models)
     const model = await openModel(models, context.rights, { name, tenant, version }, context.checkModel)
+    await requirePhrases(model, phrases, 'phrases')
     const engine = traceSegments(model, context.watch?.span)
     const { limits, scheduler } = context
     const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
@@ -106,7 +109,7 @@ export class RecognitionSession {
     const channel = new RecognitionChannel(
       {
         engine: this.#engine,
-        settings: { reject: rejectLevelOf(this.#request) },
+        settings: recognizeSettingsOf(this.#request),
         parameters: segmenterParametersOf(this.#request),
         sampleRateHz: this.#request.sampleRateHz,
         finalizeAfterMs: limits.idleMs,

@@ -38,17 +38,26 @@ export interface Phrases {
   readonly badLine?: { readonly number: number; readonly text: string } | undefined
 }
 
-const wordPattern = /^[\p{L}\p{M}\p{N}'’.-]+$/u
+const wordPattern = /^[\p{L}\p{M}\p{N}'.-]+$/u
 
-/** Reads sentences, one per line. Letter case and punctuation at the end of a word are ignored; `#` starts a comment. */
+/** The words of a sentence. Letter case and punctuation at the end of a word are ignored. */
+export const wordsOf = (sentence: string): readonly string[] =>
+  sentence
+    .toLowerCase()
+    .replaceAll('’', "'")
+    .split(/\s+/)
+    .flatMap((part) => part.replace(/[,.!?;:]+$/, '') || [])
+
+export const isWord = (text: string): boolean => wordPattern.test(text)
+
+/** Reads sentences, one per line, as `wordsOf` does; `#` starts a comment. */
 export const readPhrases = (text: string): Phrases => {
   const sentences = new Set<string>()
   for (const [index, line] of text.split(/\r?\n/).entries()) {
-    const plain = line.replace(/#.*$/, '').toLowerCase()
-    const words = plain.split(/\s+/).flatMap((part) => part.replace(/[,.!?;:]+$/, '') || [])
-    const bad = words.find((word) => !wordPattern.test(word))
+    const words = wordsOf(line.replace(/#.*$/, ''))
+    const bad = words.find((word) => !isWord(word))
     if (bad !== undefined) return { sentences: [], badLine: { number: index + 1, text: bad } }
-    if (words.length > 0) sentences.add(words.join(' ').replaceAll('’', "'"))
+    if (words.length > 0) sentences.add(words.join(' '))
   }
   return { sentences: [...sentences] }
 }

@@ -1,6 +1,6 @@
 import { asyncScheduler, Observable, type SchedulerLike, type Unsubscribable } from 'rxjs'
 import { schedule } from '../../../kernel/timers.js'
-import type { Engine } from '../engine.js'
+import { withRecognize, type Engine } from '../engine.js'
 
 /** A session gets an engine a moment before its channels use it. */
 const graceMs = 10_000
@@ -35,12 +35,9 @@ export class SharedEngine {
   }
 
   #counted(engine: Engine): Engine {
-    return {
-      capabilities: engine.capabilities,
-      ready: () => engine.ready(),
-      busyMs: () => engine.busyMs?.(),
-      close: () => engine.close(),
-      recognize: (settings) => (part$) =>
+    return withRecognize(
+      engine,
+      (settings) => (part$) =>
         new Observable((subscriber) => {
           this.#channels += 1
           this.#closing?.unsubscribe()
@@ -51,7 +48,7 @@ export class SharedEngine {
           // The subscriber itself, so that results take no detour.
           subscriber.add(part$.pipe(engine.recognize(settings)).subscribe(subscriber))
         }),
-    }
+    )
   }
 
   #closeSoon(): void {

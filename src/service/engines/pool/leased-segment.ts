@@ -17,6 +17,8 @@ export interface DecodedSegment {
 
 /** A decoder, which decodes one segment after another. One that throws or rejects is not used again. */
 export interface SegmentDecoder {
+  /** Whether a segment with these settings costs it no preparation. @default true */
+  isReadyFor?(settings: RecognizeSettings): boolean
   /** Begins a segment of a session with these settings. */
   begin(settings: RecognizeSettings): Promise<void>
   /** Decodes a frame. Returns the text so far if it changed. */
@@ -100,8 +102,10 @@ export class LeasedSegment<D extends SegmentDecoder> {
   }
 
   async #begin(): Promise<void> {
-    this.#decoder = await this.#decoders.acquire(this.#abort.signal)
-    await this.#decoder.begin(this.#settings)
+    const settings = this.#settings
+    const isReady = (decoder: D): boolean => decoder.isReadyFor?.(settings) ?? true
+    this.#decoder = await this.#decoders.acquire(this.#abort.signal, isReady)
+    await this.#decoder.begin(settings)
   }
 
   #addStep(step: (decoder: D) => Promise<void>): void {

@@ -2,7 +2,7 @@ import type { SpeechError } from '../../../errors/speech-error.js'
 import type { Word } from '../../../protocol/session-event.js'
 import type { EngineSegment, SegmentListener, SegmentText } from '../engine.js'
 import { FrameCutter } from '../frame-cutter.js'
-import type { ToWorker } from './worker-messages.js'
+import type { SegmentMessage } from './worker-messages.js'
 
 /** What a segment needs of its pool. */
 export interface SegmentPool {
@@ -14,8 +14,8 @@ export interface SegmentPool {
 }
 
 type State =
-  | { readonly type: 'queued'; readonly messages: ToWorker[] }
-  | { readonly type: 'running'; readonly post: (message: ToWorker) => void }
+  | { readonly type: 'queued'; readonly messages: SegmentMessage[] }
+  | { readonly type: 'running'; readonly post: (message: SegmentMessage) => void }
   | { readonly type: 'over' }
 
 /**
@@ -31,7 +31,7 @@ export class PooledSegment implements EngineSegment {
   /** How many messages the worker has not answered. */
   #unanswered = 0
 
-  constructor(open: Extract<ToWorker, { readonly type: 'open' }>, listener: SegmentListener, pool: SegmentPool) {
+  constructor(open: Extract<SegmentMessage, { readonly type: 'open' }>, listener: SegmentListener, pool: SegmentPool) {
     this.id = open.segment
     this.#listener = listener
     this.#pool = pool
@@ -45,7 +45,7 @@ export class PooledSegment implements EngineSegment {
   }
 
   /** The segment has a decoder: sends the stored frames. */
-  start(post: (message: ToWorker) => void): void {
+  start(post: (message: SegmentMessage) => void): void {
     if (this.#state.type !== 'queued') return
     const { messages } = this.#state
     this.#state = { type: 'running', post }
@@ -103,7 +103,7 @@ export class PooledSegment implements EngineSegment {
     this.#send({ type: 'audio', segment: this.id, samples: isCopied ? frame : frame.slice() })
   }
 
-  #send(message: ToWorker): void {
+  #send(message: SegmentMessage): void {
     if (this.#state.type === 'queued') this.#state.messages.push(message)
     if (this.#state.type !== 'running') return
     if (message.type === 'audio' || message.type === 'check' || message.type === 'close') {

@@ -76,6 +76,7 @@ export const openWorkerEngine = async (
     capabilities: { ...capabilities, segmentsAtOnce: pool.segmentsAtOnce },
     openChannel: (settings) => (startMs, listener) => pool.open(startMs, listener, settings),
     ready: () => pool.warm(),
+    checkPhrases: (phrases) => pool.checkPhrases(phrases),
     busyMs: () => pool.busyMs,
     close: () => pool.close(),
   })

@@ -1,10 +1,14 @@
 import { performance } from 'node:perf_hooks'
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import type { Word } from '../../../protocol/session-event.js'
-import type { RecognizeSettings, SegmentText } from '../engine.js'
+import type { PhraseFault, RecognizeSettings, SegmentText } from '../engine.js'
+
+/** To a worker of an engine with the capability `phrases`, `check-phrases` at any time, which `phrases-checked` answers. */
+export type ToWorker =
+  SegmentMessage | { readonly type: 'check-phrases'; readonly check: number; readonly phrases: readonly string[] }
 
 /** To a worker, in this order for each segment: `open`, `audio` and `check`…, then `close` or `abort`. */
-export type ToWorker =
+export type SegmentMessage =
   | {
       readonly type: 'open'
       readonly segment: number
@@ -47,6 +51,7 @@ type WorkerEvent =
       readonly text?: SegmentText | undefined
     }
   | { readonly type: 'failed'; readonly segment: number }
+  | { readonly type: 'phrases-checked'; readonly check: number; readonly faults: readonly PhraseFault[] }
 
 /** How long the event loop of this thread was active, in milliseconds. Each thread has its own. */
 const activeMs = (): number => performance.eventLoopUtilization().active

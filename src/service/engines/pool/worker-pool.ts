@@ -1,7 +1,7 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import type { ThreadEvents } from '../../threads/worker-thread.js'
-import type { RecognizeSettings, SegmentListener } from '../engine.js'
+import type { PhraseFault, RecognizeSettings, SegmentListener } from '../engine.js'
 import { PooledSegment } from './pooled-segment.js'
 import type { FromWorker, ToWorker } from './worker-messages.js'
 import { WorkerWatchdog, type WatchedWorker } from './worker-watchdog.js'
@@ -39,15 +39,22 @@ export interface WorkerPoolOptions {
 type Phase =
   { readonly type: 'loading' } | { readonly type: 'ready' } | { readonly type: 'refused'; readonly sentence: string }
 
+/** Phrases that a worker checks. */
+interface PhraseCheck {
+  readonly resolve: (faults: readonly PhraseFault[]) => void
+  readonly reject: (error: SpeechError) => void
+}
+
 interface Member extends WatchedWorker {
   readonly worker: PoolWorker
   readonly segments: Map<number, PooledSegment>
+  readonly checks: Map<number, PhraseCheck>
   phase: Phase
 }
 
-const awaitedFrom = ({ phase, segments }: Member): ReturnType<WatchedWorker['awaited']> => {
+const awaitedFrom = ({ phase, segments, checks }: Member): ReturnType<WatchedWorker['awaited']> => {
   if (phase.type === 'loading') return 'start'
-  return [...segments.values()].some(({ isAwaited }) => isAwaited) ? 'answer' : 'nothing'
+  return checks.size > 0 || [...segments.values()].some(({ isAwaited }) => isAwaited) ? 'answer' : 'nothing'
 }
 
 /** After this many workers have ended within a minute the pool starts no other until the minute is over. */
@@ -74,6 +81,7 @@ export class WorkerPool {
   readonly #warming: { resolve: () => void; reject: (error: SpeechError) => void }[] = []
   readonly #watchdog: WorkerWatchdog
   #nextSegment = 1
+  #nextCheck = 1
   #lastCause: unknown
   #busyMs = 0
   #isClosed = false
@@ -116,6 +124,21 @@ export class WorkerPool {
     else this.#queue.add(segment)
     this.#serve()
     return segment
+  }
+
+  /** See `Engine.checkPhrases`. Rejects with `engine-failed` if the worker ends before it has answered. */
+  async checkPhrases(phrases: readonly string[]): Promise<readonly PhraseFault[]> {
+    await this.warm()
+    const [member] = this.#readyMembers().toSorted((a, b) => a.segments.size - b.segments.size)
+    if (member === undefined) throw engineFailed()
+    const check = this.#nextCheck
+    this.#nextCheck += 1
+    return new Promise((resolve, reject) => {
+      member.checks.set(check, { resolve, reject })
+      member.worker.setBusy(true)
+      member.worker.post({ type: 'check-phrases', check, phrases })
+      this.#watchdog.wake()
+    })
   }
 
   async close(): Promise<void> {
@@ -168,6 +191,7 @@ export class WorkerPool {
         ended: (cause) => this.#ended(member, cause),
       }),
       segments: new Map(),
+      checks: new Map(),
       phase: { type: 'loading' },
       awaited: () => awaitedFrom(member),
       hung: () => this.#hung(member),
@@ -188,6 +212,10 @@ export class WorkerPool {
     } else if (message.type === 'refused') {
       member.phase = { type: 'refused', sentence: message.sentence }
       void member.worker.terminate()
+    } else if (message.type === 'phrases-checked') {
+      member.checks.get(message.check)?.resolve(message.faults)
+      member.checks.delete(message.check)
+      this.#becomeIdleIfDone(member)
     } else if (message.type !== 'working') this.#receiveAnswer(member, message)
   }
 
@@ -214,8 +242,12 @@ export class WorkerPool {
   #release(segment: PooledSegment): void {
     this.#queue.delete(segment)
     const member = [...this.#members].find(({ segments }) => segments.delete(segment.id))
-    if (member?.segments.size === 0) this.#becomeIdle(member)
+    if (member !== undefined) this.#becomeIdleIfDone(member)
     this.#serve()
+  }
+
+  #becomeIdleIfDone(member: Member): void {
+    if (member.segments.size === 0 && member.checks.size === 0) this.#becomeIdle(member)
   }
 
   /** From here on neither the worker nor a timer keeps the process alive. */
@@ -243,14 +275,20 @@ export class WorkerPool {
     // A segment that was alone on the worker may have caused its end.
     const error = member.segments.size > 1 ? workerLost(cause) : engineFailed(cause)
     for (const segment of member.segments.values()) segment.failed(error)
+    for (const { reject } of member.checks.values()) reject(engineFailed(cause))
     this.#serve()
   }
 
   #failAll(error: SpeechError): void {
     const segments = [...this.#queue, ...[...this.#members].flatMap((member) => [...member.segments.values()])]
+    const checks = [...this.#members].flatMap((member) => [...member.checks.values()])
     this.#queue.clear()
-    for (const member of this.#members) member.segments.clear()
+    for (const member of this.#members) {
+      member.segments.clear()
+      member.checks.clear()
+    }
     for (const segment of segments) segment.failed(error)
+    for (const { reject } of checks) reject(error)
     for (const { reject } of this.#warming.splice(0)) reject(error)
   }
 }

@@ -1,6 +1,6 @@
 import type { Word } from '../../../protocol/session-event.js'
 import { clamp } from '../decoded-words.js'
-import type { FromWorker, ToWorker } from '../pool/worker-messages.js'
+import type { FromWorker, SegmentMessage } from '../pool/worker-messages.js'
 import type { SherpaRecognizer, SherpaResult, SherpaStream } from './package.js'
 
 /** Streaming models look ahead: with this much silence after the last word they return it. */
@@ -24,7 +24,7 @@ export class SherpaSegments {
   readonly #post: (message: FromWorker) => void
   readonly #later: (work: () => void) => unknown
   readonly #segments = new Map<number, Segment>()
-  readonly #queue: ToWorker[] = []
+  readonly #queue: SegmentMessage[] = []
 
   /** `later` calls its argument once the messages that have arrived by now are received, such as `setImmediate`. */
   constructor(
@@ -39,7 +39,7 @@ export class SherpaSegments {
     this.#later = later
   }
 
-  receive(message: ToWorker): void {
+  receive(message: SegmentMessage): void {
     if (message.type === 'abort') this.#segments.delete(message.segment)
     else if (message.type === 'open') this.#open(message.segment, message.startMs)
     else if (this.#segments.has(message.segment) && this.#queue.push(message) === 1) this.#later(() => this.#next())
@@ -61,7 +61,7 @@ export class SherpaSegments {
   }
 
   /** A segment whose stream throws fails; the others have separate streams. */
-  #decode(message: ToWorker): void {
+  #decode(message: SegmentMessage): void {
     const segment = this.#segments.get(message.segment)
     if (segment === undefined) return
     try {

@@ -1,4 +1,4 @@
-import { reportBusyTime, type FromWorker, type ToWorker } from '../pool/worker-messages.js'
+import { reportBusyTime, type FromWorker, type SegmentMessage } from '../pool/worker-messages.js'
 import { isSherpaSettings, loadSherpa, type SherpaSettings } from './package.js'
 import { SherpaSegments } from './segments.js'
 
@@ -18,7 +18,7 @@ const run = (): void => {
   const post = reportBusyTime((message) => process.send?.(message))
   let segments: SherpaSegments | undefined
   process.on('message', (message: unknown) => {
-    if (segments !== undefined) segments.receive(message as ToWorker)
+    if (segments !== undefined) segments.receive(message as SegmentMessage)
     else if (isSherpaSettings(message)) {
       segments = open(message, post)
       post({ type: 'ready' })

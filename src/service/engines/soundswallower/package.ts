@@ -40,53 +40,49 @@ export interface Decoder {
   readonly cdecoder: number
 }
 
-/** The last four are functions and memory of the WebAssembly module, which the decoders of the package use themselves. */
+/** The last six are functions and memory of the WebAssembly module, which the decoders of the package use themselves. */
 export interface SoundswallowerPackage {
   readonly Decoder: new (settings: Readonly<Record<string, string | number | boolean>>) => Decoder
   readonly HEAPU8: Uint8Array
   readonly _malloc: (byteCount: number) => number
+  readonly _free: (address: number) => void
   readonly _s3file_init: (address: number, byteCount: number) => number
+  readonly _s3file_free: (file: number) => number
   readonly _decoder_init_grammar_s3file: (decoder: number, graph: number, jsgf: number) => number
 }
 
 /** The decoder raises the probabilities of a graph to this power, unlike those of a grammar. It is the default of the package. */
 const languageWeight = 6.5
 
-const graphText = ({ stateCount, final, arcs }: GrammarGraph): string =>
-  [
-    'FSG_BEGIN grammar',
-    `NUM_STATES ${stateCount}`,
-    'START_STATE 0',
-    `FINAL_STATE ${final}`,
-    ...arcs.map(({ from, to, word = '', weight }) => {
-      const probability = Math.exp(weight / languageWeight).toFixed(9)
-      return `TRANSITION ${from} ${to} ${probability} ${word}`
-    }),
-    'FSG_END\n',
-  ].join('\n')
+/**
+ * A graph in the format of the package, with a zero at its end. `variantsOf` are the names of the other pronunciations of a
+ * word. The package would find them itself, with every state of the graph for each: for 1,000 sentences that takes a second.
+ */
+export const graphText = (
+  { stateCount, final, arcs }: GrammarGraph,
+  variantsOf: (word: string) => readonly string[],
+): Uint8Array => {
+  const lines = ['FSG_BEGIN grammar', `NUM_STATES ${stateCount}`, 'START_STATE 0', `FINAL_STATE ${final}`]
+  for (const { from, to, word, weight } of arcs) {
+    const arc = `TRANSITION ${from} ${to} ${Math.exp(weight / languageWeight).toFixed(9)}`
+    if (word === undefined) lines.push(arc)
+    else for (const name of [word, ...variantsOf(word)]) lines.push(`${arc} ${name}`)
+  }
+  return Buffer.from(`${lines.join('\n')}\nFSG_END\n\0`)
+}
 
-/** Gives a decoder a graph instead of a grammar. Throws if the package does not accept it. */
-const setGraph = (soundswallower: SoundswallowerPackage, decoder: Decoder, graph: GrammarGraph): void => {
-  const text = Buffer.from(`${graphText(graph)}\0`)
-  // The memory is that of the decoder from here on; the package does the same with its files.
+/** Gives a decoder a graph instead of a grammar, by its text. Throws if the package does not accept it. */
+export const setGraph = (soundswallower: SoundswallowerPackage, decoder: Decoder, text: Uint8Array): void => {
+  decoder.set_config('fsgusealtpron', 0)
   const address = soundswallower._malloc(text.length)
   if (address === 0) throw new Error('There is no memory for the graph.')
   soundswallower.HEAPU8.set(text, address)
   const file = soundswallower._s3file_init(address, text.length - 1)
-  if (soundswallower._decoder_init_grammar_s3file(decoder.cdecoder, file, 0) < 0) {
-    throw new Error('The package does not accept the graph.')
-  }
-}
-
-/** Gives a decoder a grammar, by its graph if it has one. Throws if the package does not accept it. */
-export const setGrammar = (
-  soundswallower: SoundswallowerPackage,
-  decoder: Decoder,
-  jsgf: string,
-  graph: GrammarGraph | undefined,
-): void => {
-  if (graph === undefined) decoder.set_grammar(jsgf)
-  else setGraph(soundswallower, decoder, graph)
+  const result = soundswallower._decoder_init_grammar_s3file(decoder.cdecoder, file, 0)
+  // The decoder has copied what it needs; its former graph is freed, too.
+  soundswallower._s3file_free(file)
+  soundswallower._free(address)
+  if (result < 0) throw new Error('The package does not accept the graph.')
 }
 
 /** The rate of the audio that decoders get. */

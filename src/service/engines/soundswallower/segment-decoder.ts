@@ -7,6 +7,7 @@ import type { DecodedSegment, SegmentDecoder, SegmentSpan } from '../pool/leased
 import { speechCepstralMean } from './cepstral-mean.js'
 import { leastConfidence } from './confidence.js'
 import { decoderRateHz, type AlignedWord, type Decoder } from './package.js'
+import type { DecoderGrammar, WorkerGrammars } from './worker-grammars.js'
 
 const samplesPerMs = decoderRateHz / 1000
 /** How much audio is decoded at a time, whatever the length of chunks, so that partials and times do not depend on it. */
@@ -133,31 +134,46 @@ const isOver = (words: readonly DecodedWord[]): boolean => {
 export class TwoPassDecoder implements SegmentDecoder {
   readonly #decoder: Decoder
   readonly #onTurn: () => void
-  readonly #isComplete: (text: string) => boolean
+  readonly #grammars: Pick<WorkerGrammars, 'with'> | undefined
   readonly #rejection: Rejection | undefined
   #level: RejectLevel = 'off'
+  /** The one that the decoder has. */
+  #grammar: DecoderGrammar | undefined
   #frames: Int16Array[] = []
   #sampleCount = 0
   #text = ''
 
   /**
-   * `onTurn` is called during a second pass, which takes seconds for a long segment. `isComplete` says whether a text is a
-   * sentence that cannot continue. Without `rejection` nothing is rejected, and the confidences of words are those of the
+   * `onTurn` is called during a second pass, which takes seconds for a long segment. `grammars` has the grammar of each
+   * segment; without it the decoder keeps the one that it has, no sentence of which counts as complete. Without `rejection` nothing is rejected, and the confidences of words are those of the
    * decoder.
    */
   constructor(
     decoder: Decoder,
     onTurn: () => void = () => undefined,
-    isComplete: (text: string) => boolean = () => false,
+    grammars?: Pick<WorkerGrammars, 'with'>,
     rejection?: Rejection,
   ) {
     this.#decoder = decoder
     this.#onTurn = onTurn
-    this.#isComplete = isComplete
+    this.#grammars = grammars
     this.#rejection = rejection
   }
 
-  async begin({ reject }: RecognizeSettings = {}): Promise<void> {
+  isReadyFor({ phrases }: RecognizeSettings): boolean {
+    return this.#grammars?.with(phrases) === this.#grammar
+  }
+
+  /** Gives the decoder the grammar of a session with these phrases. Throws if the package does not accept it. */
+  useGrammar(phrases?: readonly string[]): void {
+    const grammar = this.#grammars?.with(phrases)
+    if (grammar === this.#grammar) return
+    grammar?.setFor(this.#decoder)
+    this.#grammar = grammar
+  }
+
+  async begin({ reject, phrases }: RecognizeSettings = {}): Promise<void> {
+    this.useGrammar(phrases)
     this.#level = this.#rejection === undefined ? 'off' : (reject ?? this.#rejection.level)
     this.#frames = []
     this.#sampleCount = 0
@@ -178,7 +194,7 @@ export class TwoPassDecoder implements SegmentDecoder {
   }
 
   isComplete(): boolean {
-    return this.#isComplete(this.#text) && isOver(this.#words())
+    return this.#grammar?.isComplete(this.#text) === true && isOver(this.#words())
   }
 
   async end({ startMs, endMs, isCut }: SegmentSpan, isCancelled: () => boolean): Promise<DecodedSegment> {

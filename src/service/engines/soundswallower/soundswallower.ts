@@ -76,6 +76,7 @@ const capabilities = {
   words: true,
   kind: 'grammar',
   checks: true,
+  phrases: true,
 } as const
 
 /**

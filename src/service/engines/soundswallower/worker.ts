@@ -1,16 +1,15 @@
 import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
 import { withSlots } from '../decoded-words.js'
-import { completeSentences } from '../models/complete-sentences.js'
 import { badGrammar, unknownPhone, unknownWords, type Pronunciation } from '../models/grammar.js'
-import { grammarGraph, type GrammarGraph } from '../models/grammar-graph.js'
 import { createSlotReader, type SlotReader } from '../models/slots.js'
 import { LeasedSegment, type LeasedSegmentListener } from '../pool/leased-segment.js'
 import { ResourcePool } from '../pool/resource-pool.js'
 import { reportBusyTime, takeNextFrom, type FromWorker, type ToWorker } from '../pool/worker-messages.js'
-import { createDecoder, loadSoundswallower, setGrammar, type Decoder, type SoundswallowerPackage } from './package.js'
+import { createDecoder, loadSoundswallower, type Decoder } from './package.js'
 import { WorkerRejection } from './rejection.js'
 import { TwoPassDecoder } from './segment-decoder.js'
+import { WorkerGrammars } from './worker-grammars.js'
 
 /** The `workerData` of this worker. */
 export interface WorkerSettings {
@@ -45,23 +44,6 @@ const lookUpWords = (decoder: Decoder, { words }: WorkerSettings): string | unde
   return unknown.length === 0 ? undefined : unknownWords(unknown)
 }
 
-/** Gives the decoder its model. Returns why it refuses the model, as a sentence. */
-const setModel = (
-  soundswallower: SoundswallowerPackage,
-  decoder: Decoder,
-  settings: WorkerSettings,
-  graph: GrammarGraph | undefined,
-): string | undefined => {
-  const refusal = addWords(decoder, settings) ?? lookUpWords(decoder, settings)
-  if (refusal !== undefined) return refusal
-  try {
-    setGrammar(soundswallower, decoder, settings.grammar, graph)
-    return undefined
-  } catch {
-    return badGrammar
-  }
-}
-
 /** After a trap the memory of all decoders may be damaged, so the worker ends. */
 const endThreadOnTrap = (error: unknown): void => {
   if (!(error instanceof WebAssembly.RuntimeError)) return
@@ -76,15 +58,18 @@ class WorkerSegments {
   readonly #decoders: ResourcePool<TwoPassDecoder>
   readonly #post: (message: FromWorker) => void
   readonly #takeNext: () => ToWorker | undefined
+  readonly #grammars: WorkerGrammars
   readonly #readSlots: SlotReader | undefined
 
   constructor(
     decoders: ResourcePool<TwoPassDecoder>,
+    grammars: WorkerGrammars,
     readSlots: SlotReader | undefined,
     post: (message: FromWorker) => void,
     takeNext: () => ToWorker | undefined,
   ) {
     this.#decoders = decoders
+    this.#grammars = grammars
     this.#readSlots = readSlots
     this.#post = post
     this.#takeNext = takeNext
@@ -101,9 +86,14 @@ class WorkerSegments {
   }
 
   #take(message: ToWorker): void {
+    if (message.type === 'check-phrases') {
+      const { check, phrases } = message
+      this.#post({ type: 'phrases-checked', check, faults: this.#grammars.faultsOf(phrases) })
+      return
+    }
     const { type, segment } = message
     if (type === 'open') {
-      this.#segments.set(segment, this.#lease(message))
+      this.#open(message)
     } else if (type === 'audio') {
       this.#segments.get(segment)?.write(message.samples)
     } else if (type === 'check') {
@@ -117,8 +107,14 @@ class WorkerSegments {
     }
   }
 
-  #lease({ segment, startMs, settings }: Extract<ToWorker, { readonly type: 'open' }>): LeasedSegment<TwoPassDecoder> {
-    return new LeasedSegment(startMs, this.#decoders, this.#listenerOf(segment), settings)
+  #open({ segment, startMs, settings = {} }: Extract<ToWorker, { readonly type: 'open' }>): void {
+    // They were checked by the dictionary of another process, which may differ.
+    if (settings.phrases !== undefined && this.#grammars.faultsOf(settings.phrases).length > 0) {
+      this.#post({ type: 'failed', segment })
+      return
+    }
+    const leased = new LeasedSegment(startMs, this.#decoders, this.#listenerOf(segment), settings)
+    this.#segments.set(segment, leased)
   }
 
   #listenerOf(segment: number): LeasedSegmentListener {
@@ -145,27 +141,35 @@ const start = async (port: MessagePort, settings: WorkerSettings): Promise<void>
   const post = reportBusyTime((message) => port.postMessage(message))
   const reportWorking = (): void => post({ type: 'working' })
   const soundswallower = await loadSoundswallower(settings.modelBase, settings.language)
-  const create = (): Promise<Decoder> => createDecoder(soundswallower)
-  const graph = grammarGraph(settings.grammar)
-  const isComplete = completeSentences(graph)
-  const first = await create()
-  const refusal = setModel(soundswallower, first, settings, graph)
+  const first = await createDecoder(soundswallower)
+  const refuse = (sentence: string): void => post({ type: 'refused', sentence })
+  const refusal = addWords(first, settings) ?? lookUpWords(first, settings)
   if (refusal !== undefined) {
-    post({ type: 'refused', sentence: refusal })
+    refuse(refusal)
     return
   }
+  const grammars = new WorkerGrammars(soundswallower, settings.grammar, (word) => first.lookup_word(word) !== null)
   // The weights of its features are those of the English model.
   const rejection = settings.language === 'en-us' ? new WorkerRejection(soundswallower, settings.reject) : undefined
+  const twoPass = (decoder: Decoder): TwoPassDecoder =>
+    new TwoPassDecoder(decoder, reportWorking, grammars, rejection?.for(decoder))
+  const firstTwoPass = twoPass(first)
+  try {
+    firstTwoPass.useGrammar()
+  } catch {
+    refuse(badGrammar)
+    return
+  }
   const decoders = new ResourcePool({
     max: settings.maxDecoders,
     create: async () => {
-      const decoder = await create()
-      setModel(soundswallower, decoder, settings, graph)
-      return new TwoPassDecoder(decoder, reportWorking, isComplete, rejection?.for(decoder))
+      const decoder = await createDecoder(soundswallower)
+      addWords(decoder, settings)
+      return twoPass(decoder)
     },
   })
-  decoders.add(new TwoPassDecoder(first, reportWorking, isComplete, rejection?.for(first)))
-  const segments = new WorkerSegments(decoders, createSlotReader(settings.grammar), post, takeNextFrom(port))
+  decoders.add(firstTwoPass)
+  const segments = new WorkerSegments(decoders, grammars, createSlotReader(settings.grammar), post, takeNextFrom(port))
   port.on('message', (message: ToWorker) => segments.receive(message))
   post({ type: 'ready' })
   if (settings.reject !== 'off') await rejection?.warm()

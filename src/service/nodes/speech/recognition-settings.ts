@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { either } from 'fp-ts'
 import { Observable } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
@@ -11,8 +12,10 @@ import {
 } from '../../../protocol/message-codec.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
 import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
+import { listOf } from '../../../protocol/collections.js'
 import { eitherOf, oneOf, text } from '../../../protocol/validation.js'
-import { rejectLevel } from '../../engines/engine.js'
+import { rejectLevel, type RecognizeSettings } from '../../engines/engine.js'
+import { readSessionPhrases } from '../../engines/session-phrases.js'
 import {
   defaultSegmenterParameters,
   validateSegmenterParameters,
@@ -78,7 +81,11 @@ interface RecognitionSettings {
   readonly completeSilenceMs?: number
   readonly gracefulSilenceMs?: number
   readonly reject?: RejectLevel
+  readonly phrases?: readonly string[]
 }
+
+/** The name in errors. */
+export const phrasesSetting = 'Phrases'
 
 const fields: Fields<RecognitionSettings> = {
   modelName: optional(text, 'ModelName', 'model-name'),
@@ -93,6 +100,7 @@ const fields: Fields<RecognitionSettings> = {
   completeSilenceMs: optional(integer(), 'VadCompleteSilenceMsec', 'vad-complete-silence-msec'),
   gracefulSilenceMs: optional(integer(), 'VadGracefulSilenceThresholdMsec', 'vad-graceful-silence-threshold-msec'),
   reject: optional(rejectLevel, 'Reject', 'reject'),
+  phrases: optional(listOf(text), 'Phrases', 'phrases'),
 }
 
 const settingsCodec = messageCodec(fields)
@@ -105,7 +113,7 @@ const decodeSettings = (settings: Settings): either.Either<SpeechError, Recognit
 /** The model of a session, what it asks of the engine, and its segmenter parameters. */
 export interface RecognitionPlan {
   readonly model: ModelName
-  readonly reject: RejectLevel | undefined
+  readonly settings: RecognizeSettings
   readonly parameters: SegmenterParameters
 }
 
@@ -124,17 +132,19 @@ export const readRecognitionSettings = (
   settings: Settings,
   defaults: RecognitionDefaults = {},
 ): either.Either<SpeechError, RecognitionPlan> =>
-  either.chain(({ modelName, modelTenant, modelVersion, reject = defaults.reject, ...given }: RecognitionSettings) => {
-    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...defaults.parameters, ...given }
-    return either.tryCatch(
-      (): RecognitionPlan => ({
-        model: completeModel({ name: modelName, tenant: modelTenant, version: modelVersion }, defaults.model),
-        reject,
-        parameters: validateSegmenterParameters(parameters, 'setting'),
-      }),
-      (error) => error as SpeechError,
-    )
-  })(decodeSettings(settings))
+  either.chain(
+    ({ modelName, modelTenant, modelVersion, reject = defaults.reject, phrases, ...given }: RecognitionSettings) => {
+      const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...defaults.parameters, ...given }
+      return either.tryCatch(
+        (): RecognitionPlan => ({
+          model: completeModel({ name: modelName, tenant: modelTenant, version: modelVersion }, defaults.model),
+          settings: { reject, phrases: readSessionPhrases(phrases, phrasesSetting) },
+          parameters: validateSegmenterParameters(parameters, 'setting'),
+        }),
+        (error) => error as SpeechError,
+      )
+    },
+  )(decodeSettings(settings))
 
 const modelSettings = [
   { key: 'name', setting: 'ModelName' },
@@ -142,7 +152,7 @@ const modelSettings = [
   { key: 'version', setting: 'ModelVersion' },
 ] as const
 
-/** The error that refuses an `Update` to these settings: an invalid setting, another model, or another rejection. */
+/** The error that refuses an `Update` to these settings: an invalid setting, another model, other phrases or another rejection. */
 export const checkRecognitionUpdate = (
   next: Settings,
   now: Settings,
@@ -153,7 +163,8 @@ export const checkRecognitionUpdate = (
   if (either.isLeft(plan)) return undefined
   const changed =
     modelSettings.find(({ key }) => nextPlan.right.model[key] !== plan.right.model[key])?.setting ??
-    (nextPlan.right.reject === plan.right.reject ? undefined : 'Reject')
+    (nextPlan.right.settings.reject === plan.right.settings.reject ? undefined : 'Reject') ??
+    (isDeepStrictEqual(nextPlan.right.settings, plan.right.settings) ? undefined : phrasesSetting)
   if (changed === undefined) return undefined
   return new SpeechError('invalid-field', `${changed} cannot be changed after the start of the session.`)
 }

@@ -1,6 +1,7 @@
 import { either } from 'fp-ts'
 import { defer } from 'rxjs'
 import { rejectLevel } from '../../engines/engine.js'
+import { requirePhrases } from '../../engines/session-phrases.js'
 import { portFormat } from '../core/node-steps.js'
 import { recognizeChannels } from './recognize-channels.js'
 import { defineNode } from '../core/define-node.js'
@@ -12,6 +13,7 @@ import {
   checkChannel,
   checkRecognitionUpdate,
   currentPlan,
+  phrasesSetting,
   segmenterOptions,
   voiceOptions,
   type RecognitionDefaults,
@@ -63,15 +65,16 @@ export const recognizer = defineNode({
   open: async (given, context) => {
     const { fromSettings = true, partials = true, channel = 0, closeAfterSilentWallMs = 1000 } = given
     const defaults = defaultsOf(given, context)
-    const { model, reject } = currentPlan(context, defaults, fromSettings)
+    const { model, settings } = currentPlan(context, defaults, fromSettings)
     const engine = await context.engine(model)
+    await requirePhrases(engine, settings.phrases, phrasesSetting)
     const format = portFormat(context.inputs)
     return (input$, session) =>
       defer(() =>
         input$.pipe(
           recognizeChannels({
             engine,
-            settings: { reject },
+            settings,
             format,
             firstChannel: channel,
             offsetMs: session.offsetMs ?? 0,

@@ -16,8 +16,10 @@ export interface FakeWorker {
   terminated: boolean
 }
 
-const describeMessage = (message: ToWorker): string =>
-  `${message.type} ${message.segment}${message.type === 'audio' ? ` ${message.samples.length}` : ''}`
+const describeMessage = (message: ToWorker): string => {
+  if (message.type === 'check-phrases') return `${message.type} ${message.check} ${message.phrases.join(', ')}`
+  return `${message.type} ${message.segment}${message.type === 'audio' ? ` ${message.samples.length}` : ''}`
+}
 
 const fakeWorkers = (): { readonly workers: FakeWorker[]; readonly start: StartPoolWorker } => {
   const workers: FakeWorker[] = []

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ResourcePool } from '../../../../src/service/engines/pool/resource-pool.js'
+import type { RecognizeSettings } from '../../../../src/service/engines/engine.js'
 import { LeasedSegment, type SegmentDecoder } from '../../../../src/service/engines/pool/leased-segment.js'
 
 interface Fake {
@@ -129,6 +130,25 @@ describe('LeasedSegment', () => {
   )
 })
 
+describe('a segment with settings', () => {
+  it('prefers a decoder that is ready for them', async () => {
+    const decoders = new ResourcePool<SegmentDecoder>({ max: 3, create: () => Promise.reject(new Error('none')) })
+    const fakes = ['one', 'two', 'one'].map((phrase) => {
+      const fake = fakeDecoder()
+      return {
+        ...fake,
+        decoder: { ...fake.decoder, isReadyFor: ({ phrases }: RecognizeSettings) => phrases?.[0] === phrase },
+      }
+    })
+    for (const { decoder } of fakes) decoders.add(decoder)
+    const nothing = (): void => undefined
+    const listener = { progress: nothing, checked: nothing, decided: nothing, failed: nothing }
+    for (const phrase of ['two', 'two']) new LeasedSegment(0, decoders, listener, { phrases: [phrase] })
+    await settle()
+    expect(fakes.map(({ calls }) => calls)).toEqual([['begin'], ['begin'], []])
+  })
+})
+
 describe('ResourcePool', () => {
   it('creates up to its maximum, and serves those that wait in order', async () => {
     let made = 0
@@ -143,5 +163,15 @@ describe('ResourcePool', () => {
     decoders.discard(first)
     await settle()
     expect(taken).toEqual(['third 2', 'fourth 3'])
+  })
+
+  it('gives the preferred one of those that are free, and otherwise the one that was free for longest', async () => {
+    const free = new ResourcePool({ max: 3, create: () => Promise.resolve('new') })
+    for (const name of ['red', 'green', 'blue']) free.add(name)
+    expect(await free.acquire(undefined, (name) => name === 'green')).toBe('green')
+    expect(await free.acquire(undefined, (name) => name === 'green')).toBe('red')
+    free.release('green')
+    expect(await free.acquire()).toBe('green')
+    expect(await free.acquire()).toBe('blue')
   })
 })

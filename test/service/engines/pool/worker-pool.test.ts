@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { isSpeechError } from '../../../../src/errors/speech-error.js'
+import { flushPromises } from '../../virtual-clock.js'
 import { fakePool } from './fake-workers.js'
 
 const ready = { type: 'ready' } as const
@@ -101,6 +103,48 @@ describe('WorkerPool', () => {
     expect(worker(0).busy).toBe(true)
     worker(0).events.message(decided(2))
     expect(worker(0).busy).toBe(false)
+  })
+
+  it('lets the least busy worker check phrases, and keeps the process alive until it has', async () => {
+    const { pool, open, worker } = fakePool(2, 2)
+    open('a')
+    worker(0).events.message(ready)
+    worker(1).events.message(ready)
+    const checked = [pool.checkPhrases(['one', 'two']), pool.checkPhrases(['three'])]
+    await Promise.resolve()
+    expect(worker(0).posted).toEqual(['open 1'])
+    expect(worker(1).posted).toEqual(['check-phrases 1 one, two', 'check-phrases 2 three'])
+    expect(worker(1).busy).toBe(true)
+    worker(1).events.message({ type: 'phrases-checked', check: 2, faults: [{ index: 0, reason: 'is wrong.' }] })
+    expect(worker(1).busy).toBe(true)
+    worker(1).events.message({ type: 'phrases-checked', check: 1, faults: [] })
+    expect(worker(1).busy).toBe(false)
+    expect(await Promise.all(checked)).toEqual([[], [{ index: 0, reason: 'is wrong.' }]])
+  })
+
+  it('fails a check whose worker ends, is silent or is closed, and starts a worker for one', async () => {
+    const { pool, workers, worker, scheduler } = fakePool(1, 1)
+    const outcome = (check: Promise<unknown>): Promise<unknown> =>
+      check.catch((error: unknown) => (isSpeechError(error) ? error.code : error))
+    const ended = outcome(pool.checkPhrases(['one']))
+    worker(0).events.message(ready)
+    await flushPromises()
+    worker(0).events.ended(new Error('trap'))
+    expect(await ended).toBe('engine-failed')
+    const hung = outcome(pool.checkPhrases(['one']))
+    worker(1).events.message(ready)
+    await flushPromises()
+    scheduler.advanceTo(20_000)
+    expect(await hung).toBe('engine-failed')
+    expect(worker(1).terminated).toBe(true)
+    const closed = outcome(pool.checkPhrases(['one']))
+    worker(2).events.message(ready)
+    await flushPromises()
+    expect(worker(2).posted).toEqual(['check-phrases 3 one'])
+    await pool.close()
+    expect(await closed).toBe('engine-failed')
+    expect(await outcome(pool.checkPhrases(['one']))).toBe('engine-failed')
+    expect(workers).toHaveLength(3)
   })
 
   it('fails only the segments of a worker that ends, and starts another for the next ones', () => {

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/service/engines/sherpa-onnx/package.js'
 import { createSherpaOnnx, sherpaOnnx } from '../../../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
 import { SherpaSegments, sherpaWords } from '../../../../src/service/engines/sherpa-onnx/segments.js'
-import type { FromWorker, ToWorker } from '../../../../src/service/engines/pool/worker-messages.js'
+import type { FromWorker, SegmentMessage } from '../../../../src/service/engines/pool/worker-messages.js'
 import { fakeRecognizer } from './fake-sherpa.js'
 import { sherpaFolder, sherpaModel, transducer } from './model-folder.js'
 
@@ -102,13 +102,13 @@ describe('SherpaSegments', () => {
       (work) => due.push(work),
     )
     /** Messages that arrive in one turn of the event loop, and the turns that follow. */
-    const receive = (...messages: readonly ToWorker[]): void => {
+    const receive = (...messages: readonly SegmentMessage[]): void => {
       for (const message of messages) segments.receive(message)
       for (let work = due.shift(); work !== undefined; work = due.shift()) work()
     }
     return { posted, receive }
   }
-  const audio = (segment: number, value = 1000): ToWorker => ({
+  const audio = (segment: number, value = 1000): SegmentMessage => ({
     type: 'audio',
     segment,
     samples: new Int16Array(5120).fill(value),
@@ -140,7 +140,7 @@ describe('SherpaSegments', () => {
 
   it('does not decode a segment that is aborted after its audio was sent', () => {
     const { posted, receive } = set()
-    const open = (segment: number): ToWorker => ({ type: 'open', segment, startMs: 0 })
+    const open = (segment: number): SegmentMessage => ({ type: 'open', segment, startMs: 0 })
     receive(open(1), audio(1), audio(1), { type: 'abort', segment: 1 }, open(2), audio(2))
     expect(posted).toEqual([{ type: 'progress', segment: 2, sampleCount: 5120, partial: 'ten' }])
   })

@@ -127,6 +127,7 @@ describe('soundswallower', () => {
       words: true,
       kind: 'grammar',
       checks: true,
+      phrases: true,
       segmentsAtOnce: 4,
     })
   })

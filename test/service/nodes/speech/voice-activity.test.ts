@@ -150,11 +150,20 @@ describe('an Update of the recognizer', () => {
     const { checkSettings } = configured(recognizer, { maxSpeechMs: 2000 })
     expect(checkSettings({ VadSensitivity: 0 }, {})).toMatchObject({ code: 'invalid-field' })
     expect(checkSettings({ VadSensitivity: 0 }, {})?.message).toContain('VadSensitivity')
-    for (const name of ['ModelName', 'ModelTenant', 'ModelVersion']) {
-      expect(checkSettings({ [name]: 'b' }, { [name]: 'a' })?.message).toBe(
+    for (const [name, next, now] of [
+      ['ModelName', 'b', 'a'],
+      ['ModelTenant', 'b', 'a'],
+      ['ModelVersion', 'b', 'a'],
+      ['Reject', 'high', 'low'],
+      ['Phrases', ['two'], ['one']],
+      ['Phrases', ['one'], []],
+    ] as const) {
+      expect(checkSettings({ [name]: next }, { [name]: now })?.message).toBe(
         `${name} cannot be changed after the start of the session.`,
       )
     }
+    expect(checkSettings({ Phrases: ['One.'], VadSensitivity: 3 }, { Phrases: ['one'] })).toBeUndefined()
+    expect(checkSettings({ Phrases: ['one', ''] }, {})?.message).toBe('Phrases[1] has no word.')
     expect(checkSettings({ ModelName: 'a', VadSensitivity: 3, Other: 'x' }, { ModelName: 'a' })).toBeUndefined()
     expect(configured(recognizer, { fromSettings: false }).checkSettings({ VadSensitivity: 0 }, {})).toBeUndefined()
   })

@@ -1,0 +1,64 @@
+// The phrases of a session: sentences that it recognizes in addition to those of its model (PROTOCOL 3.4 and 4.2).
+import { SpeechError } from '../../errors/speech-error.js'
+import type { Engine } from './engine.js'
+import { isWord, wordsOf } from './models/grammar.js'
+
+const maxPhrases = 100
+const maxWords = 10
+const maxLength = 200
+
+/** How much a refusal tells: a client shows 300 characters, and its code is before it. */
+const maxSentence = 270
+
+const refused = (sentence: string): SpeechError => new SpeechError('invalid-field', sentence)
+
+/**
+ * The phrases as engines get them, in lower case without punctuation; undefined if there are none. Throws `invalid-field`
+ * with the index of the phrase that is too long, empty or has something that cannot be a word, and if there are too many.
+ *
+ * @param name of the field or setting
+ */
+export const readSessionPhrases = (
+  phrases: readonly string[] | undefined,
+  name: string,
+): readonly string[] | undefined => {
+  if (phrases === undefined || phrases.length === 0) return undefined
+  if (phrases.length > maxPhrases) {
+    throw refused(`${name} has ${phrases.length} phrases; at most ${maxPhrases} are possible.`)
+  }
+  return phrases.map((phrase, index) => {
+    const entry = `${name}[${index}]`
+    if (phrase.length > maxLength) throw refused(`${entry} has more than ${maxLength} characters.`)
+    const words = wordsOf(phrase)
+    if (words.length === 0) throw refused(`${entry} has no word.`)
+    if (words.length > maxWords) throw refused(`${entry} has ${words.length} words; at most ${maxWords} are possible.`)
+    const bad = words.find((word) => !isWord(word))
+    if (bad !== undefined) throw refused(`${entry} has ${JSON.stringify(bad)}, which cannot be a word.`)
+    return words.join(' ')
+  })
+}
+
+/**
+ * Resolves if the engine takes these phrases; rejects with `invalid-field` that tells why not, or with the error of an engine
+ * that cannot tell.
+ *
+ * @param name of the field or setting
+ */
+export const requirePhrases = async (
+  engine: Engine,
+  phrases: readonly string[] | undefined,
+  name: string,
+): Promise<void> => {
+  if (phrases === undefined) return
+  if (engine.capabilities.phrases !== true) {
+    throw refused(`${name} cannot be used with this model: its engine takes no phrases of a session.`)
+  }
+  const faults = (await engine.checkPhrases?.(phrases)) ?? []
+  const [first, ...others] = faults.map(({ index, reason }) =>
+    index === undefined ? `${name} ${reason}` : `${name}[${index}] ${reason}`,
+  )
+  if (first === undefined) return
+  throw refused(
+    others.reduce((text, other) => (text.length + other.length < maxSentence ? `${text} ${other}` : text), first),
+  )
+}

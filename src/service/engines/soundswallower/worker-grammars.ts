@@ -1,0 +1,106 @@
+import type { PhraseFault } from '../engine.js'
+import { completeSentences } from '../models/complete-sentences.js'
+import { grammarGraph, type GrammarGraph } from '../models/grammar-graph.js'
+import { nearWords } from '../models/near-words.js'
+import { withPhrases } from '../models/phrase-graph.js'
+import { graphText, setGraph, type Decoder, type SoundswallowerPackage } from './package.js'
+
+/** A grammar in the form in which decoders get it. */
+export interface DecoderGrammar {
+  /** Gives it to a decoder. Throws if the package does not accept it. */
+  readonly setFor: (decoder: Decoder) => void
+  /** Whether a text is a sentence of it that no word can follow. */
+  readonly isComplete: (text: string) => boolean
+}
+
+/** How many grammars with phrases a worker keeps; one of 1,000 sentences takes about 1 MB. */
+const maxKept = 32
+
+/** More are not listed. */
+const maxFaults = 3
+
+const noGraph =
+  'cannot be added to the grammar of this model, which is too large or has imports, recursion or quoted words.'
+
+const keyOf = (phrases: readonly string[]): string => phrases.join('\n')
+
+/**
+ * The grammar of a model, and the grammars of it and the phrases of sessions. A grammar with phrases is made once for all
+ * segments of all sessions that have the same ones, as long as it is one of the last that were used.
+ */
+export class WorkerGrammars {
+  readonly #soundswallower: SoundswallowerPackage
+  readonly #isKnown: (word: string) => boolean
+  readonly #graph: GrammarGraph | undefined
+  readonly #own: DecoderGrammar
+  /** The last used one is last. */
+  readonly #kept = new Map<string, DecoderGrammar>()
+  /** The other pronunciations of words, which the dictionary of each decoder has. */
+  readonly #variants = new Map<string, readonly string[]>()
+
+  /** `isKnown` says whether the dictionary has a word; `jsgf` may be any text. */
+  constructor(soundswallower: SoundswallowerPackage, jsgf: string, isKnown: (word: string) => boolean) {
+    this.#soundswallower = soundswallower
+    this.#isKnown = isKnown
+    this.#graph = grammarGraph(jsgf)
+    this.#own =
+      this.#graph === undefined
+        ? { setFor: (decoder) => decoder.set_grammar(jsgf), isComplete: () => false }
+        : this.#grammarOf(this.#graph)
+  }
+
+  /** Why these phrases cannot be added: a grammar that no graph can express, or words that the dictionary lacks. */
+  faultsOf(phrases: readonly string[]): readonly PhraseFault[] {
+    if (this.#graph === undefined) return [{ reason: noGraph }]
+    if (this.#kept.has(keyOf(phrases))) return []
+    const faults = new Map<string, PhraseFault>()
+    for (const [index, phrase] of phrases.entries()) {
+      for (const word of phrase.split(' ')) {
+        if (faults.has(word) || this.#isKnown(word)) continue
+        faults.set(word, { index, reason: this.#reasonFor(word) })
+        if (faults.size === maxFaults) return [...faults.values()]
+      }
+    }
+    return [...faults.values()]
+  }
+
+  /** The grammar of the model, with these phrases, which have no fault, if there are some. */
+  with(phrases: readonly string[] = []): DecoderGrammar {
+    if (phrases.length === 0 || this.#graph === undefined) return this.#own
+    const key = keyOf(phrases)
+    const grammar = this.#kept.get(key) ?? this.#grammarOf(withPhrases(this.#graph, phrases))
+    this.#kept.delete(key)
+    this.#kept.set(key, grammar)
+    const [oldest] = this.#kept.keys()
+    if (this.#kept.size > maxKept && oldest !== undefined) this.#kept.delete(oldest)
+    return grammar
+  }
+
+  #grammarOf(graph: GrammarGraph): DecoderGrammar {
+    let text: Uint8Array | undefined
+    return {
+      setFor: (decoder) => {
+        text ??= graphText(graph, (word) => this.#variantsOf(word, decoder))
+        setGraph(this.#soundswallower, decoder, text)
+      },
+      isComplete: completeSentences(graph),
+    }
+  }
+
+  #reasonFor(word: string): string {
+    const near = nearWords(word, this.#isKnown).map((name) => `"${name}"`)
+    const suggestion = near.length === 0 ? '' : `; near are ${near.join(', ')}`
+    return `has the word "${word.slice(0, 40)}", which the dictionary of the model lacks${suggestion}.`
+  }
+
+  #variantsOf(word: string, decoder: Decoder): readonly string[] {
+    const known = this.#variants.get(word)
+    if (known !== undefined) return known
+    const variants: string[] = []
+    for (let number = 2; decoder.lookup_word(`${word}(${number})`) !== null; number += 1) {
+      variants.push(`${word}(${number})`)
+    }
+    this.#variants.set(word, variants)
+    return variants
+  }
+}

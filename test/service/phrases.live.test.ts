@@ -1,0 +1,147 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { lastValueFrom, of, toArray, type Observable } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dataflow } from '../../src/client/dataflow/dataflow.js'
+import { recognize } from '../../src/client/recognizer/recognize.js'
+import { bytesOf } from '../../src/audio/pcm.js'
+import type { SessionEvent } from '../../src/protocol/session-event.js'
+import { createSegmentEngine } from '../../src/service/engines/segment-engine.js'
+import { soundswallower } from '../../src/service/engines/soundswallower/soundswallower.js'
+import type { EngineKind } from '../../src/service/engines/engine.js'
+import { liveService, type LiveService } from '../interop/live-service.js'
+import { callTurns } from './engines/call-turns.js'
+import { serviceOfWorkers, type LoggedLine } from './workers/service-of-workers.js'
+
+const format = { sampleRateHz: 8000, channels: 1, encoding: 'pcm' } as const
+const weather = ['tomorrow it rains in the mountains', 'a cold wind blows from the north', 'expect fog along the coast']
+const order = 'friday at half past seven please'
+
+/** An engine that does not know of phrases. */
+const deaf: EngineKind = {
+  name: 'deaf',
+  open: () =>
+    Promise.resolve(
+      createSegmentEngine({
+        capabilities: { sampleRateHz: 8000, partials: false, words: false, kind: 'dictation', segmentsAtOnce: 10 },
+        openChannel: () => () => ({ write: () => undefined, close: () => undefined, abort: () => undefined }),
+      }),
+    ),
+}
+
+let folder: string
+let sentence: Uint8Array
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'rxspeech-phrases-'))
+  const model = async (name: string, files: Readonly<Record<string, string>>): Promise<void> => {
+    const path = join(folder, 'Default', name, '1')
+    await mkdir(path, { recursive: true })
+    for (const [file, content] of Object.entries(files)) await writeFile(join(path, file), content)
+  }
+  await model('weather', {
+    'model.json': JSON.stringify({ engine: 'soundswallower', phrases: 'phrases.txt', batch: true }),
+    'phrases.txt': weather.join('\n'),
+  })
+  await model('deaf', { 'model.json': JSON.stringify({ engine: 'deaf' }) })
+  const [, , , friday] = await callTurns()
+  sentence = bytesOf(friday?.samples ?? new Int16Array(0))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+type Run = (service: LiveService, options: object) => Observable<SessionEvent>
+
+const transports: readonly (readonly [string, string, Run])[] = [
+  [
+    'WebSocket',
+    'phrases',
+    ({ service, ca, token }, options) =>
+      of(sentence).pipe(recognize({ url: service.access.wsUrl, ca, token, model: 'weather', format, ...options })),
+  ],
+  [
+    'gRPC',
+    'Phrases',
+    ({ service, ca, token }, options) =>
+      of(sentence).pipe(
+        dataflow({
+          ...{ url: service.access.grpc, ca, token, model: 'weather', format },
+          ...{ tenant: 'Default', project: 'transcribe' },
+          ...options,
+        }),
+      ),
+  ],
+]
+
+const eventsOf = (run: Run, service: LiveService, options: object = {}): Promise<readonly SessionEvent[]> =>
+  lastValueFrom(run(service, options).pipe(toArray()))
+
+/** The results, and that there was none. */
+const results = (events: readonly SessionEvent[]) =>
+  events.flatMap((event) => {
+    if (event.type === 'milestone') return [event.text]
+    return event.type === 'event' && event.name === 'SR No Match' ? ['no match'] : []
+  })
+
+const failureOf = (run: Run, service: LiveService, options: object): Promise<unknown> =>
+  Promise.resolve()
+    .then(() => eventsOf(run, service, options))
+    .catch((error: unknown) => error)
+
+describe.each([
+  [
+    'a service',
+    // One decoder, which segments of sessions with and without phrases use in turn.
+    () => {
+      const engines = [soundswallower({ workers: 1, decodersPerWorker: 1 }), deaf]
+      return liveService({ modelFolders: [folder], defaultModel: 'weather', engines })
+    },
+  ],
+  ['a service of workers', () => serviceOfWorkers({ modelFolders: [folder], defaultModel: 'weather' })],
+] as const)('%s', { timeout: 120_000 }, (name, start) => {
+  let live: LiveService & { readonly lines?: readonly LoggedLine[] }
+  beforeAll(async () => {
+    live = await start()
+  }, 60_000)
+  afterAll(() => live.close())
+
+  it.each(transports)('recognizes the phrases of a session over %s, and of no other', async (_over, _field, run) => {
+    const phrases = ['Friday at eight, please', 'Friday at half past seven, please.']
+    const sessions = [{}, { phrases }, { phrases: ['thank you goodbye'] }, { phrases }, { phrases: [] }]
+    const found = await Promise.all(sessions.map((options) => eventsOf(run, live, options)))
+    expect(found.map(results)).toEqual([['no match'], [order], ['no match'], [order], ['no match']])
+    const milestone = found[1]?.find((event) => event.type === 'milestone')
+    expect(milestone).toMatchObject({ words: order.split(' ').map((text) => ({ text })) })
+    expect(milestone?.confidence).toBeGreaterThan(0.4)
+  })
+
+  it.each(transports)('names a phrase that it refuses over %s', async (_over, field, run) => {
+    const cases = [
+      [['thank you', 'a qwzrtpx'], `${field}[1] has the word "qwzrtpx", which the dictionary of the model lacks.`],
+      [['fridday'], `${field}[0] has the word "fridday", which the dictionary of the model lacks; near are "friday".`],
+      [['thank you', ' .'], `${field}[1] has no word.`],
+      [['<sil>'], `${field}[0] has "<sil>", which cannot be a word.`],
+      [[Array.from({ length: 11 }, () => 'no').join(' ')], `${field}[0] has 11 words; at most 10 are possible.`],
+      [['n'.repeat(201)], `${field}[0] has more than 200 characters.`],
+      [Array.from({ length: 101 }, () => 'no'), `${field} has 101 phrases; at most 100 are possible.`],
+    ] as const
+    for (const [phrases, message] of cases) {
+      expect(await failureOf(run, live, { phrases })).toMatchObject({ code: 'invalid-field', message })
+    }
+    expect(JSON.stringify(live.lines ?? [])).not.toMatch(/qwzrtpx|fridday|thank/)
+  })
+
+  if (name === 'a service') {
+    it.each(transports)('refuses phrases over %s for an engine that takes none', async (_over, field, run) => {
+      expect(await failureOf(run, live, { model: 'deaf', phrases: ['thank you'] })).toMatchObject({
+        code: 'invalid-field',
+        message: `${field} cannot be used with this model: its engine takes no phrases of a session.`,
+      })
+    })
+  }
+
+  it.each(transports)('refuses what is no list over %s', async (_over, _field, run) => {
+    const error = await failureOf(run, live, { phrases: order })
+    expect(error).toMatchObject({ code: 'invalid-options' })
+    expect(String(error)).toContain('phrases')
+  })
+})
