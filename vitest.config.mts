@@ -19,6 +19,8 @@ const long = 'test/**/*.long.test.ts'
 const quick = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 20_000 } } }
 // Only a test that hangs takes as long: machines are slow, and busy with other tests.
 const patient = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } }
+// They play audio in real time, in browsers and many processes at a time.
+const unhurried = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 120_000 } } }
 const leakedHandles = 'scripts/testing/leaked-handles.mjs'
 
 export default defineConfig(({ mode }) => ({
@@ -63,7 +65,7 @@ export default defineConfig(({ mode }) => ({
       },
       {
         test: {
-          ...patient,
+          ...unhurried,
           name: 'long',
           include: [long],
           setupFiles: [leakedHandles],

@@ -13,18 +13,30 @@ export const needBrowser = (name: BrowserName): NeededPackages =>
 export interface LaunchOptions {
   /** The answer to the request for the microphone. @default 'granted' */
   readonly permission?: 'granted' | 'denied'
+  /** Whether pages may play audio before the user has done anything. @default false */
+  readonly autoplays?: boolean
 }
 
+/** How long a browser may take for anything: much longer than the 30 s of puppeteer, because the machine may be busy. */
+const patienceMs = 120_000
+
 /** A browser without a window, whose microphone is a fake device. It trusts the CA of a development service. */
-export const launch = (name: BrowserName, { permission = 'granted' }: LaunchOptions = {}): Promise<Browser> => {
-  const common = { executablePath: programPath(packageOf[name]) ?? '', headless: true, acceptInsecureCerts: true }
+export const launch = async (
+  name: BrowserName,
+  { permission = 'granted', autoplays = false }: LaunchOptions = {},
+): Promise<Browser> => {
+  const common = {
+    ...{ executablePath: programPath(packageOf[name]) ?? '', headless: true, acceptInsecureCerts: true },
+    timeout: patienceMs,
+  }
   const isGranted = permission === 'granted'
-  return name === 'chromium'
+  const browser = await (name === 'chromium'
     ? puppeteer.launch({
         ...common,
         args: [
           ...['--no-sandbox', '--use-fake-device-for-media-stream'],
           ...(isGranted ? ['--use-fake-ui-for-media-stream'] : []),
+          ...(autoplays ? ['--autoplay-policy=no-user-gesture-required'] : []),
         ],
       })
     : puppeteer.launch({
@@ -34,8 +46,16 @@ export const launch = (name: BrowserName, { permission = 'granted' }: LaunchOpti
           'media.cubeb.force_mock_context': true,
           'media.navigator.streams.fake': true,
           'permissions.default.microphone': isGranted ? 1 : 2,
+          ...(autoplays && { 'media.autoplay.default': 0 }),
         },
-      })
+      }))
+  const openPage = browser.newPage.bind(browser)
+  const newPage = async (): Promise<Page> => {
+    const page = await openPage()
+    page.setDefaultTimeout(patienceMs)
+    return page
+  }
+  return Object.assign(browser, { newPage })
 }
 
 /**

@@ -87,7 +87,7 @@ describe.each<BrowserName>(['chromium', 'firefox'])('frameworks in %s', (name) =
   const deviceIs = (tab: Page, state: 'live' | 'ended'): Promise<unknown> =>
     tab.waitForFunction(
       (expected) => openStreams.map((stream) => stream.getTracks()[0]?.readyState).join() === expected,
-      { timeout: 30_000 },
+      {},
       state,
     )
   const test = (title: string, run: () => Promise<void>): void => {
@@ -98,11 +98,7 @@ describe.each<BrowserName>(['chromium', 'firefox'])('frameworks in %s', (name) =
     const tab = await open('')
     await tab.waitForSelector('button')
     await tab.click('button')
-    await tab.waitForFunction(
-      (text) => document.querySelector('p')?.textContent === text,
-      { timeout: 60_000 },
-      greeting,
-    )
+    await tab.waitForFunction((text) => document.querySelector('p')?.textContent === text, {}, greeting)
     expect(await tab.$eval('button', ({ textContent }) => textContent)).toBe('Stop')
     expect(await tab.$eval('meter', (meter) => meter.getAttribute('aria-label'))).toBe('Microphone: live')
     expect(
@@ -117,9 +113,7 @@ describe.each<BrowserName>(['chromium', 'firefox'])('frameworks in %s', (name) =
 
   test('aborts the session of a component that is unmounted, and releases its device', async () => {
     const tab = await open('unmount.html')
-    await tab.waitForFunction(() => document.querySelector('#live')?.getAttribute('data-state') === 'streaming', {
-      timeout: 60_000,
-    })
+    await tab.waitForFunction(() => document.querySelector('#live')?.getAttribute('data-state') === 'streaming')
     await deviceIs(tab, 'live')
     await tab.evaluate(() => (globalThis as unknown as { unmount: () => void }).unmount())
     await deviceIs(tab, 'ended')
@@ -131,9 +125,8 @@ describe.each<BrowserName>(['chromium', 'firefox'])('frameworks in %s', (name) =
     await tab.click('#start')
     const seen = (): Promise<readonly string[]> =>
       tab.evaluate(() => (globalThis as unknown as { readonly seen: readonly string[] }).seen)
-    await tab.waitForFunction(
-      () => (globalThis as unknown as { readonly seen: readonly string[] }).seen.includes('end'),
-      { timeout: 60_000 },
+    await tab.waitForFunction(() =>
+      (globalThis as unknown as { readonly seen: readonly string[] }).seen.includes('end'),
     )
     const events = await seen()
     expect(events[0]).toBe('start')
