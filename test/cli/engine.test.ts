@@ -95,14 +95,15 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
       sampleRateHz: 8000,
       digest: expect.stringMatching(/^[\da-f]{64}$/) as string,
     }
-    expect(await list()).toMatchObject([
+    // They tell of themselves four times a second, and later where the machine is busy.
+    await expect.poll(list).toMatchObject([
       { name: 'gpu-1', region: null, used: 0, capacity: 2, draining: false, models: [model] },
       { name: 'gpu-2', region: 'eu', used: 0, capacity: 3, draining: false, models: [model] },
     ])
-    const table = (await run(['engines', '--nats', nats.url, '--wait-ms', '600'])).stdout
-    expect(table).toMatch(
-      /^NAME +INSTANCE +REGION +USED +CAPACITY +STATE +SINCE +MODELS\ngpu-1 .* serving .*Default\/call\/1/,
-    )
+    const table = async () => (await run(['engines', '--nats', nats.url, '--wait-ms', '600'])).stdout
+    await expect
+      .poll(table)
+      .toMatch(/^NAME +INSTANCE +REGION +USED +CAPACITY +STATE +SINCE +MODELS\ngpu-1 .* serving .*Default\/call\/1/)
     expect((await fetch(`${operations}/readyz`)).status).toBe(200)
     const metrics = await (await fetch(`${operations}/metrics`)).text()
     expect(metrics).toContain('rxspeech_nats_up 1')
@@ -111,7 +112,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
     const { code, stderr } = await first.end
     expect(code).toBe(0)
     expect(stderr).toContain('The engine process has ended.')
-    expect(await list()).toMatchObject([{ name: 'gpu-2' }])
+    await expect.poll(list).toMatchObject([{ name: 'gpu-2' }])
   })
 
   it('do not start without a model, and say so', async () => {
