@@ -109,9 +109,10 @@ const nodeOf =
     })
 
 const sentContext = (context: NodeContext, { uses }: ConfiguredNode): SentContext => {
-  const { node, session, inputs, outputs, language, audioOutput, recordingsFolder, idleMs } = context
+  const { node, session, inputs, outputs, language, sessionFormat, audioOutput, recordingsFolder, idleMs, offsetMs } =
+    context
   return {
-    ...{ node, session, inputs, outputs, language, audioOutput, recordingsFolder, idleMs },
+    ...{ node, session, inputs, outputs, language, sessionFormat, audioOutput, recordingsFolder, idleMs, offsetMs },
     settings: context.settings(),
     callProperties: context.callProperties(),
     resources: Object.fromEntries(

@@ -1,3 +1,4 @@
+import type { AudioFormat } from '../../audio/format.js'
 import type { JsonObject } from '../../protocol/json-object.js'
 import type { Settings } from '../../protocol/dataflow-messages.js'
 import type { FaultKind, NodeItem, PortFormats, Resource, SessionFacts } from '../nodes/core/node.js'
@@ -13,6 +14,8 @@ export interface SentContext {
   readonly inputs: PortFormats
   readonly outputs: PortFormats
   readonly language: string
+  readonly sessionFormat: AudioFormat | undefined
+  readonly offsetMs: number | undefined
   readonly audioOutput: JsonObject | undefined
   readonly recordingsFolder: string | undefined
   readonly idleMs: number

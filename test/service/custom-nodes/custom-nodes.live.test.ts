@@ -57,13 +57,18 @@ const run = async (input$: Observable<NodeItem>, ...given: Parameters<typeof ope
 describe('a node in a worker', () => {
   it('gets its input in order and the context of its session, and flushes when its input completes', async () => {
     const logged: unknown[] = []
+    const sessionFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
     const items = await run(of(event('a'), event('b')), 'reporter', {
       options: { loud: true },
       settings: () => ({ Mood: 'good' }),
       callProperties: () => ({ Agent: 7 }),
+      // As after a fault.
+      offsetMs: 1500,
+      sessionFormat,
       log: (message, fields) => logged.push([message, fields]),
     })
-    const data = { settings: { Mood: 'good' }, properties: { Agent: 7 }, node: 'node' }
+    const place = { node: 'node', offsetMs: 1500, sessionFormat }
+    const data = { settings: { Mood: 'good' }, properties: { Agent: 7 }, ...place }
     expect(items).toEqual([event('a'), event('reporter', data), event('b'), event('reporter', data)])
     expect(logged).toEqual([
       ['seen', { name: 'a', loud: true }],

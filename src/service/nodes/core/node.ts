@@ -108,7 +108,10 @@ export interface NodeContext {
   readonly callProperties: () => Settings
   /** Emits after each `Update` that changed one of them. */
   readonly updated$: Observable<unknown>
-  /** Whether the client's audio is held back because a node is behind; then missing audio is not silence. */
+  /**
+   * Whether the client's audio is held back because a node is behind; then missing audio is not silence. Absent in a node that
+   * runs in its own thread.
+   */
   readonly isPaused?: (() => boolean) | undefined
   /**
    * The audio of the client before it enters the project, for the node that is the only one to get it. Absent in a node
