@@ -3,10 +3,13 @@ import {
   BehaviorSubject,
   distinctUntilChanged,
   groupBy,
+  map,
+  merge,
   mergeMap,
   Observable,
   Subject,
   take,
+  throttleTime,
   timer,
   type SchedulerLike,
   type Subscription,
@@ -47,7 +50,9 @@ export interface MessageBus {
    * and not of which message.
    */
   readonly refused$: Observable<string>
-  /** How many these were. */
+  /** Emits each time that a server refuses the user when the connection is tried again. */
+  readonly userRefused$: Observable<unknown>
+  /** How many messages and connections were refused. */
   readonly refusedCount: number
   /** Sends what is published and closes the connection. Idempotent. */
   close(): Promise<void>
@@ -64,6 +69,8 @@ class NatsBus implements MessageBus {
   readonly isUp$ = this.#state$.pipe(distinctUntilChanged())
   readonly #refused$ = new Subject<string>()
   readonly refused$ = this.#refused$.asObservable()
+  readonly #userRefused$ = new Subject<undefined>()
+  readonly userRefused$ = this.#userRefused$.asObservable()
   refusedCount = 0
   #closing: Promise<void> | undefined
 
@@ -122,9 +129,15 @@ class NatsBus implements MessageBus {
     this.#state$.next(false)
     this.#state$.complete()
     this.#refused$.complete()
+    this.#userRefused$.complete()
   }
 
   #report(error: Error): void {
+    if (isUserRefused(error)) {
+      this.refusedCount += 1
+      this.#userRefused$.next(undefined)
+      return
+    }
     // A subscription that is refused reports it by itself.
     if (!isPermissionViolation(error) || error.operation !== 'publish') return
     this.refusedCount += 1
@@ -132,24 +145,30 @@ class NatsBus implements MessageBus {
   }
 }
 
-/** The error of the client package, which is loaded only with a connection. */
+/** The client package, which is loaded only with a connection, also names a slow login so. */
+const isUserRefused = ({ name, message }: Error): boolean =>
+  name === 'UserAuthenticationExpiredError' || (name === 'AuthorizationError' && !/timeout/i.test(message))
+
+/** The error of the client package. */
 const isPermissionViolation = (error: Error): error is PermissionViolationError =>
   error.name === 'PermissionViolationError'
 
 const reportAgainMs = 60_000
 
-/** Reports what the server does not accept: each kind of message once, and again after a minute. */
+/** Reports what the server does not accept: the user and each kind of message once, and again after a minute. */
 export const reportRefused = (
-  bus: Pick<MessageBus, 'refused$'>,
+  bus: Pick<MessageBus, 'refused$' | 'userRefused$'>,
   onFault: (error: unknown) => void,
   scheduler: SchedulerLike = asyncScheduler,
-): Subscription =>
-  bus.refused$
-    .pipe(
-      groupBy(kindOf, { duration: () => timer(reportAgainMs, scheduler) }),
-      mergeMap((subject$) => subject$.pipe(take(1))),
-    )
-    .subscribe((subject) => onFault(notAllowedToSend(subject)))
+): Subscription => {
+  const subjects$ = bus.refused$.pipe(
+    groupBy(kindOf, { duration: () => timer(reportAgainMs, scheduler) }),
+    mergeMap((subject$) => subject$.pipe(take(1))),
+    map(notAllowedToSend),
+  )
+  const user$ = bus.userRefused$.pipe(throttleTime(reportAgainMs, scheduler), map(noLongerAccepted))
+  return merge(subjects$, user$).subscribe(onFault)
+}
 
 /** The parts of a subject that are in permissions, without those of one run or one message. */
 const kindOf = (subject: string): string => subject.split('.').slice(0, 3).join('.')
@@ -159,6 +178,12 @@ export const notAllowedToSend = (subject: string): SpeechError =>
   new SpeechError(
     'refused',
     `The NATS server does not allow this user to send ${subject}; check its permissions, and the name of this process.`,
+  )
+
+const noLongerAccepted = (): SpeechError =>
+  new SpeechError(
+    'unauthenticated',
+    'The NATS server no longer accepts this user, and is asked again until it does; after a change of its password restart this process with the new one.',
   )
 
 const notAllowed = (subject: string, cause: unknown): SpeechError =>

@@ -173,7 +173,7 @@ export const metricTable = {
   rxspeech_nats_refused_total: {
     type: 'counter',
     labels: [],
-    help: 'Messages that the NATS server did not accept, because this user may not send them; the log names them.',
+    help: 'Messages and connections of this user that the NATS server did not accept; the log names them.',
   },
   rxspeech_engine_places: {
     type: 'gauge',

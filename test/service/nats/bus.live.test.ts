@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { filter, firstValueFrom, ReplaySubject, type Subscription } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createBus, reportRefused, type BusMessage, type MessageBus } from '../../../src/service/nats/bus.js'
@@ -132,6 +135,36 @@ describe.skipIf(natsIsSkipped)(natsTitle('a bus over NATS'), () => {
     const wrong = openBus(server, { user: 'u', password: 'hunter2' })
     await expect(wrong).rejects.toMatchObject({ code: 'unauthenticated' })
     await expect(wrong).rejects.not.toThrow('hunter2')
+  })
+
+  it('reports that a server refuses the user after its password was changed, once', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'nats-bus-'))
+    const configFile = join(folder, 'nats.conf')
+    const setPassword = (password: string): Promise<void> =>
+      writeFile(configFile, `authorization { user: u, password: ${password} }`)
+    await setPassword('hunter2')
+    const server = await startServer({ configFile })
+    cleanups.push(() => rm(folder, { recursive: true }))
+    const bus = await openBus(server, { user: 'u', password: 'hunter2' })
+    const faults: unknown[] = []
+    const reporting = reportRefused(bus, (error) => faults.push(error))
+    cleanups.push(() => {
+      reporting.unsubscribe()
+      return Promise.resolve()
+    })
+    await setPassword('hunter3')
+    await server.kill()
+    await server.restart()
+    // Each attempt is refused, and one is reported.
+    await expect.poll(() => bus.refusedCount).toBeGreaterThan(2)
+    expect(faults).toMatchObject([
+      { code: 'unauthenticated', message: expect.stringContaining('no longer accepts this user') as string },
+    ])
+    expect(String(faults)).not.toContain('hunter')
+    await setPassword('hunter2')
+    await server.kill()
+    await server.restart()
+    await becomes(bus, true)
   })
 
   it('waits for a server that starts later, and not for ever', async () => {

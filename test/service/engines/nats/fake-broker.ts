@@ -1,4 +1,4 @@
-import { BehaviorSubject, Observable, Subject } from 'rxjs'
+import { BehaviorSubject, NEVER, Observable, Subject } from 'rxjs'
 import type { BusMessage, MessageBus } from '../../../../src/service/nats/bus.js'
 import type { VirtualClock } from '../../virtual-clock.js'
 
@@ -71,6 +71,7 @@ export class FakeBus implements MessageBus {
   readonly #state$ = new BehaviorSubject(true)
   readonly isUp$ = this.#state$.asObservable()
   readonly refused$ = new Subject<string>()
+  readonly userRefused$ = NEVER
   refusedCount = 0
   readonly #subjects = new Map<Subject<BusMessage>, string>()
   /** What a suspended process has not sent and not received. */
