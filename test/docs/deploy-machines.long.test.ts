@@ -61,6 +61,8 @@ const haproxyFile: BalancerFile = {
     const changes: Changes = [
       ['hard-stop-after 5m', 'hard-stop-after 200ms'],
       ['inter 2s', 'inter 100ms'],
+      // Without it, an edge that answers later than the interval counts as down, as on a busy machine.
+      ['timeout connect 1s', 'timeout connect 1s\n  timeout check 10s'],
       // On loopback /readyz is plain text.
       ['check-ssl verify required ca-file /etc/haproxy/services-ca.pem ', ''],
       ['0.0.0.0:443', `127.0.0.1:${ports[0]}`],

@@ -216,6 +216,8 @@ describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('behind HAProxy')
     const changes: Changes = [
       ['hard-stop-after 5m', 'hard-stop-after 200ms'],
       ['inter 2s', 'inter 100ms'],
+      // Without it, a service that answers later than the interval counts as down, as on a busy machine.
+      ['timeout connect 5s', 'timeout connect 5s\n  timeout check 10s'],
       ['0.0.0.0:443', `127.0.0.1:${ports[0]}`],
       ['0.0.0.0:444', `127.0.0.1:${ports[1]}`],
       ['127.0.0.1:8443', item.http],
