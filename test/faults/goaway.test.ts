@@ -1,6 +1,6 @@
 import { happeningsOf } from '../client/happenings.js'
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
-import { interval, lastValueFrom, map, take, tap, toArray } from 'rxjs'
+import { concatMap, delay, from, lastValueFrom, map, range, tap, toArray } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { contentType } from '../../src/protocol/dataflow-messages.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
@@ -11,8 +11,10 @@ type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
 
 /** Each chunk is a word, named by the number in its bytes; every tenth chunk is followed by a milestone. */
 const chunkMs = 20
-const chunkCount = 60
+const chunkCount = 100
 const goAwayAfterChunks = 25
+/** Before this one, the audio waits for the second stream, which may take long on a busy machine. */
+const waitingChunk = 40
 
 const messageOf = (type: number, content: object): DataflowMessage => ({
   contentType: type,
@@ -34,13 +36,17 @@ describe('a gRPC service that sends GOAWAY and lets its streams continue', () =>
   let port: number
   /** What each stream received. */
   let streams: number[][]
+  let secondStream: Promise<void>
 
   beforeEach(async () => {
     streams = []
+    let opened = (): void => undefined
+    secondStream = new Promise((resolve) => (opened = resolve))
     server = new Server()
     const Stream = (call: ServerCall): void => {
       const received: number[] = []
       streams.push(received)
+      if (streams.length === 2) opened()
       call.on('data', ({ contentType: type, binaryContent }: DataflowMessage) => {
         if (type === contentType.request) call.write(messageOf(contentType.response, { 'operation-result': 'success' }))
         if (type !== contentType.audio) return
@@ -68,9 +74,13 @@ describe('a gRPC service that sends GOAWAY and lets its streams continue', () =>
     const url = `127.0.0.1:${port}`
     const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
     const options = { url, insecure: true, token: 't', tenant: 'Default', project: 'words', format }
-    const microphone$ = interval(chunkMs).pipe(
-      take(chunkCount),
-      map((index) => new Uint8Array(chunkMs * 16).fill(index)),
+    const microphone$ = range(0, chunkCount).pipe(
+      concatMap((index) =>
+        from(index === waitingChunk ? secondStream : Promise.resolve()).pipe(
+          delay(chunkMs),
+          map(() => new Uint8Array(chunkMs * 16).fill(index)),
+        ),
+      ),
     )
     const states: string[] = []
     const events = await lastValueFrom(
