@@ -80,8 +80,8 @@ const nothing: Reading = { weight: 0, said: '', slots: undefined }
 /** Bounds the time for one sentence to a few milliseconds; a grammar that a person wrote takes far fewer. */
 const maxSteps = 100_000
 
-/** Rules within rules; more would exhaust the stack. */
-const maxOpenRules = 500
+/** Parts within parts, such as rules within rules; twice as many would exhaust the stack of a main thread. */
+const maxDepth = 500
 
 class TooManySteps extends Error {}
 
@@ -92,6 +92,7 @@ class SentenceReader {
   /** The rules that are being read, with the position at which each began. */
   readonly #open = new Set<string>()
   #steps = 0
+  #depth = 0
 
   constructor(bodies: ReadonlyMap<string, Expansion>, words: readonly string[]) {
     this.#bodies = bodies
@@ -126,7 +127,10 @@ class SentenceReader {
     }
     const known = this.#known.get(expansion)?.get(at)
     if (known !== undefined) return known
+    if (this.#depth === maxDepth) throw new TooManySteps()
+    this.#depth += 1
     const readings = this.#readParts(expansion, at)
+    this.#depth -= 1
     const byStart = this.#known.get(expansion) ?? new Map<number, Readings>()
     this.#known.set(expansion, byStart.set(at, readings))
     return readings
@@ -192,7 +196,6 @@ class SentenceReader {
     const key = `${at} ${name}`
     const body = this.#bodies.get(name)
     if (body === undefined || this.#open.has(key)) return none
-    if (this.#open.size === maxOpenRules) throw new TooManySteps()
     this.#open.add(key)
     const readings = this.#read(body, at)
     this.#open.delete(key)

@@ -110,6 +110,13 @@ describe('the slots of a sentence', () => {
     expect(performance.now() - startMs).toBeLessThan(20_000)
   })
 
+  it('reads a rule within itself as deep as the stack permits, and gives up on deeper ones', () => {
+    const grammar = 'public <a> = (one [<a>] | two [<a>]) {count=many};'
+    const sentence = (words: number): string => Array.from({ length: words }, () => 'one').join(' ')
+    expect(slotsOf(grammar, sentence(100))).toEqual({ count: 'many' })
+    for (const words of [300, 400, 1_000, 5_000]) expect(slotsOf(grammar, sentence(words))).toBeUndefined()
+  })
+
   it('reads every sentence of a grammar that it makes', () => {
     const word = fc.constantFrom('a', 'b', 'c')
     fc.assert(
