@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { either } from 'fp-ts'
 import { Observable } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
@@ -42,30 +41,12 @@ export const voiceOptions = {
 }
 
 /** The segmenter parameters among a node's options. */
-export const segmenterOptions = ({
-  splitter,
-  sensitivity,
-  preSpeechMs,
-  postSpeechMs,
-  maxSpeechMs,
-  silenceTriggerMs,
-  completeSilenceMs,
-  gracefulSilenceMs,
-  onsetMs,
-}: Partial<SegmenterParameters>): Partial<SegmenterParameters> => {
-  const all = {
-    splitter,
-    sensitivity,
-    preSpeechMs,
-    postSpeechMs,
-    maxSpeechMs,
-    silenceTriggerMs,
-    completeSilenceMs,
-    gracefulSilenceMs,
-    onsetMs,
-  }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
-}
+export const segmenterOptions = (options: Partial<SegmenterParameters>): Partial<SegmenterParameters> =>
+  Object.fromEntries(
+    Object.entries(options).filter(
+      ([name, value]) => Object.hasOwn(defaultSegmenterParameters, name) && value !== undefined,
+    ),
+  )
 
 /** The `Settings` that nodes of recognition read (PROTOCOL 3.4). All are optional; others are for other nodes. */
 interface RecognitionSettings {
@@ -164,7 +145,7 @@ export const checkRecognitionUpdate = (
   const changed =
     modelSettings.find(({ key }) => nextPlan.right.model[key] !== plan.right.model[key])?.setting ??
     (nextPlan.right.settings.reject === plan.right.settings.reject ? undefined : 'Reject') ??
-    (isDeepStrictEqual(nextPlan.right.settings, plan.right.settings) ? undefined : phrasesSetting)
+    (nextPlan.right.settings.phrases?.join() === plan.right.settings.phrases?.join() ? undefined : phrasesSetting)
   if (changed === undefined) return undefined
   return new SpeechError('invalid-field', `${changed} cannot be changed after the start of the session.`)
 }
