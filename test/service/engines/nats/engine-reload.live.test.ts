@@ -101,7 +101,8 @@ describe.skipIf(natsIsSkipped)(natsTitle('an engine process that reloads'), () =
     unready.add('n')
     await putModel('the new words')
     expect(await engine.reload()).toMatchObject({ isReloaded: true, models: { changed: ['Default/m/1'] } })
-    expect([...((await listEngines(fleet.bus, 300))[0]?.models.keys() ?? [])]).toEqual(['Default/m/1', 'Default/n/1'])
+    const served = async () => [...((await listEngines(fleet.bus, 100))[0]?.models.keys() ?? [])]
+    await expect.poll(served).toEqual(['Default/m/1', 'Default/n/1'])
   })
 
   it.each([
