@@ -42,19 +42,19 @@ describe.skipIf(natsIsSkipped)(natsTitle('a service whose engines are other proc
 
   it('refuses sessions beyond the places of its engines at once, and serves the others', async () => {
     fleet = await LiveFleet.start()
-    await fleet.startEngine(['--capacity', '5'])
+    await fleet.startEngine(['--capacity', '1'])
     const service = await fleet.startService()
-    const offered = await Promise.allSettled(
-      [1, 2, 3, 4, 5, 6, 7, 8].map(() => callThrough(service, { speed: 8, resumption: false })),
-    )
-    const served = offered.flatMap((one) => (one.status === 'fulfilled' ? [wordsOf(one.value)] : []))
-    const refused = offered.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []))
-    // How many depends on when the others start: of sessions that start together three find a place.
-    expect(served.length).toBeGreaterThanOrEqual(1)
-    expect(refused.length).toBeGreaterThanOrEqual(1)
-    for (const words of served) expect(words).toEqual(served[0])
-    for (const error of refused)
-      expect(error).toMatchObject({ code: 'overloaded', message: expect.stringContaining('busy') })
+    const refused: unknown[] = []
+    const served = await callThrough(service, { speed: 2 }, async () => {
+      await fleet.busy()
+      for (const over of ['grpc', 'websocket'] as const) {
+        const call = callThrough(service, { over, resumption: false })
+        refused.push(await call.catch((error: unknown) => error))
+      }
+    })
+    expect(served.length).toBeGreaterThan(10)
+    const refusal = { code: 'overloaded', message: expect.stringContaining('busy') as string }
+    expect(refused).toMatchObject([refusal, refusal])
     expect(fleet.faults).toEqual([])
   })
 })
