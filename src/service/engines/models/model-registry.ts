@@ -271,13 +271,6 @@ export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistr
     const labels = new Set(entries.map(({ model }) => modelLabel(model)))
     const labelsOf = (some: readonly Entry[]): readonly string[] => some.map(({ model }) => modelLabel(model))
     const gone = [...before.values()].filter((entry) => !entries.includes(entry))
-    const retire = (replaced: readonly Entry[]): void => {
-      for (const { shared } of replaced) {
-        if (shared === undefined) continue
-        retired.add(shared)
-        shared.retire(() => retired.delete(shared))
-      }
-    }
     return {
       problems,
       find: (name) => findIn(next, name)?.model,
@@ -291,13 +284,15 @@ export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistr
       fingerprint: entries.map(({ model, fingerprint }) => `${modelLabel(model)} ${fingerprint}`).join('\n'),
       commit: () => {
         models = next
-        retire(gone)
+        for (const { shared } of gone) {
+          if (shared === undefined) continue
+          retired.add(shared)
+          shared.retire(() => retired.delete(shared))
+        }
         change$.next()
       },
       discard: () => {
-        // What was loaded after `close` belongs to nobody.
-        if (closing === undefined) retire(fresh)
-        else for (const { shared } of fresh) shared?.close().catch(() => undefined)
+        for (const { shared } of fresh) shared?.close().catch(() => undefined)
       },
     }
   }

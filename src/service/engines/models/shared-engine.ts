@@ -2,8 +2,8 @@ import { asyncScheduler, Observable, type SchedulerLike, type Unsubscribable } f
 import { schedule } from '../../../kernel/timers.js'
 import { withRecognize, type Engine } from '../engine.js'
 
-/** A session gets an engine a moment before its channels use it. */
-const graceMs = 10_000
+/** A session gets an engine before its channels use it: up to 30 s, while other nodes of its project open. */
+const graceMs = 40_000
 
 /** The engine of one model, which knows whether a channel uses it. One that was replaced closes after its last channel. */
 export class SharedEngine {
