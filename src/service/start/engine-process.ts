@@ -309,7 +309,7 @@ const loadModels = async (
 }
 
 const describe = ({ tenant, name, version, options }: ModelDescription, { capabilities }: Engine) => {
-  const { sampleRateHz, kind, partials, words, checks = false } = capabilities
+  const { sampleRateHz, kind, partials, words, checks = false, phrases = false } = capabilities
   return {
     tenant,
     name,
@@ -319,6 +319,7 @@ const describe = ({ tenant, name, version, options }: ModelDescription, { capabi
     partials,
     words,
     ...(checks && { checks }),
+    ...(phrases && { phrases }),
     ...(options['batch'] === true && { batch: true }),
   }
 }

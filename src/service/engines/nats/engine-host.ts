@@ -29,6 +29,7 @@ import {
   isAttemptSubject,
   modelsSubject,
   numberOf,
+  phrasesVersion,
   protocolVersion,
   whoSubject,
   type AdvertisedModel,
@@ -180,12 +181,29 @@ export class EngineHost {
     const place = this.#places.get(replyTo)
     if (place !== undefined) place.segment.receive(request)
     else if (request?.type === 'open') this.#open(replyTo, request)
+    else if (request?.type === 'phrases') void this.#checkPhrases(replyTo, request)
     // The edge counts on an attempt that has ended here, or that never began.
     else if (request?.type !== 'abort') this.#answer(replyTo, { t: 'lost', why: 'unknown' })
   }
 
-  #open(replyTo: string, { v, model, startMs, reject, traceparent }: EngineRequest & { readonly type: 'open' }): void {
-    const served = v === protocolVersion ? this.#models.get(model) : undefined
+  async #checkPhrases(
+    replyTo: string,
+    { model, phrases }: EngineRequest & { readonly type: 'phrases' },
+  ): Promise<void> {
+    const engine = this.#models.get(model)?.engine
+    try {
+      const faults = engine?.capabilities.phrases === true ? ((await engine.checkPhrases?.(phrases)) ?? []) : undefined
+      this.#answer(replyTo, faults === undefined ? { t: 'full' } : { t: 'phrases', faults })
+    } catch (error) {
+      this.#options.onFault(error)
+      this.#answer(replyTo, { t: 'failed' })
+    }
+  }
+
+  #open(replyTo: string, request: EngineRequest & { readonly type: 'open' }): void {
+    const { v, model, startMs, reject, phrases, traceparent } = request
+    const known = v === (phrases === undefined ? protocolVersion : phrasesVersion) ? this.#models.get(model) : undefined
+    const served = phrases === undefined || known?.engine.capabilities.phrases === true ? known : undefined
     if (served === undefined || this.#state !== 'serving' || this.#places.size >= this.capacity) {
       this.#refused += 1
       this.#answer(replyTo, { t: 'full' })
@@ -196,7 +214,7 @@ export class EngineHost {
     let isOver = false
     const segment = new HostedSegment(
       served.engine,
-      { startMs, settings: { reject } },
+      { startMs, settings: { reject, phrases } },
       {
         answer: (answer) => this.#answer(replyTo, answer, goneSubject(this.address, number)),
         onFault: this.#options.onFault,

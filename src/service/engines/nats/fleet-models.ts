@@ -180,11 +180,12 @@ class FleetModels {
 
   #openEngine(advert: AdvertisedModel): Engine {
     const { fleet, onFault } = this.#options
-    const { sampleRateHz, kind, partials, words, checks = false } = advert
+    const { sampleRateHz, kind, partials, words, checks = false, phrases = false } = advert
     const model = wanted(advert)
     const engine = createSegmentEngine({
-      capabilities: { sampleRateHz, kind, partials, words, checks, segmentsAtOnce: Number.MAX_SAFE_INTEGER },
+      capabilities: { sampleRateHz, kind, partials, words, checks, phrases, segmentsAtOnce: Number.MAX_SAFE_INTEGER },
       openChannel: (settings) => fleet.openChannel(model, settings),
+      checkPhrases: (given) => fleet.checkPhrases(model, given),
       ready: () =>
         fleet.roster.serving(model).length > 0
           ? Promise.resolve()
@@ -209,4 +210,5 @@ const isAlike = (one: AdvertisedModel, other: AdvertisedModel): boolean =>
   one.partials === other.partials &&
   one.words === other.words &&
   one.checks === other.checks &&
+  one.phrases === other.phrases &&
   one.batch === other.batch

@@ -1,7 +1,13 @@
 import { SpeechError } from '../../../errors/speech-error.js'
 import type { EngineSegment, RecognizeSettings, SegmentListener } from '../engine.js'
 import { FrameCutter } from '../frame-cutter.js'
-import type { EngineAnswer, EngineRequest, ProcessAddress } from './protocol.js'
+import {
+  phrasesVersion,
+  protocolVersion,
+  type EngineAnswer,
+  type EngineRequest,
+  type ProcessAddress,
+} from './protocol.js'
 import type { WantedModel } from './roster.js'
 
 /** Audio that is sent and not yet read by the engine: so much, and the rest waits here. */
@@ -131,9 +137,10 @@ export class FleetSegment implements EngineSegment {
     }
     this.#state = { type: 'attempting', attempt }
     const traceparent = this.#traceparent
-    const { reject } = this.#settings
+    const { reject, phrases } = this.#settings
     this.#send(attempt, {
-      ...{ type: 'open', v: 1, model: this.model.label, startMs: this.#startMs },
+      ...{ type: 'open', model: this.model.label, startMs: this.#startMs },
+      ...(phrases === undefined ? { v: protocolVersion } : { v: phrasesVersion, phrases }),
       ...(reject !== undefined && { reject }),
       ...(traceparent !== undefined && { traceparent }),
     })
@@ -203,6 +210,9 @@ export class FleetSegment implements EngineSegment {
           const { text, confidence, words, slots, isIncomplete } = answer
           this.#listener.decided(words, { text, confidence, slots, isIncomplete })
         }
+        return
+      case 'phrases':
+        this.#lose('violation')
         return
       case 'failed':
         this.#fail(engineFailed({ retryable: answer.final !== true }))

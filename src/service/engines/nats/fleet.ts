@@ -1,6 +1,6 @@
 import { asyncScheduler, interval, Subscription, type SchedulerLike } from 'rxjs'
 import { reportRefused, type BusMessage, type MessageBus } from '../../nats/bus.js'
-import type { EngineSegment, OpenSegment, RecognizeSettings } from '../engine.js'
+import type { EngineSegment, OpenSegment, PhraseFault, RecognizeSettings } from '../engine.js'
 import { FleetSegment, type LossCause, type SegmentFleet } from './fleet-segment.js'
 import {
   aliveSubject,
@@ -16,6 +16,7 @@ import {
   whoSubject,
   type ProcessAddress,
 } from './protocol.js'
+import { PhraseCheck } from './phrase-check.js'
 import { Roster, tickMs, type RosterEngine, type RosterOptions, type WantedModel } from './roster.js'
 
 export interface FleetOptions extends RosterOptions {
@@ -60,7 +61,7 @@ export class Fleet {
   readonly #edge: ProcessAddress
   readonly #scheduler: SchedulerLike
   readonly #subscription = new Subscription()
-  readonly #attempts = new Map<number, FleetSegment>()
+  readonly #attempts = new Map<number, FleetSegment | PhraseCheck>()
   /** Segments without a place, oldest first, and since when they wait. */
   readonly #line = new Map<FleetSegment, number>()
   readonly #segmentFleet: SegmentFleet
@@ -136,8 +137,29 @@ export class Fleet {
     }
   }
 
+  /** See `Engine.checkPhrases`. */
+  checkPhrases(model: WantedModel, phrases: readonly string[]): Promise<readonly PhraseFault[]> {
+    const request = { type: 'phrases', model: model.label, phrases } as const
+    return new Promise((resolve, reject) => {
+      new PhraseCheck({
+        ask: (check, tried) => {
+          const engine = this.roster.chooseForPhrases(model, tried)?.address
+          if (engine === undefined) return undefined
+          this.#lastAttempt += 1
+          const number = this.#lastAttempt
+          this.#attempts.set(number, check)
+          return { number, engine, isSent: this.#segmentFleet.send(engine, number, request) }
+        },
+        release: (attempt) => this.#attempts.delete(attempt),
+        resolve,
+        reject,
+      }).tryNext()
+    })
+  }
+
   close(): void {
     this.#subscription.unsubscribe()
+    for (const attempt of [...this.#attempts.values()]) if (attempt instanceof PhraseCheck) attempt.abort()
   }
 
   #listen(onFault: (error: unknown) => void): void {

@@ -65,7 +65,8 @@ export class HostedSegment {
   receive(request: EngineRequest | undefined): void {
     if (this.#isOver) return
     this.#silentTicks = 0
-    if (request === undefined || request.type === 'open') this.#end({ t: 'lost', why: 'violation' })
+    if (request === undefined || request.type === 'open' || request.type === 'phrases')
+      this.#end({ t: 'lost', why: 'violation' })
     else if (request.type === 'abort') this.#end()
     else if (request.type === 'audio') this.#write(request.from, request.samples)
     else if (request.type === 'check') this.#ask(request.total)

@@ -4,7 +4,7 @@
 //   rxspeech.alive.<name>                           engine → edges    it is there, and how many places it has
 //   rxspeech.models.<name>                          engine → edges    its models; at the start and on request
 //   rxspeech.who                                    edge → engines    asks for that
-//   rxspeech.engine.<name>.<instance>.in            edge → engine     open, audio, check, close, abort, ping; with the reply
+//   rxspeech.engine.<name>.<instance>.in            edge → engine     open, audio, check, close, abort, ping, phrases; with the reply
 //   rxspeech.edge.<name>.<instance>.<attempt>       engine → edge     answers; with the reply
 //   rxspeech.engine.<name>.<instance>.gone.<place>  server → engine   the edge is gone
 //
@@ -15,10 +15,13 @@ import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { slotsCodec } from '../../../protocol/message-codec.js'
 import type { Word } from '../../../protocol/session-event.js'
+import type { PhraseFault } from '../engine.js'
 import { parseJsonObject } from '../../../protocol/parse-json.js'
 
 /** The version of the messages. An engine refuses to open a segment of another one, so that another engine takes it. */
 export const protocolVersion = 1
+/** The version of an `open` with phrases, which engines refuse that know none. */
+export const phrasesVersion = 2
 
 /** The address of one run of a process. */
 export interface ProcessAddress {
@@ -88,7 +91,7 @@ const advertisedModel = t.readonly(
       partials: t.boolean,
       words: t.boolean,
     }),
-    t.partial({ batch: t.boolean, checks: t.boolean }),
+    t.partial({ batch: t.boolean, checks: t.boolean, phrases: t.boolean }),
   ]),
 )
 
@@ -106,14 +109,19 @@ export type ModelsAdvert = t.TypeOf<typeof modelsAdvert>
 
 // Requests of an edge: a byte for the kind, then the body
 
-const kinds = { open: 1, audio: 2, close: 3, abort: 4, ping: 5, check: 6 } as const
+const kinds = { open: 1, audio: 2, close: 3, abort: 4, ping: 5, check: 6, phrases: 7 } as const
 
 const openBody = t.readonly(
   t.intersection([
     t.type({ v: count, model: t.string, startMs: t.number }),
-    t.partial({ reject: t.keyof({ off: null, low: null, medium: null, high: null }), traceparent: t.string }),
+    t.partial({
+      reject: t.keyof({ off: null, low: null, medium: null, high: null }),
+      phrases: t.readonlyArray(t.string),
+      traceparent: t.string,
+    }),
   ]),
 )
+const phrasesBody = t.readonly(t.type({ model: t.string, phrases: t.readonlyArray(t.string) }))
 const checkBody = t.readonly(t.type({ total: count }))
 const closeBody = t.readonly(t.type({ total: count, endMs: t.number, isCut: t.boolean }))
 const pingBody = t.readonly(
@@ -129,6 +137,8 @@ export type EngineRequest =
   /** The segment has `total` samples. */
   | ({ readonly type: 'close' } & t.TypeOf<typeof closeBody>)
   | { readonly type: 'abort' }
+  /** Asks whether a model takes these phrases. It opens nothing. */
+  | ({ readonly type: 'phrases' } & t.TypeOf<typeof phrasesBody>)
   /**
    * The edge still waits. `sent`: what it has sent of the segment; whether a check waits for its answer, and whether it was
    * the end. A message that was lost on the way shows then, and an answer that was lost is sent again. Edges of older versions
@@ -166,6 +176,8 @@ export const decodeRequest = (payload: Uint8Array): EngineRequest | undefined =>
       return withType('check', decodeJson(checkBody, payload.subarray(1)))
     case kinds.close:
       return withType('close', decodeJson(closeBody, payload.subarray(1)))
+    case kinds.phrases:
+      return withType('phrases', decodeJson(phrasesBody, payload.subarray(1)))
     case kinds.abort:
       return { type: 'abort' }
     case kinds.ping:
@@ -189,6 +201,11 @@ const decodeAudio = (payload: Uint8Array): EngineRequest | undefined => {
 
 // Answers of an engine, in JSON
 
+const phraseFault: t.Type<PhraseFault> = t.intersection([
+  t.type({ reason: t.string }),
+  t.partial({ index: t.union([count, t.undefined]) }),
+])
+
 const word: t.Type<Word> = t.type({ text: t.string, startMs: t.number, endMs: t.number, confidence: t.number })
 
 const engineAnswer = t.union([
@@ -204,6 +221,11 @@ const engineAnswer = t.union([
     t.type({ t: t.literal('decided'), text: t.string, words: t.readonlyArray(word) }),
     t.partial({ confidence: t.number, isIncomplete: t.boolean, slots: slotsCodec }),
   ]),
+  /** Why the model does not take some of the phrases. */
+  t.type({
+    t: t.literal('phrases'),
+    faults: t.readonlyArray(phraseFault),
+  }),
   /** The decoder failed. */
   t.intersection([t.type({ t: t.literal('failed') }), t.partial({ final: t.boolean })]),
   /** The engine does not know this attempt, misses audio of it, or ends. */

@@ -132,6 +132,14 @@ export class Roster {
     return this.#betterOfTwo(current.length === 0 ? inRegion : current)
   }
 
+  /** The same among the engines that take phrases of sessions for this model; a check of phrases needs no place. */
+  chooseForPhrases(model: WantedModel, tried: ReadonlySet<string>): RosterEngine | undefined {
+    const able = this.serving(model).filter(
+      ({ address, models }) => models.get(model.label)?.phrases === true && !tried.has(address.instance),
+    )
+    return this.#betterOfTwo(able)
+  }
+
   /** A place was taken, or the engine said that it has none: counts until its next advert. */
   took({ instance }: ProcessAddress, isFull = false): void {
     const entry = this.#entries.get(instance)

@@ -27,6 +27,8 @@ export interface CountingEngine extends Engine {
   readonly open: () => number
   /** Segments that were opened. */
   readonly opened: () => number
+  /** How often it has checked phrases. */
+  readonly checked: () => number
   /** What the sessions of the segments asked for, in order. */
   readonly settings: readonly RecognizeSettings[]
   /** Fails every open segment. */
@@ -40,6 +42,8 @@ export interface CountingEngineOptions {
   readonly reads?: boolean
   /** How long it takes to decode a second of a segment, in seconds. @default 0 */
   readonly realTimeFactor?: number
+  /** Whether it takes phrases, but for those that are "unknown". @default false */
+  readonly phrases?: boolean
 }
 
 /**
@@ -48,13 +52,19 @@ export interface CountingEngineOptions {
  */
 export const countingEngine = (
   clock: VirtualClock,
-  { decideAfterMs = 5, reads = true, realTimeFactor = 0 }: CountingEngineOptions = {},
+  { decideAfterMs = 5, reads = true, realTimeFactor = 0, phrases = false }: CountingEngineOptions = {},
 ): CountingEngine => {
   const listeners = new Set<SegmentListener>()
   const asked: RecognizeSettings[] = []
   let opened = 0
+  let checked = 0
   const engine = createSegmentEngine({
-    capabilities,
+    capabilities: { ...capabilities, phrases },
+    checkPhrases: (given) => {
+      checked += 1
+      const index = given.indexOf('unknown')
+      return Promise.resolve(index === -1 ? [] : [{ index, reason: 'is unknown.' }])
+    },
     openChannel: (settings) => (startMs, listener) => {
       asked.push(settings)
       const samples: number[] = []
@@ -98,6 +108,7 @@ export const countingEngine = (
     ...engine,
     open: () => listeners.size,
     opened: () => opened,
+    checked: () => checked,
     settings: asked,
     fail: () => {
       for (const listener of [...listeners]) {

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { natsIsSkipped, natsTitle } from '../../nats/nats-server.js'
-import { callThrough, LiveFleet, wordsOf } from './live-fleet.js'
+import { callThrough, LiveFleet, wordsOf, type CallOptions } from './live-fleet.js'
 
 let fleet: LiveFleet
 afterEach(() => fleet.close())
@@ -38,6 +41,41 @@ describe.skipIf(natsIsSkipped)(natsTitle('a service whose engines are other proc
       message: 'No engine for this model is running; try again later.',
     })
     expect(page).toContain('### `overloaded`: No engine for this model is running; try again later.')
+  })
+
+  it('recognizes the phrases of a session over both interfaces, and refuses words that the engine does not know', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'rxspeech-fleet-'))
+    try {
+      const model = join(folder, 'Default/evening/1')
+      await mkdir(model, { recursive: true })
+      const options = { engine: 'soundswallower', phrases: 'phrases.txt', batch: true }
+      await writeFile(join(model, 'model.json'), JSON.stringify(options))
+      await writeFile(join(model, 'phrases.txt'), 'good evening harbor grill how can i help you\nthank you goodbye')
+      fleet = await LiveFleet.start()
+      await fleet.startEngine(['--models', folder, '--capacity', '40'])
+      const service = await fleet.startService()
+      const order = 'friday at half past seven please'
+      const heardWith = async (options: CallOptions) => {
+        const heard = await callThrough(service, { model: 'evening', speed: 8, resumption: false, ...options })
+        return heard.map(({ text }) => text.trim())
+      }
+      for (const over of ['grpc', 'websocket'] as const) {
+        const without = await heardWith({ over })
+        const withPhrase = await heardWith({ over, phrases: [order] })
+        expect(without).toContain('thank you goodbye')
+        expect(without).not.toContain(order)
+        expect(withPhrase.toSorted()).toEqual([...without, order].toSorted())
+        await expect(heardWith({ over, phrases: [order, 'ask for qwzrtpx'] })).rejects.toMatchObject({
+          code: 'invalid-field',
+          message: expect.stringMatching(
+            /^phrases\[1\] has the word "qwzrtpx", which the dictionary of the model lacks\.$/i,
+          ) as string,
+        })
+      }
+      expect(fleet.faults).toEqual([])
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 
   it('refuses sessions beyond the places of its engines at once, and serves the others', async () => {

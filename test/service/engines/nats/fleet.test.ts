@@ -140,6 +140,89 @@ describe('segments over NATS', () => {
     expect(asked.toSorted()).toEqual(['high', 'high', undefined])
   })
 
+  describe('with phrases', () => {
+    const withPhrases = { ...callsModel, phrases: true }
+    const startWithPhrases = (fleet: VirtualFleet) =>
+      fleet.startEngine({ model: withPhrases, engine: countingEngine(fleet.clock, { phrases: true }) })
+    const checkOf = async (fleet: VirtualFleet, ...phrases: readonly string[]) => {
+      const engine = await fleet.engineOf()
+      return engine.checkPhrases?.(phrases).catch((error: unknown) => (error as { readonly code: string }).code)
+    }
+
+    it('tells them the engine, also one that reads a segment again', async () => {
+      const fleet = await fleetOf(0)
+      const engines = [startWithPhrases(fleet), startWithPhrases(fleet)]
+      await fleet.pass(300)
+      expect((await fleet.engineOf()).capabilities.phrases).toBe(true)
+      const lane = await fleet.openLane({ phrases: ['one', 'two'] })
+      lane.open()
+      await lane.speak(300)
+      fleet.busy.kill()
+      const text = lane.end()
+      await fleet.pass(2000)
+      expect(lane.texts).toEqual([text])
+      const asked = engines.flatMap(({ engine }) => engine.settings.map(({ phrases }) => phrases))
+      expect(asked).toEqual([
+        ['one', 'two'],
+        ['one', 'two'],
+      ])
+    })
+
+    it('lets an engine check them, without a place', async () => {
+      const fleet = await fleetOf(0)
+      const { engine, host } = startWithPhrases(fleet)
+      await fleet.pass(300)
+      const checks = [checkOf(fleet, 'one'), checkOf(fleet, 'one', 'unknown')]
+      await fleet.pass(100)
+      expect(await Promise.all(checks)).toEqual([[], [{ index: 1, reason: 'is unknown.' }]])
+      expect([engine.checked(), engine.opened(), host.used, fleet.fleet.counts.lost]).toEqual([2, 0, 0, {}])
+    })
+
+    it('asks another engine if one is silent, gone or knows no phrases, and gives up after three', async () => {
+      const fleet = await fleetOf(0)
+      const silent = startWithPhrases(fleet)
+      silent.engine.checkPhrases = () => new Promise(() => undefined)
+      const unknowing = fleet.startEngine({ model: withPhrases })
+      await fleet.pass(300)
+      const good = startWithPhrases(fleet)
+      await fleet.pass(300)
+      const checks = Array.from({ length: 8 }, () => checkOf(fleet, 'one'))
+      await fleet.pass(2500)
+      expect(await Promise.all(checks)).toEqual(checks.map(() => []))
+      expect(good.engine.checked()).toBe(8)
+      expect(unknowing.engine.checked()).toBe(0)
+      good.kill()
+      const failed = [checkOf(fleet, 'one')]
+      await fleet.pass(2500)
+      expect(await Promise.all(failed)).toEqual(['engine-failed'])
+    })
+
+    it('gives up when it is closed, and without a connection', async () => {
+      const fleet = await fleetOf(0)
+      const silent = startWithPhrases(fleet)
+      silent.engine.checkPhrases = () => new Promise(() => undefined)
+      await fleet.pass(300)
+      const closed = checkOf(fleet, 'one')
+      await fleet.pass(100)
+      fleet.fleet.close()
+      expect(await closed).toBe('engine-failed')
+    })
+
+    it('opens them at no engine that knows none', async () => {
+      const fleet = await fleetOf(0)
+      const { phrases: _none, ...older } = withPhrases
+      const unknowing = fleet.startEngine({ model: older, capacity: 100 })
+      const knowing = startWithPhrases(fleet)
+      await fleet.pass(300)
+      for (let at = 0; at < 4; at += 1) {
+        const lane = await fleet.openLane({ phrases: ['one'] })
+        lane.open()
+        await lane.speak(100)
+      }
+      expect([unknowing.engine.opened(), knowing.engine.opened()]).toEqual([0, 4])
+    })
+  })
+
   it('reads a segment again elsewhere when its engine is killed', async () => {
     const fleet = await fleetOf(3)
     const lane = await fleet.openLane()
@@ -609,7 +692,8 @@ describe('segments over NATS', () => {
   })
 
   it.each([
-    ['of another version of the protocol', 2, 'Default/calls/1', false],
+    ['of another version of the protocol', 3, 'Default/calls/1', false],
+    ['of a version that has phrases, without phrases', 2, 'Default/calls/1', false],
     ['of a model that it does not have', 1, 'Default/other/1', false],
     ['while it drains', 1, 'Default/calls/1', true],
   ])('refuses a segment %s', async (_what, v, model, drains) => {

@@ -39,6 +39,10 @@ export interface Heard {
 
 export interface CallOptions {
   readonly over?: 'grpc' | 'websocket' | undefined
+  /** @default the default model of the service */
+  readonly model?: string | undefined
+  /** @default none */
+  readonly phrases?: readonly string[] | undefined
   /** Whether the client tries again. @default true */
   readonly resumption?: boolean | undefined
   /** Times real time. */
@@ -134,7 +138,15 @@ export class LiveFleet {
 /** Transcribes the sample call at its own pace; `during` runs meanwhile. */
 export const callThrough = async (
   service: Service,
-  { over = 'grpc', speed = 1, resumption, openTelemetry, wsUrl = service.wsUrl }: CallOptions = {},
+  {
+    over = 'grpc',
+    speed = 1,
+    resumption,
+    openTelemetry,
+    wsUrl = service.wsUrl,
+    model = service.defaultModel ?? '',
+    phrases,
+  }: CallOptions = {},
   during: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<readonly Heard[]> => {
   const { format, bytes } = await readRecording('samples/call.wav')
@@ -144,6 +156,7 @@ export const callThrough = async (
       ? audio$.pipe(
           dataflow({
             ...{ url: service.grpcAddress, tenant: 'Default', project: 'transcribe', token: token$, format },
+            ...{ model, phrases },
             insecure: true,
             openTelemetry,
             ...(resumption === false && { resumption }),
@@ -151,7 +164,7 @@ export const callThrough = async (
         )
       : audio$.pipe(
           recognize({
-            ...{ url: wsUrl, model: service.defaultModel ?? '', token: token$, format, openTelemetry },
+            ...{ url: wsUrl, model, phrases, token: token$, format, openTelemetry },
             ...(resumption === false && { resumption }),
           }),
         )

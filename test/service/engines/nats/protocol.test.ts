@@ -30,6 +30,8 @@ describe('the messages between edges and engines', () => {
     { type: 'audio', from: 0, samples: new Int16Array(0) },
     { type: 'check', total: 800 },
     { type: 'close', total: 800, endMs: 100, isCut: true },
+    { type: 'open', v: 2, model: 'Default/calls/1', startMs: 0, phrases: ['ask for maria', 'no'] },
+    { type: 'phrases', model: 'Default/calls/1', phrases: ['ask for josé'] },
     { type: 'abort' },
     { type: 'ping' },
     { type: 'ping', sent: { total: 800, isChecking: true, isClosed: false } },
@@ -51,6 +53,8 @@ describe('the messages between edges and engines', () => {
   it.each<EngineAnswer>([
     { t: 'yes' },
     { t: 'full' },
+    { t: 'phrases', faults: [] },
+    { t: 'phrases', faults: [{ index: 0, reason: 'is unknown.' }, { reason: 'cannot be added.' }] },
     { t: 'taken', at: 800 },
     { t: 'taken', at: 800, partial: 'hello' },
     {
