@@ -11,6 +11,7 @@ export type {
   Hypothesis,
   ModelDescription,
   OpenSegment,
+  PhraseFault,
   RecognizeSettings,
   SegmentListener,
   SegmentPart,
