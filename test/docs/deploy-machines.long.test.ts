@@ -21,7 +21,9 @@ import {
 } from '../faults/spoken-call.js'
 import {
   adaptConfiguration,
+  haproxyChanges,
   haproxyPackage,
+  nginxChanges,
   nginxPackage,
   startHaproxy,
   startNginx,
@@ -59,14 +61,9 @@ const haproxyFile: BalancerFile = {
       [`edge-${index + 1}:8444 port 9464`, `127.0.0.1:${grpc} port ${operations}`],
     ])
     const changes: Changes = [
-      ['hard-stop-after 5m', 'hard-stop-after 200ms'],
-      ['inter 2s', 'inter 100ms'],
-      // Without it, an edge that answers later than the interval counts as down, as on a busy machine.
-      ['timeout connect 1s', 'timeout connect 1s\n  timeout check 10s'],
+      ...haproxyChanges(ports),
       // On loopback /readyz is plain text.
       ['check-ssl verify required ca-file /etc/haproxy/services-ca.pem ', ''],
-      ['0.0.0.0:443', `127.0.0.1:${ports[0]}`],
-      ['0.0.0.0:444', `127.0.0.1:${ports[1]}`],
       ...addresses,
     ]
     const file = await adaptConfiguration('haproxy-machines.cfg', changes, folder)
@@ -86,14 +83,7 @@ const nginxFile: BalancerFile = {
       [`edge-${index + 1}:8444`, `127.0.0.1:${grpc}`],
     ])
     const changes: Changes = [
-      ['worker_processes auto', 'worker_processes 1'],
-      ['worker_rlimit_nofile 65536;', ''],
-      ['worker_connections 16384', 'worker_connections 256'],
-      ['worker_shutdown_timeout 5m', 'worker_shutdown_timeout 200ms'],
-      ['/run/nginx.pid', join(folder, 'nginx.pid')],
-      ['/var/log/nginx/error.log', 'stderr crit'],
-      ['0.0.0.0:443', `127.0.0.1:${port}`],
-      ['/etc/nginx/speech', folder],
+      ...nginxChanges(folder, port),
       [/(_ssl_name) speech\.internal/g, '$1 localhost'],
       ...addresses,
     ]

@@ -30,6 +30,28 @@ export const adaptConfiguration = async (name: string, changes: Changes, folder:
   return file
 }
 
+/** What the shipped files of nginx need on this machine: paths in a folder, a port, and to end soon. */
+export const nginxChanges = (folder: string, port: number): Changes => [
+  ['worker_processes auto', 'worker_processes 1'],
+  ['worker_rlimit_nofile 65536;', ''],
+  ['worker_connections 16384', 'worker_connections 256'],
+  ['worker_shutdown_timeout 5m', 'worker_shutdown_timeout 200ms'],
+  ['/run/nginx.pid', join(folder, 'nginx.pid')],
+  ['/var/log/nginx/error.log', 'stderr crit'],
+  ['0.0.0.0:443', `127.0.0.1:${port}`],
+  ['/etc/nginx/speech', folder],
+]
+
+/** What those of HAProxy need: the ports of the two interfaces, and to end and to notice losses soon. */
+export const haproxyChanges = ([http, grpc]: readonly [http: number, grpc: number]): Changes => [
+  ['hard-stop-after 5m', 'hard-stop-after 200ms'],
+  ['inter 2s', 'inter 100ms'],
+  // Without it, a service that answers later than the interval counts as down, as on a busy machine.
+  [/timeout connect \ds/g, '$&\n  timeout check 10s'],
+  ['0.0.0.0:443', `127.0.0.1:${http}`],
+  ['0.0.0.0:444', `127.0.0.1:${grpc}`],
+]
+
 const accepts = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')

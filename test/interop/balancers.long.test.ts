@@ -25,7 +25,9 @@ import {
 import { freePort } from '../transport/tcp-proxy.js'
 import {
   adaptConfiguration,
+  haproxyChanges,
   haproxyPackage,
+  nginxChanges,
   nginxPackage,
   startHaproxy,
   startNginx,
@@ -168,14 +170,7 @@ describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), () =
     await writeFile(join(folder, 'key.pem'), own.key, { mode: 0o600 })
     await writeFile(join(folder, 'services-ca.pem'), certificates.ca)
     const changes: Changes = [
-      ['worker_processes auto', 'worker_processes 1'],
-      ['worker_rlimit_nofile 65536;', ''],
-      ['worker_connections 16384', 'worker_connections 256'],
-      ['worker_shutdown_timeout 5m', 'worker_shutdown_timeout 200ms'],
-      ['/run/nginx.pid', join(folder, 'nginx.pid')],
-      ['/var/log/nginx/error.log', 'stderr crit'],
-      ['0.0.0.0:443', `127.0.0.1:${port}`],
-      ['/etc/nginx/speech', folder],
+      ...nginxChanges(folder, port),
       ['127.0.0.1:8443', item.http],
       ['127.0.0.1:8543', two.http],
       ['127.0.0.1:8444', item.grpc],
@@ -214,12 +209,7 @@ describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('behind HAProxy')
     const ports = [await freePort(), await freePort()] as const
     const { folder, certificates, one: item, two } = pair
     const changes: Changes = [
-      ['hard-stop-after 5m', 'hard-stop-after 200ms'],
-      ['inter 2s', 'inter 100ms'],
-      // Without it, a service that answers later than the interval counts as down, as on a busy machine.
-      ['timeout connect 5s', 'timeout connect 5s\n  timeout check 10s'],
-      ['0.0.0.0:443', `127.0.0.1:${ports[0]}`],
-      ['0.0.0.0:444', `127.0.0.1:${ports[1]}`],
+      ...haproxyChanges(ports),
       ['127.0.0.1:8443', item.http],
       ['127.0.0.1:8543', two.http],
       ['127.0.0.1:8444', item.grpc],

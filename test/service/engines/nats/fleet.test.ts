@@ -9,7 +9,7 @@ import {
 import { flushPromises } from '../../virtual-clock.js'
 import { modelLabel } from '../../../../src/service/engines/models/model-json.js'
 import { countingEngine } from './counting-engine.js'
-import { callsModel, VirtualFleet } from './virtual-fleet.js'
+import { callsModel, VirtualFleet, type Lane } from './virtual-fleet.js'
 
 let current: VirtualFleet | undefined
 afterEach(async () => {
@@ -25,6 +25,18 @@ const fleetOf = async (
   for (let at = 0; at < engineCount; at += 1) current.startEngine()
   await current.pass(300)
   return current
+}
+
+/** A channel in a segment of which that much audio was sent. */
+const speaking = async (
+  engineCount: number,
+  ms: number,
+): Promise<{ readonly fleet: VirtualFleet; readonly lane: Lane }> => {
+  const fleet = await fleetOf(engineCount)
+  const lane = await fleet.openLane()
+  lane.open()
+  await lane.speak(ms)
+  return { fleet, lane }
 }
 
 const callsLabel = { label: modelLabel(callsModel) }
@@ -72,10 +84,7 @@ describe('segments over NATS', () => {
   })
 
   it('passes the slots of a sentence on', async () => {
-    const fleet = await fleetOf(1)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(1, 300)
     const text = lane.end()
     await fleet.pass(100)
     expect(lane.results).toContainEqual(expect.objectContaining({ type: 'segment', text, slots: { count: text } }))
@@ -97,10 +106,7 @@ describe('segments over NATS', () => {
   })
 
   it('asks again when the engine is lost before it answers', async () => {
-    const fleet = await fleetOf(2)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(2000)
+    const { fleet, lane } = await speaking(2, 2000)
     fleet.busy.kill()
     lane.check()
     await fleet.pass(500)
@@ -224,10 +230,7 @@ describe('segments over NATS', () => {
   })
 
   it('reads a segment again elsewhere when its engine is killed', async () => {
-    const fleet = await fleetOf(3)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(1000)
+    const { fleet, lane } = await speaking(3, 1000)
     fleet.busy.kill()
     await lane.speak(1000)
     const text = lane.end()
@@ -249,10 +252,7 @@ describe('segments over NATS', () => {
   })
 
   it('reads a segment again elsewhere when its engine hangs, within a second and a tick', async () => {
-    const fleet = await fleetOf(2)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(2, 300)
     const hung = fleet.busy
     hung.bus.suspend()
     await fleet.pass(800)
@@ -306,10 +306,7 @@ describe('segments over NATS', () => {
   })
 
   it('fails an attempt whose audio has a hole, and never recognizes it', async () => {
-    const fleet = await fleetOf(2)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(2, 300)
     let lost = 0
     fleet.broker.loses = ({ payload }) => decodeRequest(payload)?.type === 'audio' && (lost += 1) === 1
     await lane.speak(500)
@@ -321,10 +318,7 @@ describe('segments over NATS', () => {
   })
 
   it('does not decide a segment whose last audio was lost', async () => {
-    const fleet = await fleetOf(2)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(2, 300)
     let lost = 0
     fleet.broker.loses = ({ payload }) => decodeRequest(payload)?.type === 'audio' && (lost += 1) === 1
     lane.write()
@@ -362,10 +356,7 @@ describe('segments over NATS', () => {
   })
 
   it('takes the answer to an earlier check, which came twice, for none to a later one', async () => {
-    const fleet = await fleetOf(1)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(2000)
+    const { fleet, lane } = await speaking(1, 2000)
     lane.check()
     await fleet.pass(100)
     await lane.speak(100)
@@ -378,10 +369,7 @@ describe('segments over NATS', () => {
   })
 
   it('publishes nothing while NATS is away, and loses no word', async () => {
-    const fleet = await fleetOf(2)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(2, 300)
     fleet.broker.setUp(false)
     expect(lane.faults.map(causeOf)).toEqual(['connection-lost'])
     const before = fleet.broker.posted.length
@@ -397,10 +385,7 @@ describe('segments over NATS', () => {
   })
 
   it('waits for an engine while all are gone', async () => {
-    const fleet = await fleetOf(1)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(1, 300)
     fleet.busy.kill()
     await lane.speak(3000)
     fleet.startEngine()
@@ -412,10 +397,7 @@ describe('segments over NATS', () => {
   })
 
   it('ends a session whose model has had no engine for 15 s', async () => {
-    const fleet = await fleetOf(1)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(1, 300)
     fleet.busy.kill()
     await fleet.pass(14_900)
     expect(lane.error).toBeUndefined()
@@ -498,10 +480,7 @@ describe('segments over NATS', () => {
   })
 
   it('reads a segment again elsewhere when it may no longer send to its engine', async () => {
-    const fleet = await fleetOf(2)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(2, 300)
     const { subject } = fleet.broker.posted.find((message) => message.subject.endsWith('.in')) ?? { subject: '' }
     fleet.broker.refuses = (message) => message.subject === subject
     await lane.speak(300)
@@ -571,10 +550,7 @@ describe('segments over NATS', () => {
   })
 
   it('frees the places of an edge that vanished within 2.5 s', async () => {
-    const fleet = await fleetOf(1)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet } = await speaking(1, 300)
     const { host } = fleet.busy
     fleet.edgeBus.suspend()
     await fleet.pass(1800)
@@ -584,10 +560,7 @@ describe('segments over NATS', () => {
   })
 
   it('frees the places of an edge that was killed with the next answer', async () => {
-    const fleet = await fleetOf(1)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(1, 300)
     const { host } = fleet.busy
     lane.write()
     fleet.advance(1)
@@ -597,10 +570,7 @@ describe('segments over NATS', () => {
   })
 
   it('drains: open segments are decided there, new ones go elsewhere', async () => {
-    const fleet = await fleetOf(2)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(2, 300)
     const draining = fleet.busy
     let isDrained = false
     void draining.host.drain(60_000).then(() => (isDrained = true))
@@ -619,10 +589,7 @@ describe('segments over NATS', () => {
   })
 
   it('gives back what is open when the time of a drain is over', async () => {
-    const fleet = await fleetOf(2)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(2, 300)
     const draining = fleet.busy
     void draining.host.drain(500).then(() => draining.host.close())
     await lane.speak(1000)
@@ -634,10 +601,7 @@ describe('segments over NATS', () => {
   })
 
   it('does not lose engines because this process paused', async () => {
-    const fleet = await fleetOf(1)
-    const lane = await fleet.openLane()
-    lane.open()
-    await lane.speak(300)
+    const { fleet, lane } = await speaking(1, 300)
     // Timers that were missed run once; the adverts of that time are read afterwards.
     fleet.fleet.roster.tick()
     await lane.speak(300)
