@@ -105,6 +105,17 @@ describe('rxspeech transcribe of several files', () => {
     expect(code).toBe(3)
   })
 
+  it('recognizes phrases in addition to the model, and prints why the service refuses them', async () => {
+    const args = ['transcribe', agent, '--model', 'cards', ...overGrpc]
+    const without = await runInProcess(args, { env })
+    expect(without.stdout).not.toContain(left)
+    const { code, stdout } = await runInProcess([...args, '--phrase', 'thank you', '--phrase', left], { env })
+    expect([code, stdout.trim()]).toEqual([0, expect.stringMatching(new RegExp(`^\\[00:00\\.\\d\\] left: ${left}$`))])
+    const refused = await runInProcess([...args, '--phrase', 'ask for qwzrtpx'], { env })
+    expect(refused.stderr).toContain('Phrases[0] has the word "qwzrtpx", which the dictionary of the model lacks.')
+    expect([refused.code, refused.stdout]).toEqual([1, ''])
+  })
+
   it('writes a line of JSON for each, with words, errors and comparisons', async () => {
     const references = mkdtempSync(join(folder, 'references-'))
     for (const stem of ['agent', 'missing', 'call']) {

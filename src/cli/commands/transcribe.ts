@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
@@ -8,7 +9,15 @@ import { columnsOf } from '../../operators/captions/caption-tokens.js'
 import { expandFiles, requireDistinctStems, stemOf } from '../input/file-names.js'
 import type { Pace } from '../input/sendable-audio.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
-import { flag, flagGroup, flagOr, switchFlag, type FlagValues } from '../parsing/flags.js'
+import {
+  flag,
+  flagGroup,
+  flagOr,
+  repeatedFlag,
+  switchFlag,
+  type FlagValues,
+  type ParseValue,
+} from '../parsing/flags.js'
 import { modelFlags, planService, serviceFlags, type Environment } from '../parsing/service-flags.js'
 import { oneOf, speakers, speed, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
@@ -20,6 +29,17 @@ const formats = Object.keys(formatExtensions) as readonly TranscriptFormat[]
 const transports = ['grpc', 'websocket'] as const
 
 const maxJobs = 64
+
+/** The lines of a file with something but a comment. */
+const phrasesOfFile: ParseValue<readonly string[]> = (typed, name) => {
+  let content: string
+  try {
+    content = readFileSync(typed, 'utf8')
+  } catch (error) {
+    throw usageError(`${name} names ${typed}, which cannot be read (${codeOf(error) ?? 'unknown'}).`, error)
+  }
+  return content.split(/\r?\n/).flatMap((line) => line.replace(/#.*$/, '').trim() || [])
+}
 
 export const transcribeFlags = {
   ...flagGroup('Input:', {
@@ -62,6 +82,12 @@ export const transcribeFlags = {
       '1',
     ),
     over: flag('<transport>', 'grpc or websocket (default: that of the address, else grpc)', oneOf(transports)),
+    phrase: repeatedFlag(
+      '<text>',
+      'a sentence that is recognized, too, with a model of a grammar; may be repeated',
+      text,
+    ),
+    phrases: flag('<file>', 'a file with such sentences, one per line; # starts a comment', phrasesOfFile),
     ...modelFlags,
   }),
   ...serviceFlags,
@@ -127,6 +153,7 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
   const raw = rawFormat(flags)
   const service = planService(flags, env, flags.over)
   const { timeoutMs, record, format, reference, jobs, outputDir, words } = flags
+  const phrases = [...flags.phrase, ...(flags.phrases ?? [])]
   if (words && format !== 'text' && format !== 'json') {
     throw usageError(`--words is for text and json; ${format === 'ndjson' ? 'ndjson has them' : 'captions have none'}.`)
   }
@@ -136,6 +163,7 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
     service,
     over: transportOf(flags, service),
     pace: paceOf(flags, service),
+    phrases: phrases.length === 0 ? undefined : phrases,
     format,
     speakers: speakersOf(flags),
     hasWords: words,

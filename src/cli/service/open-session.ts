@@ -13,6 +13,8 @@ export interface SessionRequest {
   readonly format: AudioFormat
   /** The limit of each wait of the session. @default the limits of the library */
   readonly timeoutMs?: number | undefined
+  /** Sentences in addition to those of the model. @default none */
+  readonly phrases?: readonly string[] | undefined
   /** Ends the audio before its source does. */
   readonly finalize$: Observable<void>
   /** Records the session. */
@@ -20,15 +22,16 @@ export interface SessionRequest {
 }
 
 /** The options of both transports. */
-type CommonOptions = Omit<SessionOptions, 'url'>
+type CommonOptions = Omit<SessionOptions, 'url'> & Pick<SessionRequest, 'phrases'>
 
 type OpenSession = (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
 
 /** Opens sessions with the service, over either transport. Loads only the code of that transport. */
 export const openSession = async (request: SessionRequest): Promise<OpenSession> => {
-  const { access, over, format, timeoutMs, finalize$, record = unrecorded } = request
+  const { access, over, format, phrases, timeoutMs, finalize$, record = unrecorded } = request
   const options: CommonOptions = {
     format,
+    phrases,
     finalize$,
     token: tokenSource(access, timeoutMs),
     proxy: access.proxy,

@@ -22,6 +22,8 @@ export interface TranscriptionPlan {
   readonly service: ServicePlan
   readonly over: 'grpc' | 'websocket'
   readonly pace: Pace
+  /** Sentences that are recognized in addition to those of the model. */
+  readonly phrases?: readonly string[] | undefined
   readonly timeoutMs?: number | undefined
   /** The file to which the session of the only recording is recorded. */
   readonly record?: string | undefined
@@ -217,7 +219,7 @@ const runRecording = async (
   name: string | undefined,
 ): Promise<Outcome> => {
   const { host, progressLine } = run
-  const { over, pace, timeoutMs, record } = run.plan
+  const { over, pace, phrases, timeoutMs, record } = run.plan
   const { finalize$, signal } = running
   const opened: (() => Promise<void> | void)[] = []
   const reader = new TranscriptReader()
@@ -238,6 +240,7 @@ const runRecording = async (
       over,
       format: audio.format,
       finalize$,
+      phrases,
       timeoutMs,
       record: cassette?.record,
     })

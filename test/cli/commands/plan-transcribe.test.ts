@@ -23,6 +23,21 @@ describe('planTranscribe', () => {
     })
   })
 
+  it('joins the phrases that are typed and those of a file', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rxspeech-phrases-'))
+    try {
+      const file = join(folder, 'phrases.txt')
+      writeFileSync(file, '# names\nAsk for Maria.\r\n\n  no  # never\n')
+      expect(plan({ phrases: file }).phrases).toEqual(['Ask for Maria.', 'no'])
+      expect(plan({ phrases: file, phrase: ['thank you'] }).phrases).toEqual(['thank you', 'Ask for Maria.', 'no'])
+      const missing = join(folder, 'missing.txt')
+      const message = `--phrases names ${missing}, which cannot be read (ENOENT).`
+      expect(() => plan({ phrases: missing })).toThrow(expect.objectContaining({ code: 'invalid-options', message }))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   it('does not choose a model before the given folders are read', () => {
     expect(plan({ models: ['m'] }).service).toHaveProperty('model', undefined)
   })
