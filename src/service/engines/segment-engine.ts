@@ -21,19 +21,16 @@ import type {
 export interface SegmentEngineOptions {
   /** What the engine needs, and what its results contain. */
   readonly capabilities: EngineCapabilities
-  /** Called for every channel, with what its session asks for; returns what opens the segments of that channel. */
+  /** Called for every channel, with what its session asks for; returns what opens its segments. */
   readonly openChannel: (settings: RecognizeSettings) => OpenSegment
-  /**
-   * Resolves when the engine can recognize; rejects with a `SpeechError` when it cannot.
-   * @default () => Promise.resolve()
-   */
-  readonly ready?: (() => Promise<void>) | undefined
+  /** See `Engine.ready`. @default always */
+  readonly ready?: Engine['ready'] | undefined
   /** See `Engine.checkPhrases`. @default every phrase is taken */
-  readonly checkPhrases?: ((phrases: readonly string[]) => Promise<readonly PhraseFault[]>) | undefined
+  readonly checkPhrases?: Engine['checkPhrases'] | undefined
   /** See `Engine.busyMs`. @default undefined */
-  readonly busyMs?: (() => number | undefined) | undefined
-  /** Called once, before running channels fail. @default () => Promise.resolve() */
-  readonly close?: (() => Promise<void>) | undefined
+  readonly busyMs?: Engine['busyMs'] | undefined
+  /** Called once, before running channels fail. @default nothing */
+  readonly close?: Engine['close'] | undefined
 }
 
 const segmentEngineOptions = optionsOf<SegmentEngineOptions>()(

@@ -95,7 +95,7 @@ export const createPocketsphinx = (load: () => Promise<SphinxLibrary>, limits: P
 /**
  * Dictation in English, and grammars, by libpocketsphinx and the models that Debian packages, which are loaded when a model
  * needs them. It runs in this process, its calls in koffi's threads. `open` resolves when the first decoder has loaded the
- * model; it rejects with `invalid-model`, and with `missing-dependency` that names the command which installs what is missing.
+ * model; it rejects with `invalid-model`, and with `missing-dependency` that names what to install.
  * Throws `invalid-options` for limits out of range.
  *
  * @example

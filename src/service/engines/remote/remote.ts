@@ -163,11 +163,11 @@ export interface RemoteEngineOptions {
 const engineOptions = optionsOf<RemoteEngineOptions>()({}, { env: jsonObject })
 
 /**
- * Another service of this protocol as an engine: every segment is one recognition there, through the client of this package
- * on a WebSocket of its own. Segments beyond `segmentsAtOnce` wait in a queue. Each wait has the deadline of the client.
+ * Another service of this protocol as an engine: every segment is one recognition there, on a WebSocket of its own. Segments
+ * beyond `segmentsAtOnce` wait in a queue.
  *
  * `open` requests a first token; it rejects with `invalid-model` and the reason of the other service. Later failures are
- * `engine-failed`, or `overloaded` if the other service is, with its error as their cause. No error contains the secret or the token.
+ * `engine-failed` or `overloaded`, with its error as their cause. No error contains the secret or the token.
  *
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [remote({ env: { ACME_SECRET: clientSecret } })] })
