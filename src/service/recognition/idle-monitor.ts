@@ -9,9 +9,21 @@ export interface IdleRules {
   readonly finalizeAfterMs: number
   /** Whether the client's audio is held back at the moment. Then missing audio is not the client's silence. */
   readonly isPaused?: (() => boolean) | undefined
+  /**
+   * Whether the client is known to be there and to have sent nothing since its last audio; the first call asks it. Without an
+   * answer the network may be interrupted, and the audio on its way.
+   * @default () => true
+   */
+  readonly isAnswering?: (() => boolean) | undefined
   /** Knows when audio arrived if it may be held back before it is received here. */
   readonly incoming?: Pick<IncomingAudio, 'lastMs' | 'playedMs'> | undefined
 }
+
+/** How much longer the open segment is kept for a client that does not answer. By default clients leave within this time. */
+const maxUnansweredMs = 10_000
+
+/** The period of the checks whether the client has answered. */
+const answerCheckMs = 200
 
 /** The longest time between two checks of the clock, because timers have a maximum delay. */
 const maxWaitMs = 60_000
@@ -39,6 +51,8 @@ export class IdleMonitor {
   #quietChecks = 0
   #quietCheckedMs = 0
   #isTouched = false
+  /** The newest audio after which the open segment was closed. */
+  #closedAfterMs = -Infinity
   #timer: Unsubscribable | undefined
 
   constructor(rules: IdleRules, scheduler: SchedulerLike) {
@@ -72,7 +86,11 @@ export class IdleMonitor {
     const nowMs = this.#scheduler.now()
     const { closeAfterSilentWallMs, finalizeAfterMs } = this.#rules
     if (finalizeAfterMs > 0 && nowMs - this.#newestMs >= finalizeAfterMs) return 'finalize'
-    return closeAfterSilentWallMs > 0 && nowMs >= this.#closeAtMs ? 'close' : 'nothing'
+    if (closeAfterSilentWallMs === 0 || nowMs < this.#askAtMs) return 'nothing'
+    const isAnswering = this.#rules.isAnswering?.() ?? true
+    if (nowMs < this.#closeAtMs + (isAnswering ? 0 : maxUnansweredMs)) return 'nothing'
+    this.#closedAfterMs = this.#newestMs
+    return 'close'
   }
 
   /** A drain begins: `isQuiet` is to be called every `quietCheckMs` from now on. */
@@ -119,6 +137,11 @@ export class IdleMonitor {
     return Math.max(this.#newestMs, playedMs) + this.#rules.closeAfterSilentWallMs
   }
 
+  /** Early, so that a client that is there has answered in time. */
+  get #askAtMs(): number {
+    return this.#closeAtMs - (this.#rules.isAnswering === undefined ? 0 : this.#rules.closeAfterSilentWallMs / 2)
+  }
+
   /** When audio arrived or was processed last. */
   get #newestMs(): number {
     return Math.max(this.#lastMs, this.#rules.incoming?.lastMs ?? -Infinity)
@@ -131,8 +154,11 @@ export class IdleMonitor {
   #waitMs(): number {
     const nowMs = this.#scheduler.now()
     const { closeAfterSilentWallMs, finalizeAfterMs } = this.#rules
+    const isAsking = closeAfterSilentWallMs > 0 && nowMs >= this.#askAtMs && this.#closedAfterMs < this.#newestMs
     const left = [
+      closeAfterSilentWallMs > 0 ? this.#askAtMs - nowMs : Infinity,
       closeAfterSilentWallMs > 0 ? this.#closeAtMs - nowMs : Infinity,
+      isAsking ? answerCheckMs : Infinity,
       finalizeAfterMs > 0 ? this.#newestMs + finalizeAfterMs - nowMs : Infinity,
     ].filter((leftMs) => leftMs > 0)
     return Math.max(1, Math.min(maxWaitMs, ...left))

@@ -24,6 +24,8 @@ export interface RecognitionChannelOptions {
   readonly finalizeAfterMs?: number | undefined
   /** Whether the source is paused, so that missing audio does not count as silence. @default () => false */
   readonly isPaused?: (() => boolean) | undefined
+  /** As in `IdleRules`. @default () => true */
+  readonly isAnswering?: (() => boolean) | undefined
   /** Holds back the audio of this channel, and of no other one, while nothing can be decided. */
   readonly incoming?: IncomingAudio | undefined
   /** Whether a silence of `gracefulSilenceMs` ends the recognition. @default 'finalize' */
@@ -89,13 +91,24 @@ export class RecognitionChannel implements Unsubscribable {
   #state: 'open' | 'flushing' | 'over' = 'open'
 
   constructor(options: RecognitionChannelOptions, out: ChannelObserver) {
-    const { engine, sampleRateHz, separator = ' ', scheduler = asyncScheduler, isPaused, incoming } = options
+    const {
+      engine,
+      sampleRateHz,
+      separator = ' ',
+      scheduler = asyncScheduler,
+      isPaused,
+      isAnswering,
+      incoming,
+    } = options
     const { closeAfterSilentWallMs = 1000, finalizeAfterMs = 30_000, partialIntervalMs } = options
     this.#options = options
     this.#out = out
     this.#scheduler = scheduler
     this.#progress = new EngineProgress(sampleRateHz, engine.capabilities.sampleRateHz)
-    this.#idle = new IdleMonitor({ closeAfterSilentWallMs, finalizeAfterMs, isPaused, incoming }, scheduler)
+    this.#idle = new IdleMonitor(
+      { closeAfterSilentWallMs, finalizeAfterMs, isPaused, isAnswering, incoming },
+      scheduler,
+    )
     this.#results = new ChannelResults(this.#progress, separator, { intervalMs: partialIntervalMs, clock: scheduler })
   }
 

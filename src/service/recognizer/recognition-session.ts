@@ -38,6 +38,7 @@ export class RecognitionSession {
   readonly #backlog: AudioBacklog
   readonly #audio: HeldAudio
   readonly #warned: Set<SoundFault>
+  readonly #isAnswering: Pausable['isAnswering']
   #channel: RecognitionChannel | undefined
   #observer: RecognitionObserver | undefined
   /** All milestones so far, so that an aborted recognition can report them. */
@@ -84,6 +85,7 @@ export class RecognitionSession {
     this.#context = context
     this.#engine = engine
     this.#warned = warned
+    this.#isAnswering = link.isAnswering
     const { sampleRateHz } = request
     const { limits, watch, scheduler } = context
     this.#backlog = new AudioBacklog(link, (limits.maxPendingAudioMs * sampleRateHz) / 1000)
@@ -114,6 +116,7 @@ export class RecognitionSession {
         sampleRateHz: this.#request.sampleRateHz,
         finalizeAfterMs: limits.idleMs,
         isPaused: () => backlog.isHeldBack,
+        isAnswering: this.#isAnswering,
         incoming: this.#audio,
         partialIntervalMs: this.#context.partialIntervalMs,
         scheduler,

@@ -2,6 +2,11 @@
 export interface Pausable {
   pause(): void
   resume(): void
+  /**
+   * Whether a client that sends nothing has answered a ping since its last message; the first call sends it. Absent if the
+   * transport has none.
+   */
+  readonly isAnswering?: (() => boolean) | undefined
 }
 
 /** Lets several parts pause one link independently: the link is paused while at least one of them requires it. */
@@ -15,19 +20,21 @@ export class PauseCounter {
 
   /** A handle for one part. Pausing or resuming it twice is the same as once. */
   reason(): Pausable {
+    const link = this.#link
     let isHeld = false
     return {
+      isAnswering: link.isAnswering === undefined ? undefined : () => link.isAnswering?.() === true,
       pause: () => {
         if (isHeld) return
         isHeld = true
         this.#count += 1
-        if (this.#count === 1) this.#link.pause()
+        if (this.#count === 1) link.pause()
       },
       resume: () => {
         if (!isHeld) return
         isHeld = false
         this.#count -= 1
-        if (this.#count === 0) this.#link.resume()
+        if (this.#count === 0) link.resume()
       },
     }
   }

@@ -21,6 +21,8 @@ type Refuse = (message: DataflowMessage) => SpeechError | undefined
 class GrpcServerLink extends GrpcLink {
   readonly #call: ServerCall
   readonly #refuse: Refuse | undefined
+  /** Whether a client that sends nothing has answered, if it was asked since its last message. */
+  #question: { isAnswered: boolean } | undefined
 
   constructor(call: ServerCall, limits: Resolved<GrpcLinkOptions>, refuse?: Refuse) {
     super(call, limits)
@@ -32,7 +34,24 @@ class GrpcServerLink extends GrpcLink {
     call.once('cancelled', () => this.callOver(new SpeechError('connection-lost', errorTable['connection-lost'].help)))
   }
 
+  /**
+   * Whether a client that sends nothing has answered a ping since its last message; the first call sends it. The answer comes
+   * from the other end of the HTTP/2 connection, which may be a proxy.
+   */
+  isAnswering(): boolean {
+    if (this.#question !== undefined) return this.#question.isAnswered
+    const session = http2StreamOf(this.#call)?.session
+    if (session === undefined) return true
+    if (session.destroyed) return false
+    const question = { isAnswered: false }
+    // Too many pings of one connection at the same time are refused, and are tried again with the next question.
+    const isSent = session.ping((error) => (question.isAnswered = error === null))
+    if (isSent) this.#question = question
+    return false
+  }
+
   protected override receive(message: DataflowMessage): void {
+    this.#question = undefined
     const error = this.#refuse?.(message)
     if (error === undefined) super.receive(message)
     else this.inbox.finish(error)

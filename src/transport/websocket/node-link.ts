@@ -18,6 +18,9 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
   #isReadPaused = false
   #sentBytes = 0
   #heartbeat: Heartbeat | undefined
+  #questions = 0
+  /** About a peer that sends nothing, since its last message. */
+  #question: 'none' | 'asked' | 'answered' = 'none'
   #pongTimer: Unsubscribable | undefined
   #terminateTimer: Subscription | undefined
   #closeTimer: Subscription | undefined
@@ -27,6 +30,16 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
     // 'arraybuffer' copies every message; a Buffer is a view.
     socket.binaryType = 'nodebuffer'
     if (limits.heartbeatMs > 0) this.#heartbeat = new Heartbeat(socket, limits.heartbeatMs, limits.scheduler, this)
+  }
+
+  /** Whether a peer that sends nothing has answered a ping since its last message; the first call sends it. */
+  isAnswering(): boolean {
+    if (this.#question === 'none' && this.state === 'open') {
+      this.#question = 'asked'
+      this.#questions += 1
+      this.socket.ping(String(this.#questions))
+    }
+    return this.#question === 'answered'
   }
 
   isReadPaused(): boolean {
@@ -66,10 +79,15 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
     const { socket } = this
     socket.on('message', (data, isBinary) => {
       this.#heartbeat?.beat()
+      this.#question = 'none'
       if (this.state !== 'open') return
       if (!isBinary) this.inbox.push(data.toString(), data.length)
       // A plain `Uint8Array`, because the `slice` of a Buffer shares its bytes where a reader expects a copy.
       else this.inbox.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), data.byteLength)
+    })
+    // Pongs of the heartbeat and unsolicited ones have no number; a late one has an old number.
+    socket.on('pong', (data) => {
+      if (this.#question === 'asked' && data.toString() === String(this.#questions)) this.#question = 'answered'
     })
     socket.on('close', (code, reason) => this.onClose({ code, reason: reason.toString() }))
     socket.on('error', (error) => this.#onError(error))

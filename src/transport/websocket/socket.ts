@@ -41,7 +41,7 @@ export interface Socket {
 export interface NodeSocketEvents {
   /** Text is a Buffer, too. */
   message: [data: Buffer, isBinary: boolean]
-  pong: []
+  pong: [data: Buffer]
   close: [code: number, reason: Buffer]
   error: [error: Error]
   /** Emitted by a `ProtocolErrorSocket` before it closes for a protocol error of the peer. */
@@ -54,7 +54,7 @@ export interface NodeSocket extends Socket {
   pause(): void
   resume(): void
   terminate(): void
-  ping(): void
+  ping(data?: string): void
   pong(): void
   on<K extends keyof NodeSocketEvents>(event: K, listener: (...parameters: NodeSocketEvents[K]) => void): unknown
 }

@@ -94,6 +94,50 @@ describe('IdleMonitor', () => {
     expect(atMs).toBeLessThanOrEqual(52_000)
   })
 
+  describe('that can ask the client', () => {
+    /** When it asked first, when it closed, and when it finalized, if the client answers from a time on. */
+    const times = (answersFromMs: number, audioAtMs?: number) => {
+      const scheduler = new StallingScheduler()
+      let askedAtMs = Infinity
+      const isAnswering = (): boolean => {
+        askedAtMs = Math.min(askedAtMs, scheduler.now())
+        return scheduler.now() >= answersFromMs
+      }
+      const rules = { closeAfterSilentWallMs: 1000, finalizeAfterMs: 30_000, isAnswering }
+      const watch = new IdleMonitor(rules, scheduler)
+      watch.receive(20)
+      if (audioAtMs !== undefined) scheduler.schedule(() => watch.receive(20), audioAtMs)
+      const closedAtMs: number[] = []
+      let checks = 0
+      watch.start(() => {
+        checks += 1
+        const { due } = watch
+        if (due === 'close') closedAtMs.push(scheduler.now())
+        if (due === 'finalize' || checks > 200) watch.stop()
+      })
+      scheduler.flush()
+      return { askedAtMs, closedAtMs, endedAtMs: scheduler.now(), checks }
+    }
+
+    it('closes on time for a client that answers within half of it', () => {
+      expect(times(900)).toMatchObject({ askedAtMs: 520, closedAtMs: [1020], endedAtMs: 30_000 })
+    })
+
+    it('closes soon after a late answer', () => {
+      expect(times(3_000)).toMatchObject({ askedAtMs: 520, closedAtMs: [3_020], endedAtMs: 30_000 })
+    })
+
+    it('closes 10 s later without an answer, and does not finalize later', () => {
+      const { checks, ...rest } = times(Infinity)
+      expect(rest).toEqual({ askedAtMs: 520, closedAtMs: [11_020], endedAtMs: 30_000 })
+      expect(checks).toBeLessThan(70)
+    })
+
+    it('keeps what is open for a client that does not answer until its audio arrives', () => {
+      expect(times(6_500, 6_000)).toMatchObject({ askedAtMs: 520, closedAtMs: [7_020], endedAtMs: 36_000 })
+    })
+  })
+
   it('is quiet after two checks on time without new audio', () => {
     const { watch, checks } = quietChecks()
     expect(checks(500, 500)).toEqual([false, true])

@@ -9,12 +9,18 @@ export class FakeNodeSocket extends FakeBrowserSocket implements NodeSocket {
   reading = true
   terminated = 0
   answers = true
+  readonly #pongListeners: ((data: Buffer) => void)[] = []
+  /** The data of the pings so far. */
+  readonly pinged: string[] = []
+
   /** The peer's answer to a ping arrives. */
-  answer = (): void => {}
+  answer(data = ''): void {
+    for (const listener of this.#pongListeners) listener(Buffer.from(data))
+  }
 
   on<K extends keyof NodeSocketEvents>(event: K, listener: (...parameters: NodeSocketEvents[K]) => void): unknown {
     const emit = listener as (...parameters: unknown[]) => void
-    if (event === 'pong') this.answer = emit
+    if (event === 'pong') this.#pongListeners.push(emit)
     if (event === 'message')
       this.addEventListener('message', ({ data }) => emit(bufferOf(data), typeof data !== 'string'))
     if (event === 'close') this.addEventListener('close', ({ code, reason }) => emit(code, Buffer.from(reason)))
@@ -22,9 +28,10 @@ export class FakeNodeSocket extends FakeBrowserSocket implements NodeSocket {
     return this
   }
 
-  ping(): void {
+  ping(data = ''): void {
     this.pings += 1
-    if (this.answers) this.answer()
+    this.pinged.push(data)
+    if (this.answers) this.answer(data)
   }
 
   pong(): void {

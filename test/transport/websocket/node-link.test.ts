@@ -1,5 +1,6 @@
 import { VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
+import type { Pausable } from '../../../src/service/sessions/back-pressure.js'
 import { webSocketLink } from '../../../src/transport/websocket/server.js'
 import type { WebSocketLinkOptions } from '../../../src/transport/websocket/socket.js'
 import { errorCode } from '../error-code.js'
@@ -89,6 +90,50 @@ const nodeLink = (options: WebSocketLinkOptions = {}) => {
   })
   return { scheduler, socket, link, seen }
 }
+
+describe('webSocketLink in Node, asked whether a peer that sends nothing is there', () => {
+  const askedLink = () => {
+    const { socket, link } = nodeLink()
+    socket.answers = false
+    const asked: Pausable = link
+    return { socket, isAnswering: () => asked.isAnswering?.(), last: () => socket.pinged.at(-1) }
+  }
+
+  it('pings it once, and knows when it has answered', () => {
+    const { socket, isAnswering, last } = askedLink()
+    expect([isAnswering(), isAnswering(), socket.pings]).toEqual([false, false, 1])
+    socket.answer(last())
+    expect([isAnswering(), isAnswering(), socket.pings]).toEqual([true, true, 1])
+  })
+
+  it('asks again after a message, and takes no earlier answer for the new one', () => {
+    const { socket, isAnswering, last } = askedLink()
+    isAnswering()
+    const early = last()
+    socket.receive('text')
+    expect(isAnswering()).toBe(false)
+    socket.answer(early)
+    expect(isAnswering()).toBe(false)
+    socket.answer(last())
+    expect(isAnswering()).toBe(true)
+    socket.receive('text')
+    expect([isAnswering(), socket.pings]).toEqual([false, 3])
+  })
+
+  it('takes no answer to a heartbeat, and no pong that nobody asked for', () => {
+    const { socket, isAnswering } = askedLink()
+    isAnswering()
+    socket.answer()
+    expect(isAnswering()).toBe(false)
+  })
+
+  it('does not ping a link that is closed', () => {
+    const { socket, link } = nodeLink()
+    link.close()
+    const asked: Pausable = link
+    expect([asked.isAnswering?.(), socket.pings]).toEqual([false, 0])
+  })
+})
 
 describe('webSocketLink in Node', () => {
   it('ends with connection-lost when a complete heartbeat passes without an answer', () => {

@@ -114,6 +114,11 @@ export interface NodeContext {
    */
   readonly isPaused?: (() => boolean) | undefined
   /**
+   * Whether the client is known to be there and to have sent nothing since its last audio; the first call asks it. Absent if
+   * nobody knows, and in a node that runs in its own thread.
+   */
+  readonly isAnswering?: (() => boolean) | undefined
+  /**
    * The audio of the client before it enters the project, for the node that is the only one to get it. Absent in a node
    * that runs in its own thread.
    */

@@ -86,6 +86,7 @@ export const recognizer = defineNode({
             consumed: session.ack,
             drain$: session.drain$,
             isPaused: session.isPaused,
+            isAnswering: session.isAnswering,
             // The channels of a stream decide at different times.
             incoming: format.channels === 1 ? session.incoming : undefined,
             partialIntervalMs: session.partialIntervalMs,

@@ -109,6 +109,7 @@ export const voiceActivity = defineNode({
               isReported: ({ type }) => type === 'speech-started' || type === 'speech-ended',
               consumed: session.ack,
               isPaused: session.isPaused,
+              isAnswering: session.isAnswering,
               scheduler: session.scheduler,
             }),
           ),

@@ -104,6 +104,7 @@ export class GraphRunner {
       aborted$: this.#aborted$.asObservable(),
       drain$: this.#drain$.asObservable(),
       isPaused: () => this.#isPaused,
+      isAnswering: this.#session.source.isAnswering,
       incoming: this.#isOnlyTarget(id) ? this.#session.incoming : undefined,
       // The graph ends as a whole, at its entry.
       idleMs: 0,

@@ -59,11 +59,12 @@ export interface GraphSession {
     | 'aborted$'
     | 'drain$'
     | 'isPaused'
+    | 'isAnswering'
     | 'incoming'
   >
   readonly limits: GraphLimits
   /** The source of the audio, paused while a wire is full. */
-  readonly source: Pick<Link<unknown, unknown>, 'pause' | 'resume'>
+  readonly source: Pick<Link<unknown, unknown>, 'pause' | 'resume'> & Pick<NodeContext, 'isAnswering'>
   /** The audio before it enters the graph. */
   readonly incoming?: IncomingAudio | undefined
   /** Logs for the operator on behalf of a node. */
