@@ -243,7 +243,7 @@ describe('the worklet of the microphone', () => {
     browser.addModule = (url) => (url.startsWith('blob:') ? Promise.resolve() : Promise.reject(new Error('404')))
     const recorded = await start()
     browser.request.allow()
-    await vi.waitFor(() => browser.node)
+    await vi.waitFor(() => browser.node, 20_000)
     expect(browser.context.addedModules).toEqual([
       expect.stringMatching(/worklet\.js$/),
       expect.stringMatching(/^blob:/),
@@ -257,7 +257,7 @@ describe('the worklet of the microphone', () => {
     browser.addModule = () => Promise.reject(mediaFailure('AbortError'))
     const recorded = await start()
     browser.request.allow()
-    await vi.waitFor(() => expect(recorded.error).toBeDefined())
+    await expect.poll(() => recorded.error).toBeDefined()
     expect(recorded.error).toMatchObject({
       code: 'source-failed',
       message: expect.stringMatching(/worklet\.js; serve worklet\.js .* set workletUrl/),

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { EMPTY, defer, lastValueFrom, map, mergeMap, NEVER, of, Subject, throwError, toArray } from 'rxjs'
+import { EMPTY, defer, lastValueFrom, map, mergeMap, NEVER, of, Subject, tap, throwError, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { CassetteLoss } from '../../../src/cassette/record/line-queue.js'
 import { toFile, type CassetteSink } from '../../../src/cassette/record/sink.js'
@@ -278,11 +278,15 @@ describe('record', () => {
 })
 
 /** Records a short session in memory. */
-const recordHello = async (sink: CassetteSink, options: RecordOptions = {}): Promise<SessionEvent[]> => {
+const recordHello = async (
+  sink: CassetteSink,
+  options: RecordOptions = {},
+  onEvent: (event: SessionEvent) => void = () => undefined,
+): Promise<SessionEvent[]> => {
   const service = inMemoryService()
   const session = record(sink, options)(dataflow, service.dataflow({ format }))
   try {
-    return await lastValueFrom(session([audio(100), audio(100)]).pipe(toArray()))
+    return await lastValueFrom(session([audio(100), audio(100)]).pipe(tap(onEvent), toArray()))
   } finally {
     await service.close()
   }
@@ -307,17 +311,17 @@ describe('a sink', () => {
     const lines: string[] = []
     let release = (): void => undefined
     const gate = new Promise<void>((resolve) => (release = resolve))
-    const session = recordHello(
+    await recordHello(
       (line) => {
         lines.push(line)
         if (lines.length === 2) return gate
         return undefined
       },
       { maxQueueBytes: 300, onLoss: (loss) => losses.push(loss) },
+      ({ type }) => {
+        if (type === 'final') release()
+      },
     )
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    release()
-    await session
     const outline = outlineOf(lines)
     const hole = outline.findIndex((line) => line.includes(' lost '))
     expect(hole).toBeGreaterThan(0)

@@ -159,9 +159,9 @@ describe('watchLoop', () => {
     await pause(10)
     blockFor(300)
     await pause(50)
-    const [first] = samples
-    expect(first?.delayMs).toBeGreaterThan(180)
-    expect(first?.busyMs).toBeGreaterThan(180)
+    // The first one, unless the machine was busy before.
+    expect(Math.max(...samples.map(({ delayMs }) => delayMs))).toBeGreaterThan(180)
+    expect(Math.max(...samples.map(({ busyMs }) => busyMs))).toBeGreaterThan(180)
     stop()
     const { length } = samples
     await pause(250)
