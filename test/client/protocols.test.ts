@@ -50,8 +50,11 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
         postSpeechBufferMs: 2,
         maxSpeechDurationMs: -1,
         silenceTriggerMs: 3,
+        completeSilenceMs: 4,
         gracefulSilenceThresholdMs: 0,
       },
+      reject: 'high',
+      phrases: ['ask for maria'],
     })
     expect(
       messages.map((message) => (typeof message === 'string' ? (JSON.parse(message) as unknown) : message)),
@@ -69,7 +72,10 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
         'vad-post-speech-buffer-msec': 2,
         'vad-max-speech-duration-msec': -1,
         'vad-silence-trigger-msec': 3,
+        'vad-complete-silence-msec': 4,
         'vad-graceful-silence-threshold-msec': 0,
+        reject: 'high',
+        phrases: ['ask for maria'],
       },
       samples,
       { 'message-name': 'finalize-recognition' },
@@ -165,8 +171,11 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
         postSpeechBufferMs: 200,
         maxSpeechDurationMs: 30_000,
         silenceTriggerMs: 500,
+        completeSilenceMs: 150,
         gracefulSilenceThresholdMs: 0,
       },
+      reject: 'low',
+      phrases: ['ask for maria', 'no'],
       settings: { VadSensitivity: 3, Other: 'x' },
     })
     expect(JSON.parse(start?.content ?? '')).toMatchObject({
@@ -179,7 +188,10 @@ describe('the messages of dataflow (PROTOCOL 3)', () => {
         VadPostSpeechBufferMsec: 200,
         VadMaxSpeechDurationMsec: 30_000,
         VadSilenceTriggerMsec: 500,
+        VadCompleteSilenceMsec: 150,
         VadGracefulSilenceThresholdMsec: 0,
+        Reject: 'low',
+        Phrases: ['ask for maria', 'no'],
         Other: 'x',
       },
     })
