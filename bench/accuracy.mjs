@@ -1,72 +1,129 @@
-// npm run accuracy [-- folder [model]]: the words that the embedded engine reads in the recordings of the repository, and in
-// those of a folder whose README.md has rows `| file | rate | what is said |`. Voice activity cuts the recordings, as it does
-// in the service. `npm run accuracy -- rejection` measures the rejection of foreign speech instead, with synthetic voices. BEFORE=<folder of a built checkout> measures that checkout.
-import wordErrors from '../dist/cjs/cli/view/word-errors.js'
-import { recognizeParts, recordingSets, seconds, segmentParts, withEngine } from './recordings.mjs'
+// npm run accuracy [-- SECTION… --write --quick --recordings FOLDER]: the accuracy of the engine and of the service, as docs/ACCURACY.md
+// has it; `--write` replaces the measured sections there. The sections are words, delays, rejection, voice-gate and sound, all by
+// default. It exits with 1 if the service has more than a point of the words more wrong than the engine alone. `--quick` measures words
+// and delays of the sample call alone, on a clean line. FOLDER has recordings and a README.md with rows `| file | rate | what is said |`.
+// BEFORE=<folder of a built checkout> measures that checkout.
+import { spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import {
+  difference,
+  pacedTable,
+  pageWith,
+  printed,
+  sectionNames,
+  sectionText,
+  segmentTable,
+  wordTable,
+} from './accuracy/report.mjs'
+import { sampleCallSet, setNames, wordSets } from './accuracy/sets.mjs'
+import { installedPrograms } from './accuracy/voices.mjs'
+import { measurePacedDelays, measureWords } from './accuracy/words.mjs'
 
-const { alignWords, comparedWords, countErrors } = wordErrors
-
-const cpuSeconds = () => {
-  const { user, system } = process.cpuUsage()
-  return (user + system) / 1e6
+const root = new URL('..', import.meta.url).pathname
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    write: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+    recordings: { type: 'string', default: join(root, '../shared/audio') },
+  },
+})
+const unknown = positionals.filter((name) => !sectionNames.includes(name))
+if (unknown.length > 0) {
+  console.error(`There is no section ${unknown.join(', ')}; there are ${sectionNames.join(', ')}.`)
+  process.exit(2)
 }
+const isQuick = values.quick
+const wanted = new Set(positionals.length > 0 ? positionals : isQuick ? ['words', 'delays'] : sectionNames)
 
-/** The second of two readings is measured, because the first one compiles. */
-const measure = async (engine, { name, samples, text }) => {
-  const parts = await segmentParts(samples)
-  const speech = parts.reduce((sum, part) => sum + (part.type === 'audio' ? part.samples.length : 0), 0)
-  await recognizeParts(engine, parts)
-  const before = cpuSeconds()
-  const hypotheses = await recognizeParts(engine, parts)
-  const cpu = cpuSeconds() - before
-  const read = hypotheses.flatMap((item) => (item.type === 'segment' && item.text !== '' ? [item.text] : [])).join(' ')
-  const counts = countErrors(alignWords(comparedWords(text), comparedWords(read)))
-  return {
-    name,
-    text,
-    read,
-    ...counts,
-    audio: seconds(samples.length),
-    speech: seconds(speech),
-    cpu,
+/** By how many points of the words the service may be worse than the engine alone. */
+const maxDifference = 1
+
+const versionIn = (file) => JSON.parse(readFileSync(join(root, file), 'utf8')).version
+const versions = [
+  `Node ${process.versions.node}`,
+  `rxspeech ${versionIn('package.json')}`,
+  `soundswallower ${versionIn('node_modules/soundswallower/package.json')}`,
+  ...[...installedPrograms].map((entry) => entry.join(' ')),
+].join(', ')
+
+const progress = ({ set = 'at the pace of speech', line = 'clean', way, words, right }) =>
+  console.error(`${set}, ${line}, ${way}: ${right} of ${words} words right`)
+
+const measureWordsSection = async (sets) => {
+  const rows = await measureWords(sets, isQuick ? 1 : undefined, progress)
+  const points = difference(rows)
+  if (points > maxDifference) {
+    console.error(`The service has ${points.toFixed(1)} points more of the words wrong than the engine alone.`)
+    process.exitCode = 1
   }
+  return `Words right / wrong / inserted / deleted, and the share of errors, with the rejection of the default level. The engine alone gets each utterance as one
+segment that is cut by hand; the service gets all of them in sessions, over real sockets, as fast as it takes them, and voice activity cuts them. Noise is
+20 dB below the speech. The difference of the last row may be one point at most, or the command fails.
+
+${wordTable(rows)}
+
+Sentences in the same sessions. A false segment lies where nobody speaks. The delays are those of sentences that are read right, from the last sound of a
+sentence to the position of the audio at which its segment is closed; decoding does not count. In noise the last sound is sometimes not heard, and a delay negative.
+
+${segmentTable(rows)}`
 }
 
-const sumOf = (rows) =>
-  rows.reduce(
-    (sum, row) => {
-      for (const key of Object.keys(sum)) if (typeof sum[key] === 'number') sum[key] += row[key]
-      return sum
-    },
-    { name: 'all', words: 0, right: 0, substituted: 0, inserted: 0, deleted: 0, audio: 0, speech: 0, cpu: 0 },
-  )
+const measureDelaysSection = async (sets) => {
+  const [spoken] = sets.filter(({ name }) => name === 'home')
+  const rows = await measurePacedDelays(spoken ?? sets[0], 4, progress)
+  return `From the last sound of a sentence until its segment is closed in the audio, and until its milestone is received by the clock, which includes decoding,
+sockets and the client. The sessions run at once, with clean audio at the pace of speech, on the machine that ran the measurement.
 
-const columns = ['words', 'right', 'substituted', 'inserted', 'deleted']
-const print = (row) => {
-  const counts = columns.map((key) => String(row[key]).padStart(key.length))
-  const factors = [row.cpu / row.audio, row.cpu / row.speech].map((factor) => factor.toFixed(3))
-  console.log([row.name.padEnd(28), ...counts, factors[0].padStart(12), factors[1].padStart(13)].join('  '))
+${pacedTable(rows)}`
 }
 
-const [folder, model] = process.argv.slice(2)
-if (folder === 'rejection') {
-  const { measureRejection } = await import('./accuracy/rejection.mjs')
-  await measureRejection(model === '--every-line')
-  process.exit()
-}
-const all = []
-console.log([''.padEnd(28), ...columns, 'CPU per s of', 'per s of'].join('  '))
-console.log(
-  [''.padEnd(28), ...columns.map((key) => ' '.repeat(key.length)), '       audio', '     segments'].join('  '),
-)
-for (const set of await recordingSets(folder, model)) {
-  await withEngine(set, { workers: 1, decodersPerWorker: 1 }, async (engine) => {
-    for (const recording of set.recordings) {
-      const row = await measure(engine, recording)
-      all.push(row)
-      print(row)
-      if (row.right < row.words || row.inserted > 0) console.log(`    said: ${row.text}\n    read: ${row.read}`)
-    }
+/** The output of another program of this folder. */
+const run = (file, ...args) =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [join(root, file), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (part) => (text += part))
+    child.once('error', reject)
+    child.once('close', (code) => {
+      if (code === 0) resolve(printed(['node', file, ...args].join(' '), text))
+      else reject(new Error(`${file} ended with ${code}.`))
+    })
   })
+
+const programs = {
+  rejection: ['bench/accuracy/rejection.mjs'],
+  'voice-gate': ['bench/accuracy/voice-gate.mjs', '10'],
+  sound: ['bench/accuracy/sound/evaluate.mjs'],
 }
-print(sumOf(all))
+
+const sections = new Map()
+const measured = async (name, body) => sections.set(name, sectionText(name, versions, await body))
+
+if (wanted.has('words') || wanted.has('delays')) {
+  // One of four sentences of each voice, so that the report takes minutes.
+  const sets = isQuick ? [await sampleCallSet()] : await wordSets({ folder: values.recordings, every: 4 })
+  for (const name of setNames.filter((name) => !isQuick && !sets.some((set) => set.name === name))) {
+    const reason = name === 'people' ? `${values.recordings} is not there` : 'flite and espeak-ng are not installed'
+    console.error(`LEFT OUT: ${name}, because ${reason}.`)
+  }
+  if (wanted.has('words')) await measured('words', measureWordsSection(sets))
+  if (wanted.has('delays')) await measured('delays', measureDelaysSection(sets))
+}
+// Each of these uses one core.
+const others = sectionNames.filter((name) => wanted.has(name) && name in programs)
+await Promise.all(
+  others.map((name) => {
+    if (name !== 'rejection' || installedPrograms.size === 2) return measured(name, run(...programs[name]))
+    console.error('LEFT OUT: rejection, because flite and espeak-ng are not installed.')
+    return undefined
+  }),
+)
+
+for (const name of sectionNames) if (sections.has(name)) console.log(sections.get(name))
+if (values.write) {
+  const page = join(root, 'docs/ACCURACY.md')
+  writeFileSync(page, pageWith(page, sections))
+}

@@ -52,7 +52,13 @@ const sampleCall = async () => {
   return {
     name: 'samples/call.wav',
     model: join(root, 'samples/models/Default/call/1'),
-    turns: turns.map(({ channel, startMs, endMs }) => audio[channel].slice(startMs * 8, endMs * 8)),
+    channels: audio,
+    turns: turns.map(({ channel, text, startMs, endMs }) => ({
+      channel,
+      text,
+      startMs,
+      samples: audio[channel].slice(startMs * 8, endMs * 8),
+    })),
     recordings: channels.map((name, channel) => ({
       name,
       samples: audio[channel],
@@ -89,7 +95,7 @@ const folderOfRecordings = async (folder, model) => {
   for (const { file, text } of files) {
     try {
       const [samples] = await channelsOf(join(folder, file))
-      recordings.push({ name: basename(file), samples: onQuietLine(samples), text })
+      recordings.push({ name: basename(file), speech: samples, samples: onQuietLine(samples), text })
     } catch (error) {
       console.error(`${file} is left out: ${error.message}`)
     }

@@ -294,8 +294,8 @@ for (const name of entryPoints) {
 await copy(['dist/esm/package.json', worklet, 'LICENSE', 'README.md', 'docs', 'proto'], client)
 /** In `docs`, for operators, who install the other package. */
 const operatorPages = [
-  ...['ENGINES.md', 'NODES.md', 'OPERATING.md', 'PROJECTS.md', 'SCALING.md', 'SECURITY.md', 'deploy', 'openapi.yaml'],
-  ...['recipes/custom-node.md', 'recipes/hosting.md'],
+  ...['ACCURACY.md', 'ENGINES.md', 'NODES.md', 'OPERATING.md', 'PROJECTS.md', 'SCALING.md', 'SECURITY.md'],
+  ...['deploy', 'openapi.yaml', 'recipes/custom-node.md', 'recipes/hosting.md'],
 ]
 /** In `docs`, for those who work on the sources. */
 const sourcePages = ['ARCHITECTURE.md', 'DECISIONS.md', 'notebooks', 'studio.webp']

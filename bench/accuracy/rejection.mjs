@@ -1,4 +1,4 @@
-// npm run accuracy -- rejection [--every-line]: how much right speech and foreign speech the levels of rejection reject, how much
+// node bench/accuracy/rejection.mjs [--every-line]: how much right speech and foreign speech the levels of rejection reject, how much
 // the two more decoders cost, and what confidences mean, with voices that no weight was fitted to. Each utterance is on a clean
 // line, with white or with pink noise at 20 dB, in turn; `--every-line`: on all three. Needs flite and espeak-ng.
 import { join } from 'node:path'
@@ -109,14 +109,13 @@ const groups = {
   british: 'British voices, whose accent the model does not know',
 }
 
-export const measureRejection = async (everyLine) => {
-  const cost = { readMs: 0, compareMs: 0, audioMs: 0 }
-  const all = []
-  for (const [group, name] of Object.entries(groups)) {
-    const rows = []
-    for await (const row of readUtterances(group, { everyLine, cost })) rows.push(ratedRow(row))
-    printGroup(name, rows)
-    all.push(...rows)
-  }
-  printCost(all, cost)
+const everyLine = process.argv.includes('--every-line')
+const cost = { readMs: 0, compareMs: 0, audioMs: 0 }
+const all = []
+for (const [group, name] of Object.entries(groups)) {
+  const rows = []
+  for await (const row of readUtterances(group, { everyLine, cost })) rows.push(ratedRow(row))
+  printGroup(name, rows)
+  all.push(...rows)
 }
+printCost(all, cost)

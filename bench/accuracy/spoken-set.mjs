@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { randomSource } from './noises.mjs'
 
 /**
  * The two grammars, the sentences of each, and what is foreign to it, by kind:
@@ -152,17 +153,6 @@ export const voices = {
 
 export const noises = ['clean', 'white', 'pink']
 
-/** A generator of numbers in [0, 1) (mulberry32). */
-export const createRandom = (seed) => {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 const gaussian = (random) => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
 
 /** Noise with a flat spectrum, or with 3 dB less for each octave (a sum of five first-order filters). */
@@ -225,8 +215,8 @@ const seedOf = ({ grammar, text, voice }) =>
   )
 
 /** Speaks an utterance; `read` makes samples of 8 kHz of a WAV file. Its level varies by 16 dB. */
-const speak = async (utterance, read) => {
-  const random = createRandom(seedOf(utterance))
+export const spoken = async (utterance, read) => {
+  const random = randomSource(seedOf(utterance))
   const folder = mkdtempSync(join(tmpdir(), 'rxspeech-spoken-'))
   try {
     const file = join(folder, 'speech.wav')
@@ -242,6 +232,6 @@ const speak = async (utterance, read) => {
 
 /** An utterance on a clean line, and on lines with white and pink noise at 20 dB. */
 export const recordingsOf = async (utterance, read) => {
-  const { speech, random } = await speak(utterance, read)
+  const { speech, random } = await spoken(utterance, read)
   return noises.map((noise) => ({ ...utterance, noise, samples: onLine(speech, noise, random) }))
 }

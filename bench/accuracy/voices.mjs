@@ -11,12 +11,16 @@ const voices = [
   ...['en-us', 'en-gb', 'en-us+f2', 'en-us+m3'].map((voice) => ({ program: 'espeak-ng', voice })),
 ]
 
-const isInstalled = (program) => spawnSync(program, ['--version']).error === undefined
+/** What each installed program says about its version. */
+export const installedPrograms = new Map(
+  ['flite', 'espeak-ng'].flatMap((program) => {
+    const { error, stdout, stderr } = spawnSync(program, ['--version'], { encoding: 'utf8' })
+    const [version = ''] = /(?:\d+\.)+\d+/.exec(`${stdout}${stderr}`) ?? []
+    return error === undefined ? [[program, version]] : []
+  }),
+)
 
-export const installedVoices = () => {
-  const programs = new Set(['flite', 'espeak-ng'].filter(isInstalled))
-  return voices.filter(({ program }) => programs.has(program))
-}
+export const installedVoices = () => voices.filter(({ program }) => installedPrograms.has(program))
 
 const taps = 33
 
