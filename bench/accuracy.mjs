@@ -49,7 +49,7 @@ const versions = [
   ...[...installedPrograms].map((entry) => entry.join(' ')),
 ].join(', ')
 
-const progress = ({ set = 'at the pace of speech', line = 'clean', way, words, right }) =>
+const progress = ({ set = 'at the pace of speech', line = 'without noise', way, words, right }) =>
   console.error(`${set}, ${line}, ${way}: ${right} of ${words} words right`)
 
 const measureWordsSection = async (sets) => {
@@ -60,8 +60,8 @@ const measureWordsSection = async (sets) => {
     process.exitCode = 1
   }
   return `Words right / wrong / inserted / deleted, and the share of errors, with the rejection of the default level. The engine alone gets each utterance as one
-segment that is cut by hand; the service gets all of them in sessions, over real sockets, as fast as it takes them, and voice activity cuts them. Noise is
-20 dB below the speech. The difference of the last row may be one point at most, or the command fails.
+segment that is cut by hand; the service gets all of them in sessions, over real sockets, as fast as it takes them, and voice activity cuts them. A clean
+line has noise at -60 dBFS, as a telephone has; white and pink noise is 20 dB below the speech. The difference of the last row may be one point at most, or the command fails.
 
 ${wordTable(rows)}
 
@@ -75,7 +75,8 @@ const measureDelaysSection = async (sets) => {
   const [spoken] = sets.filter(({ name }) => name === 'home')
   const rows = await measurePacedDelays(spoken ?? sets[0], 4, progress)
   return `From the last sound of a sentence until its segment is closed in the audio, and until its milestone is received by the clock, which includes decoding,
-sockets and the client. The sessions run at once, with clean audio at the pace of speech, on the machine that ran the measurement.
+sockets and the client. The sessions run at once, without noise, at the pace of speech, on the machine of the measurement; what else
+it does shows in the last column.
 
 ${pacedTable(rows)}`
 }

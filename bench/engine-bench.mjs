@@ -10,7 +10,7 @@ const chunkSamples = 8 * chunkMs
 
 /** All turns of the sample call, each followed by a silence of one and a half times its length. */
 const callAudio = (turns) => {
-  const samples = turns.flatMap((turn) => {
+  const samples = turns.flatMap(({ samples: turn }) => {
     const silence = Math.round(turn.length * (1 / speechShare - 1))
     return [...turn, ...Array.from({ length: silence }, (_none, at) => ((at * 7919) % 61) - 30)]
   })

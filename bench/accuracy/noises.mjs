@@ -270,6 +270,12 @@ export const notSpeech = (seconds) => {
   return sounds
 }
 
+/** Samples with noise of a color, whose spread is in steps of the samples. */
+export const plusNoise = (samples, kind, spread, seed) => {
+  const next = leveled(colors[kind], seed)
+  return samples.map((sample) => clip(sample + spread * next()))
+}
+
 /** White or pink noise at a level below that of the samples with speech. */
 export const withNoise = (samples, kind, snrDb, seed) => {
   let power = 0
@@ -280,6 +286,5 @@ export const withNoise = (samples, kind, snrDb, seed) => {
     count += 1
   }
   const spread = Math.sqrt(power / Math.max(count, 1)) * 10 ** (-snrDb / 20)
-  const next = leveled(colors[kind], seed)
-  return samples.map((sample) => clip(sample + spread * next()))
+  return plusNoise(samples, kind, spread, seed)
 }

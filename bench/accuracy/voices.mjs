@@ -72,7 +72,7 @@ const shared = new URL('../../../shared/audio', import.meta.url).pathname
 export const recordedSpeech = async () => {
   const [call, folder] = await recordingSets(existsSync(shared) ? shared : undefined)
   return [
-    ...call.turns.map((samples, at) => ({ name: `call ${at + 1}`, samples })),
+    ...call.turns.map(({ samples }, at) => ({ name: `call ${at + 1}`, samples })),
     ...(folder?.recordings ?? []).map(({ name, samples }) => ({ name, samples: samples.subarray(4000, -4000) })),
   ]
 }

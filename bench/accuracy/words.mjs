@@ -1,13 +1,15 @@
 // How many words are read right by the engine alone and through a service over both transports, on clean and noisy lines; how soon
 // after its end a sentence is decided, and how often one is cut or something is heard where nobody speaks.
 import wordErrors from '../../dist/cjs/cli/view/word-errors.js'
-import { withNoise } from './noises.mjs'
+import { plusNoise, withNoise } from './noises.mjs'
 import { withWays } from './ways.mjs'
 
 const { alignWords, comparedWords, countErrors, wordErrorRate } = wordErrors
 
+/** A clean line has noise at -60 dBFS, as a telephone has. */
 const lines = {
-  clean: (samples) => samples,
+  clean: (samples, seed) => plusNoise(samples, 'white', 30, seed),
+  'without noise': (samples) => samples,
   'white noise': (samples, seed) => withNoise(samples, 'white', 20, seed),
   'pink noise': (samples, seed) => withNoise(samples, 'pink', 20, seed),
 }

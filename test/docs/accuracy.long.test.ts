@@ -89,7 +89,7 @@ describe('docs/ACCURACY.md', () => {
 
   it('has figures in all cells, for every line and both transports', () => {
     const words = rowsOf(sectionsOf(page).get('Words'))
-    for (const line of ['clean', 'white noise', 'pink noise']) {
+    for (const line of ['clean', 'without noise', 'white noise', 'pink noise']) {
       expect(words.filter(([, second]) => second === line).length).toBeGreaterThan(5)
       expect(words.filter(([first]) => first === line).map(([, transport]) => transport)).toEqual(['WebSocket', 'gRPC'])
     }
