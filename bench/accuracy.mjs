@@ -65,8 +65,8 @@ line has noise at -60 dBFS, as a telephone has; white and pink noise is 20 dB be
 
 ${wordTable(rows)}
 
-Sentences in the same sessions. A false segment lies where nobody speaks. The delays are those of sentences that are read right, from the last sound of a
-sentence to the position of the audio at which its segment is closed; decoding does not count. In noise the last sound is sometimes not heard, and a delay negative.
+The next table counts the sentences of the same sessions. A segment is false if nobody speaks in it. A delay is the audio between the last sound of a sentence and the
+end of its segment, of sentences that are read right; decoding does not count. In noise the last sound is sometimes not heard, which makes a delay negative.
 
 ${segmentTable(rows)}`
 }

@@ -1,22 +1,14 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { lastValueFrom, of, toArray, type Observable } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { dataflow } from '../../src/client/dataflow/dataflow.js'
-import { recognize } from '../../src/client/recognizer/recognize.js'
-import { bytesOf } from '../../src/audio/pcm.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { createSegmentEngine } from '../../src/service/engines/segment-engine.js'
 import { soundswallower } from '../../src/service/engines/soundswallower/soundswallower.js'
 import type { EngineKind } from '../../src/service/engines/engine.js'
 import { liveService, type LiveService } from '../interop/live-service.js'
-import { callTurns } from './engines/call-turns.js'
+import { order, sayOver, writeModel, writeWeatherModel, type Say } from './weather-sessions.js'
 import { serviceOfWorkers, type LoggedLine } from './workers/service-of-workers.js'
-
-const format = { sampleRateHz: 8000, channels: 1, encoding: 'pcm' } as const
-const weather = ['tomorrow it rains in the mountains', 'a cold wind blows from the north', 'expect fog along the coast']
-const order = 'friday at half past seven please'
 
 /** An engine that does not know of phrases. */
 const deaf: EngineKind = {
@@ -31,49 +23,18 @@ const deaf: EngineKind = {
 }
 
 let folder: string
-let sentence: Uint8Array
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'rxspeech-phrases-'))
-  const model = async (name: string, files: Readonly<Record<string, string>>): Promise<void> => {
-    const path = join(folder, 'Default', name, '1')
-    await mkdir(path, { recursive: true })
-    for (const [file, content] of Object.entries(files)) await writeFile(join(path, file), content)
-  }
-  await model('weather', {
-    'model.json': JSON.stringify({ engine: 'soundswallower', phrases: 'phrases.txt', batch: true }),
-    'phrases.txt': weather.join('\n'),
-  })
-  await model('deaf', { 'model.json': JSON.stringify({ engine: 'deaf' }) })
-  const [, , , friday] = await callTurns()
-  sentence = bytesOf(friday?.samples ?? new Int16Array(0))
+  await writeWeatherModel(folder)
+  await writeModel(folder, 'deaf', { 'model.json': JSON.stringify({ engine: 'deaf' }) })
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-type Run = (service: LiveService, options: object) => Observable<SessionEvent>
-
-const transports: readonly (readonly [string, string, Run])[] = [
-  [
-    'WebSocket',
-    'phrases',
-    ({ service, ca, token }, options) =>
-      of(sentence).pipe(recognize({ url: service.access.wsUrl, ca, token, model: 'weather', format, ...options })),
-  ],
-  [
-    'gRPC',
-    'Phrases',
-    ({ service, ca, token }, options) =>
-      of(sentence).pipe(
-        dataflow({
-          ...{ url: service.access.grpc, ca, token, model: 'weather', format },
-          ...{ tenant: 'Default', project: 'transcribe' },
-          ...options,
-        }),
-      ),
-  ],
-]
-
-const eventsOf = (run: Run, service: LiveService, options: object = {}): Promise<readonly SessionEvent[]> =>
-  lastValueFrom(run(service, options).pipe(toArray()))
+/** With the name that the phrases have there. */
+const transports = [
+  ['WebSocket', 'phrases', sayOver.WebSocket],
+  ['gRPC', 'Phrases', sayOver.gRPC],
+] as const
 
 /** The results, and that there was none. */
 const results = (events: readonly SessionEvent[]) =>
@@ -82,10 +43,8 @@ const results = (events: readonly SessionEvent[]) =>
     return event.type === 'event' && event.name === 'SR No Match' ? ['no match'] : []
   })
 
-const failureOf = (run: Run, service: LiveService, options: object): Promise<unknown> =>
-  Promise.resolve()
-    .then(() => eventsOf(run, service, options))
-    .catch((error: unknown) => error)
+const failureOf = (say: Say, service: LiveService, options: object): Promise<unknown> =>
+  say(service, options).catch((error: unknown) => error)
 
 describe.each([
   [
@@ -104,17 +63,17 @@ describe.each([
   }, 60_000)
   afterAll(() => live.close())
 
-  it.each(transports)('recognizes the phrases of a session over %s, and of no other', async (_over, _field, run) => {
+  it.each(transports)('recognizes the phrases of a session over %s, and of no other', async (_over, _field, say) => {
     const phrases = ['Friday at eight, please', 'Friday at half past seven, please.']
     const sessions = [{}, { phrases }, { phrases: ['thank you goodbye'] }, { phrases }, { phrases: [] }]
-    const found = await Promise.all(sessions.map((options) => eventsOf(run, live, options)))
+    const found = await Promise.all(sessions.map((options) => say(live, options)))
     expect(found.map(results)).toEqual([['no match'], [order], ['no match'], [order], ['no match']])
     const milestone = found[1]?.find((event) => event.type === 'milestone')
     expect(milestone).toMatchObject({ words: order.split(' ').map((text) => ({ text })) })
     expect(milestone?.confidence).toBeGreaterThan(0.4)
   })
 
-  it.each(transports)('names a phrase that it refuses over %s', async (_over, field, run) => {
+  it.each(transports)('names a phrase that it refuses over %s', async (_over, field, say) => {
     const cases = [
       [['thank you', 'a qwzrtpx'], `${field}[1] has the word "qwzrtpx", which the dictionary of the model lacks.`],
       [['fridday'], `${field}[0] has the word "fridday", which the dictionary of the model lacks; near are "friday".`],
@@ -125,22 +84,22 @@ describe.each([
       [Array.from({ length: 101 }, () => 'no'), `${field} has 101 phrases; at most 100 are possible.`],
     ] as const
     for (const [phrases, message] of cases) {
-      expect(await failureOf(run, live, { phrases })).toMatchObject({ code: 'invalid-field', message })
+      expect(await failureOf(say, live, { phrases })).toMatchObject({ code: 'invalid-field', message })
     }
     expect(JSON.stringify(live.lines ?? [])).not.toMatch(/qwzrtpx|fridday|thank/)
   })
 
   if (name === 'a service') {
-    it.each(transports)('refuses phrases over %s for an engine that takes none', async (_over, field, run) => {
-      expect(await failureOf(run, live, { model: 'deaf', phrases: ['thank you'] })).toMatchObject({
+    it.each(transports)('refuses phrases over %s for an engine that takes none', async (_over, field, say) => {
+      expect(await failureOf(say, live, { model: 'deaf', phrases: ['thank you'] })).toMatchObject({
         code: 'invalid-field',
         message: `${field} cannot be used with this model: its engine takes no phrases of a session.`,
       })
     })
   }
 
-  it.each(transports)('refuses what is no list over %s', async (_over, _field, run) => {
-    const error = await failureOf(run, live, { phrases: order })
+  it.each(transports)('refuses what is no list over %s', async (_over, _field, say) => {
+    const error = await failureOf(say, live, { phrases: order })
     expect(error).toMatchObject({ code: 'invalid-options' })
     expect(String(error)).toContain('phrases')
   })

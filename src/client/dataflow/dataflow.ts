@@ -236,7 +236,7 @@ const settingsOf = (options: DataflowOptions): Settings | undefined => {
     Reject: options.reject,
     Phrases: options.phrases,
   }
-  const given = Object.entries(named).filter(([, value]) => value !== undefined) as [string, string | number][]
+  const given = Object.entries(named).filter(([, value]) => value !== undefined) as [string, Settings[string]][]
   return given.length === 0 ? options.settings : { ...Object.fromEntries(given), ...options.settings }
 }
 
