@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
-import { asyncScheduler, firstValueFrom, timeout, timer } from 'rxjs'
+import { asyncScheduler, firstValueFrom, timeout } from 'rxjs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { connectSharedIdentity } from '../../src/service/identity/shared/connect.js'
 import { MachineExchange } from '../../src/service/machines/machine-exchange.js'
@@ -214,8 +214,8 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats-cluster.conf'), () =>
         replicas: 3,
       }
       const open = () => connectSharedIdentity(options, { name: 'test', onFault: () => undefined })
-      // The servers have to agree on a leader first.
-      const [one, two] = await Promise.all([until(open), until(open)])
+      // Also while the servers agree on a leader.
+      const [one, two] = await Promise.all([open(), open()])
       opened.push(one, two)
       await one.identity.revoke('before')
       await expect.poll(() => two.identity.isRevoked('before')).toBe(true)
@@ -235,15 +235,3 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats-cluster.conf'), () =>
     }
   })
 })
-
-/** Tries again until it succeeds. */
-const until = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      return await work()
-    } catch (error) {
-      if (attempt === 20) throw error
-      await firstValueFrom(timer(500))
-    }
-  }
-}

@@ -51,7 +51,10 @@ export const storePlace = async ({ flags: { config, state }, given, host }: Stor
       const onFault = (error: unknown): void => {
         host.stderr.write(`rxspeech: ${error instanceof Error ? error.message : 'unknown'}\n`)
       }
-      return connectSharedIdentity(nats, { name: 'rxspeech command', connectWithinMs: 3_000, onFault })
+      return connectSharedIdentity(nats, {
+        ...{ name: 'rxspeech command', connectWithinMs: 3_000, openWithinMs: 10_000 },
+        onFault,
+      })
     },
   }
 }

@@ -1,6 +1,6 @@
 import type * as JetStream from '@nats-io/jetstream'
 import type * as Kv from '@nats-io/kv'
-import { Observable } from 'rxjs'
+import { defer, firstValueFrom, Observable, retry, throwError, timer, type SchedulerLike } from 'rxjs'
 import { codeOf, SpeechError } from '../../../errors/speech-error.js'
 import type { NatsConnection } from '../../nats/connection.js'
 import { loadOptional } from '../../threads/load-optional.js'
@@ -51,29 +51,44 @@ export interface BucketOptions {
   readonly name: string
   /** How many servers of the cluster store it, when it is created. */
   readonly replicas: number
+  /** How long it is tried again while the servers have no leader, in milliseconds. */
+  readonly openWithinMs: number
+  readonly scheduler: SchedulerLike
 }
 
 /** How long the servers may take for one answer. */
 const answerWithinMs = 5_000
+const openAgainMs = 500
 /** Error code 10071 of JetStream: the revision was not the last one of the key. */
 const wrongRevision = 10_071
+/**
+ * Error codes of JetStream while servers that have started, or had lost each other, elect a leader: no server for the bucket
+ * yet, temporarily unavailable, not the leader, and the bucket's own servers away.
+ */
+const passingCodes: readonly unknown[] = [10_005, 10_008, 10_009, 10_118]
 
 /**
- * Opens a bucket of JetStream, and creates it if there is none. Rejects with `invalid-options` when the servers or the user
- * have no JetStream, with `missing-dependency`, and with `connection-failed`.
+ * Opens a bucket of JetStream, and creates it if there is none; tries again while the servers elect a leader. Rejects with
+ * `invalid-options` when the servers or the user have no JetStream, with `missing-dependency`, and with `connection-failed`.
  */
-export const openBucket = async (connection: NatsConnection, { name, replicas }: BucketOptions): Promise<Bucket> => {
+export const openBucket = async (
+  connection: NatsConnection,
+  { name, replicas, openWithinMs, scheduler }: BucketOptions,
+): Promise<Bucket> => {
   const [{ Kvm }, { jetstream }] = await Promise.all([
     loadOptional<typeof Kv>('@nats-io/kv', 'A shared identity'),
     loadOptional<typeof JetStream>('@nats-io/jetstream', 'A shared identity'),
   ])
   const client = jetstream(connection, { timeout: answerWithinMs })
-  const store = await new Kvm(client)
-    .create(name, { history: 1, replicas, description: 'subscriptions and revoked tokens of rxspeech' })
-    .catch((error: unknown) => {
-      throw notOpened(name, error)
-    })
-  const manager = await client.jetstreamManager()
+  const description = 'subscriptions and revoked tokens of rxspeech'
+  const opening = whilePassing(() => new Kvm(client).create(name, { history: 1, replicas, description }), {
+    withinMs: openWithinMs,
+    scheduler,
+  })
+  const store = await opening.catch((error: unknown) => {
+    throw notOpened(name, error)
+  })
+  const manager = await client.jetstreamManager(false)
   return {
     name,
     state: async () => {
@@ -98,6 +113,28 @@ export const openBucket = async (connection: NatsConnection, { name, replicas }:
     },
   }
 }
+
+/** Repeats a request to JetStream that fails as while a leader is elected. The last attempt begins within the time. */
+export const whilePassing = <Result>(
+  request: () => Promise<Result>,
+  { withinMs, scheduler }: { readonly withinMs: number; readonly scheduler: SchedulerLike },
+): Promise<Result> => {
+  const untilMs = scheduler.now() + withinMs
+  return firstValueFrom(
+    defer(request).pipe(
+      retry({
+        delay: (error: unknown) =>
+          isPassing(error) && scheduler.now() + openAgainMs <= untilMs
+            ? timer(openAgainMs, scheduler)
+            : throwError(() => error),
+      }),
+    ),
+  )
+}
+
+/** The client package, whose classes are loaded only with a bucket, names an answer that did not come in time so. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof Error && (error.name === 'TimeoutError' || ('code' in error && passingCodes.includes(error.code)))
 
 const isWrongRevision = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === wrongRevision

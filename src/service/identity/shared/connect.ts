@@ -31,6 +31,8 @@ export interface ConnectSharedOptions {
   readonly name: string
   /** How long to try until a server answers, in milliseconds. @default 10000 */
   readonly connectWithinMs?: number | undefined
+  /** How long to try, once connected, until the servers have a leader for the bucket, in milliseconds. @default 30000 */
+  readonly openWithinMs?: number | undefined
   readonly scheduler?: SchedulerLike | undefined
   readonly onFault: (error: unknown) => void
 }
@@ -51,7 +53,7 @@ export interface ConnectedIdentity {
  */
 export const connectSharedIdentity = async (
   options: IdentityNatsOptions,
-  { name, connectWithinMs, scheduler = asyncScheduler, onFault }: ConnectSharedOptions,
+  { name, connectWithinMs, openWithinMs = 30_000, scheduler = asyncScheduler, onFault }: ConnectSharedOptions,
 ): Promise<ConnectedIdentity> => {
   const { bucket, replicas, ...nats } = options
   const { bucket: bucketName = defaultBucket, replicas: copies = 1 } = checkOptions(bucketOptions, { bucket, replicas })
@@ -60,7 +62,7 @@ export const connectSharedIdentity = async (
   const reporting = reportRefused(bus, onFault, scheduler)
   try {
     const identity = await openSharedIdentity({
-      bucket: await openBucket(connection, { name: bucketName, replicas: copies }),
+      bucket: await openBucket(connection, { name: bucketName, replicas: copies, openWithinMs, scheduler }),
       isUp$: bus.isUp$,
       scheduler,
       onFault,

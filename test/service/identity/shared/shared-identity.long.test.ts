@@ -10,23 +10,18 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over a cluster of NA
   const opened: ConnectedIdentity[] = []
   const faults: unknown[] = []
 
-  const connect = (servers: readonly string[]): Promise<ConnectedIdentity> =>
+  const connect = (
+    servers: readonly string[],
+    options: { readonly openWithinMs?: number } = {},
+  ): Promise<ConnectedIdentity> =>
     connectSharedIdentity(
       { servers, bucket: 'test', replicas: 3 },
-      { name: 'test', scheduler: asyncScheduler, onFault: (error) => faults.push(error) },
+      { name: 'test', scheduler: asyncScheduler, onFault: (error) => faults.push(error), ...options },
     )
-  /** Servers that have just started have no leader yet. */
   const open = async (servers: readonly string[]): Promise<ConnectedIdentity> => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        const identity = await connect(servers)
-        opened.push(identity)
-        return identity
-      } catch (error) {
-        if (attempt === 20) throw error
-        await delay(500)
-      }
-    }
+    const identity = await connect(servers)
+    opened.push(identity)
+    return identity
   }
   beforeAll(async () => {
     cluster = await startNatsCluster()
@@ -35,6 +30,20 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over a cluster of NA
     for (const { close } of opened) await close()
     await cluster.close()
   })
+
+  it('opens while servers that have just started, or lost two of three, elect a leader', async () => {
+    const [first, second, third] = cluster.servers
+    if (first === undefined || second === undefined || third === undefined) throw new Error('no cluster')
+    await open([first.url])
+    await Promise.all([second.kill(), third.kill()])
+    await expect(connect([first.url], { openWithinMs: 0 })).rejects.toMatchObject({
+      code: 'connection-failed',
+      message: expect.stringMatching(/^The bucket test cannot be opened \((timeout|.*unavailable.*)\)\.$/) as string,
+    })
+    const opening = open([first.url])
+    await Promise.all([second.restart(), third.restart()])
+    await opening
+  }, 60_000)
 
   it('brings every confirmed revocation to every machine after servers had lost each other', async () => {
     const machines: ConnectedIdentity[] = []
