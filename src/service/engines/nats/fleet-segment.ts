@@ -38,6 +38,8 @@ export interface SegmentFleet {
 
 /** The start of a segment. */
 export interface FleetSegmentStart {
+  /** Greater than that of every segment before it. */
+  readonly arrival: number
   readonly startMs: number
   readonly settings: RecognizeSettings
   readonly traceparent?: string | undefined
@@ -68,6 +70,7 @@ type State =
  */
 export class FleetSegment implements EngineSegment {
   readonly model: WantedModel
+  readonly arrival: number
   /** Engines that had no place for it since it last waited in line. */
   readonly tried = new Set<string>()
   readonly #startMs: number
@@ -87,11 +90,12 @@ export class FleetSegment implements EngineSegment {
 
   constructor(
     model: WantedModel,
-    { startMs, settings, traceparent }: FleetSegmentStart,
+    { arrival, startMs, settings, traceparent }: FleetSegmentStart,
     listener: SegmentListener,
     fleet: SegmentFleet,
   ) {
     this.model = model
+    this.arrival = arrival
     this.#startMs = startMs
     this.#settings = settings
     this.#traceparent = traceparent

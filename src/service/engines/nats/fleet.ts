@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { asyncScheduler, interval, Subscription, type SchedulerLike } from 'rxjs'
 import { reportRefused, type BusMessage, type MessageBus } from '../../nats/bus.js'
 import type { EngineSegment, OpenSegment, PhraseFault, RecognizeSettings } from '../engine.js'
@@ -51,6 +52,9 @@ export interface FleetUse extends FleetCounts {
   readonly waiting: number
 }
 
+/** So many that none is used twice. */
+const maxAttempt = 2 ** 48 - 1
+
 /**
  * The engine processes that an edge sees, and the segments that it has there. A segment gets a place at once, or waits in
  * one line of this process, first come, first served.
@@ -65,7 +69,7 @@ export class Fleet {
   /** Segments without a place, oldest first, and since when they wait. */
   readonly #line = new Map<FleetSegment, number>()
   readonly #segmentFleet: SegmentFleet
-  #lastAttempt = 0
+  #lastArrival = 0
   #isAsking = false
   #isServing = false
   #lost: Partial<Record<LossCause, number>> = {}
@@ -131,7 +135,9 @@ export class Fleet {
   /** Opens segments of a model; see `OpenSegment`. */
   openChannel(model: WantedModel, settings: RecognizeSettings): OpenSegment {
     return (startMs, listener, traceparent): EngineSegment => {
-      const segment = new FleetSegment(model, { startMs, settings, traceparent }, listener, this.#segmentFleet)
+      this.#lastArrival += 1
+      const start = { arrival: this.#lastArrival, startMs, settings, traceparent }
+      const segment = new FleetSegment(model, start, listener, this.#segmentFleet)
       this.#queue(segment)
       return segment
     }
@@ -145,9 +151,7 @@ export class Fleet {
         ask: (check, tried) => {
           const engine = this.roster.chooseForPhrases(model, tried)?.address
           if (engine === undefined) return undefined
-          this.#lastAttempt += 1
-          const number = this.#lastAttempt
-          this.#attempts.set(number, check)
+          const number = this.#newAttempt(check)
           return { number, engine, isSent: this.#segmentFleet.send(engine, number, request) }
         },
         release: (attempt) => this.#attempts.delete(attempt),
@@ -224,8 +228,14 @@ export class Fleet {
     for (const segment of [...this.#attempts.values()]) segment.lost(engine, cause)
   }
 
+  /** One that an engine had no place for returns before those that arrived after it. */
   #queue(segment: FleetSegment): void {
+    const behind = segment.tried.size === 0 ? [] : [...this.#line].filter(([{ arrival }]) => arrival > segment.arrival)
     this.#line.set(segment, this.#scheduler.now())
+    for (const [other, sinceMs] of behind) {
+      this.#line.delete(other)
+      this.#line.set(other, sinceMs)
+    }
     this.#serveLine()
   }
 
@@ -260,9 +270,16 @@ export class Fleet {
   }
 
   #open(segment: FleetSegment, { address, models }: RosterEngine): void {
-    this.#lastAttempt += 1
-    this.#attempts.set(this.#lastAttempt, segment)
+    const number = this.#newAttempt(segment)
     this.roster.took(address)
-    segment.open(address, this.#lastAttempt, models.get(segment.model.label)?.checks === true)
+    segment.open(address, number, models.get(segment.model.label)?.checks === true)
+  }
+
+  /** A random number: an engine process that gets one cannot tell those of others, for which it may not answer. */
+  #newAttempt(attempt: FleetSegment | PhraseCheck): number {
+    let number = randomInt(maxAttempt)
+    while (this.#attempts.has(number)) number = randomInt(maxAttempt)
+    this.#attempts.set(number, attempt)
+    return number
   }
 }

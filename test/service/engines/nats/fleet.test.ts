@@ -294,6 +294,29 @@ describe('segments over NATS', () => {
     expect(new Set(audio.map(({ attempt }) => attempt)).size).toBe(1)
   })
 
+  it('lets no engine process answer for a segment of another one', async () => {
+    const fleet = await fleetOf(2)
+    const lanes = await Promise.all([1, 2, 3, 4].map(() => fleet.openLane()))
+    for (const lane of lanes) {
+      lane.open()
+      lane.write()
+    }
+    await fleet.pass(300)
+    const replies = fleet.broker.posted.flatMap(({ subject, replyTo }) => (subject.endsWith('.in') ? [replyTo] : []))
+    const own = replies[0] ?? ''
+    const edge = own.slice(0, own.lastIndexOf('.'))
+    const number = Number(own.slice(edge.length + 1))
+    const bus = fleet.broker.connect()
+    for (const other of Array.from({ length: 20 }, (_, at) => number - 10 + at).filter((one) => one !== number)) {
+      bus.publish(`${edge}.${other}`, encodeJson({ t: 'failed', final: true }))
+    }
+    await fleet.pass(100)
+    expect(lanes.map(({ error }) => error)).toEqual(lanes.map(() => undefined))
+    const texts = lanes.map((lane) => lane.end())
+    await fleet.pass(100)
+    expect(lanes.map((lane) => lane.texts)).toEqual(texts.map((text) => [text]))
+  })
+
   it('sends at most 2 s of audio that the engine has not read', async () => {
     const fleet = await fleetOf(0)
     fleet.startEngine({ engine: countingEngine(fleet.clock, { reads: false }) })
@@ -513,6 +536,26 @@ describe('segments over NATS', () => {
     expect(fourth?.progress).toBeGreaterThan(0)
     expect(fleet.fleet.counts.full).toBe(0)
     expect(lanes.flatMap(({ faults }) => faults)).toEqual([])
+  })
+
+  it('gives a segment that was refused its turn before later ones, when another service has taken its place', async () => {
+    const fleet = await fleetOf(1)
+    const other = new VirtualFleet({ bus: fleet.broker.connect(), scheduler: fleet.clock })
+    await fleet.pass(300)
+    const theirs = await Promise.all([1, 2, 3, 4].map(() => other.openLane()))
+    // The last one waits from the start, while the others are refused.
+    const ours = await Promise.all([1, 2, 3, 4, 5].map(() => fleet.openLane()))
+    for (const lane of [...theirs, ...ours]) {
+      lane.open()
+      lane.write()
+    }
+    await fleet.pass(300)
+    expect(fleet.fleet.counts.full).toBeGreaterThan(0)
+    expect(ours.map(({ progress }) => progress)).toEqual([0, 0, 0, 0, 0])
+    theirs[0]?.end()
+    await fleet.pass(300)
+    expect(ours.map(({ progress }) => progress)).toEqual([800, 0, 0, 0, 0])
+    await other.close()
   })
 
   it('gives a place to the next segment with the result of the one before', async () => {
