@@ -14,6 +14,10 @@ interface Sample {
   readonly capacity: number
 }
 
+/** The places of engines in total. */
+export const capacityOf = (engines: readonly Pick<RosterEngine, 'capacity'>[]): number =>
+  engines.reduce((total, { capacity }) => total + capacity, 0)
+
 /**
  * Decides whether the engines of one model can take another session. A session that has just started is in the mean only
  * later, so it counts as one place at first, and as less and less for as long as the mean looks back.
@@ -31,21 +35,31 @@ export class Admission {
 
   /** Takes in the use of the serving engines; call it whenever it may have changed, at least each tick. */
   sample(engines: readonly Pick<RosterEngine, 'used' | 'capacity'>[]): void {
-    const sum = (key: 'used' | 'capacity'): number => engines.reduce((total, engine) => total + engine[key], 0)
     const atMs = this.#now()
-    const sample = { atMs, used: sum('used'), capacity: sum('capacity') }
+    const used = engines.reduce((total, engine) => total + engine.used, 0)
+    const sample = { atMs, used, capacity: capacityOf(engines) }
     this.#samples = [...this.#samples.filter((one) => one.atMs > atMs - windowMs), sample]
   }
 
-  /** Counts a session. Throws `overloaded` with `retryAfterMs` if the engines have no room for it, or if there are none. */
-  admit(): void {
+  /** The places of sessions that have just started, as far as they are not in the mean. */
+  get started(): number {
+    const atMs = this.#now()
+    this.#startedAtMs = this.#startedAtMs.filter((startedMs) => startedMs > atMs - windowMs)
+    return this.#startedAtMs.reduce((sum, startedMs) => sum + 1 - (atMs - startedMs) / windowMs, 0)
+  }
+
+  /**
+   * Counts a session. Throws `overloaded` with `retryAfterMs` if the engines have no room for it, or if there are none.
+   *
+   * @param startedElsewhere `started` of other models of the same engines
+   */
+  admit(startedElsewhere = 0): void {
     const atMs = this.#now()
     const capacity = this.#samples.at(-1)?.capacity ?? 0
-    this.#startedAtMs = this.#startedAtMs.filter((startedMs) => startedMs > atMs - windowMs)
     if (capacity === 0) throw this.#refusal('No engine for this model is running; try again later.')
-    const used = this.#meanUse(atMs)
-    const started = this.#startedAtMs.reduce((sum, startedMs) => sum + 1 - (atMs - startedMs) / windowMs, 0)
-    if (used + started + 1 > maxUse * capacity && !this.#isIdle(used)) {
+    const used = this.#meanUse(atMs) + this.started + startedElsewhere
+    // A session is always possible when there is no other one, however small the engines are.
+    if (used > 0 && used + 1 > maxUse * capacity) {
       throw this.#refusal('The engines for this model are too busy for another session; try again later.')
     }
     this.#startedAtMs = [...this.#startedAtMs, atMs]
@@ -61,11 +75,6 @@ export class Admission {
       fromMs = untilMs
     }
     return sum / windowMs
-  }
-
-  /** A session is always possible when there is no other one, however small the engines are. */
-  #isIdle(used: number): boolean {
-    return used === 0 && this.#startedAtMs.length === 0
   }
 
   /** With jitter, so that refused clients do not return together. */

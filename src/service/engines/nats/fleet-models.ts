@@ -5,7 +5,7 @@ import { invalidModel, modelLabel } from '../models/model-json.js'
 import { compareVersions, type ModelName, type ModelRegistry } from '../models/model-registry.js'
 import { createSegmentEngine } from '../segment-engine.js'
 import { withSegmentRetry } from '../segment-retry.js'
-import { Admission } from './admission.js'
+import { Admission, capacityOf } from './admission.js'
 import type { Fleet } from './fleet.js'
 import type { AdvertisedModel } from './protocol.js'
 
@@ -24,7 +24,7 @@ export interface FleetModelsOptions {
   /** Called with failures of engines that are retried. */
   readonly onFault: (error: SpeechError) => void
   /**
-   * A model that no engine has served for this long is forgotten; until then its sessions are refused as overloaded.
+   * A model that no engine has told or served for this long is forgotten; until then its sessions are refused as overloaded.
    * @default 300000
    */
   readonly forgetMs?: number | undefined
@@ -129,7 +129,23 @@ class FleetModels {
   }
 
   admit(model: ModelDescription): void {
-    this.#models.get(modelLabel(model))?.admission.admit()
+    const label = modelLabel(model)
+    this.#models.get(label)?.admission.admit(this.#startedElsewhere(label))
+  }
+
+  /** Sessions of other models that started lately, as far as they share the engines of this one. */
+  #startedElsewhere(label: string): number {
+    const { roster } = this.#options.fleet
+    const engines = new Set(roster.serving({ label }))
+    let total = 0
+    for (const [other, { admission }] of this.#models) {
+      const { started } = admission
+      if (other === label || started === 0) continue
+      const theirs = roster.serving({ label: other })
+      const shared = theirs.filter((engine) => engines.has(engine))
+      if (shared.length > 0) total += (started * capacityOf(shared)) / Math.max(capacityOf(theirs), 1)
+    }
+    return total
   }
 
   isServed(model: ModelDescription): boolean {
@@ -147,14 +163,18 @@ class FleetModels {
     if (this.#isClosed) return
     const { fleet, forgetMs = 300_000 } = this.#options
     const nowMs = this.#scheduler.now()
+    const told = new Set<string>()
     for (const { models } of fleet.roster.engines) {
-      for (const [label, advert] of models) this.#meet(label, advert)
+      for (const [label, advert] of models) {
+        told.add(label)
+        this.#meet(label, advert)
+      }
     }
     for (const [label, model] of this.#models) {
       const serving = fleet.isUp ? fleet.roster.serving({ label }) : []
       model.admission.sample(serving)
       if (serving.length > 0) model.lastServedMs = nowMs
-      else if (fleet.isUp && nowMs - model.lastServedMs > forgetMs) {
+      else if (fleet.isUp && !told.has(label) && nowMs - model.lastServedMs > forgetMs) {
         this.#models.delete(label)
         void model.engine.close()
       }

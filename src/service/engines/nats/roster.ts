@@ -106,9 +106,11 @@ export class Roster {
     }
   }
 
-  /** The engines that are there, draining ones included. */
+  /** The engines that are there, in regions that are used; draining ones included. */
   get engines(): readonly RosterEngine[] {
-    return [...this.#entries.values()].filter(({ hasModels, isAlive }) => hasModels && isAlive)
+    return [...this.#entries.values()].filter(
+      ({ hasModels, isAlive, region }) => hasModels && isAlive && this.#isUsed(region),
+    )
   }
 
   /** The engines that take segments of this model. */
@@ -167,6 +169,10 @@ export class Roster {
     const model = models.get(label)
     if (!hasModels || !isAlive || leftAlone > 0 || state !== 'serving' || model === undefined) return false
     if (sampleRateHz !== undefined && model.sampleRateHz !== sampleRateHz) return false
+    return this.#isUsed(region)
+  }
+
+  #isUsed(region: string | undefined): boolean {
     const { region: own, otherRegions = false } = this.#options
     return own === undefined || region === own || otherRegions
   }

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { Admission } from '../../../../src/service/engines/nats/admission.js'
 import { VirtualClock } from '../../virtual-clock.js'
+import { countingEngine } from './counting-engine.js'
 import { callsModel, VirtualFleet } from './virtual-fleet.js'
 
 let current: VirtualFleet | undefined
@@ -78,6 +79,57 @@ describe('the models of a fleet', () => {
     expect(codeOf(() => fleet.models.admit?.(model))).toBe('none')
     fleet.broker.setUp(false)
     expect(codeOf(() => fleet.models.admit?.(model))).toBe('overloaded')
+  })
+
+  it('share the places of engines that serve several of them', async () => {
+    const fleet = newFleet()
+    const [first, second] = ['first', 'second'].map((name) => ({ ...callsModel, name }))
+    const engine = countingEngine(fleet.clock)
+    const models = [first, second].flatMap((advert) => (advert === undefined ? [] : [{ advert, engine }]))
+    fleet.startEngine({ capacity: 20, models })
+    fleet.startEngine({ capacity: 60, models: models.slice(1) })
+    await fleet.pass(300)
+    const admit = (name: string): boolean => {
+      const model = fleet.models.find({ ...calls, name })
+      return model !== undefined && codeOf(() => fleet.models.admit?.(model)) === 'none'
+    }
+    const admitted = (name: string, count: number): number =>
+      Array.from({ length: count }, () => admit(name)).filter(Boolean).length
+    // A quarter of them is expected at the engine that serves both.
+    expect(admitted('second', 40)).toBe(40)
+    expect(admitted('first', 20)).toBe(8)
+    // All of the 8 are there.
+    expect(admitted('second', 40)).toBe(72 - 40 - 8)
+  })
+
+  it('are not known of engines in regions that are not used', async () => {
+    const fleet = (current = new VirtualFleet({ region: 'eu' }))
+    fleet.startEngine({ region: 'us' })
+    await fleet.pass(300)
+    expect(fleet.models.list()).toEqual([])
+    fleet.startEngine({ region: 'eu' })
+    await fleet.pass(300)
+    expect(fleet.models.find(calls)).toBeDefined()
+  })
+
+  it('do not count as served again while their last engine drains for long', async () => {
+    const fleet = newFleet()
+    const { host, engine } = fleet.startEngine()
+    await fleet.pass(300)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    void host.drain(120_000)
+    const model = fleet.models.find(calls)
+    if (model === undefined) throw new Error('no model')
+    const served: (boolean | undefined)[] = []
+    fleet.models.changed$?.subscribe(() => served.push(fleet.models.isServed?.(model)))
+    await fleet.pass(60_000)
+    expect(served).toEqual([false])
+    expect(engine.open()).toBe(1)
+    const text = lane.end()
+    await fleet.pass(100)
+    expect(lane.texts).toEqual([text])
   })
 
   it('never refuse a segment of a session that runs', async () => {
