@@ -77,7 +77,9 @@ const linesUntil = async (stdout: NodeJS.ReadableStream, text: string): Promise<
 describe('rxspeech transcribe of several files', () => {
   let files: readonly string[]
   beforeAll(() => {
-    const [broken, missing, song] = ['broken.wav', 'missing.wav', 'song é.mp3'].map((name) => join(folder, name))
+    const [broken, missing, song] = ['broken\u001b[2J.wav', 'missing.wav', 'song é.mp3'].map((name) =>
+      join(folder, name),
+    )
     writeFileSync(broken ?? '', Buffer.concat([wavHeader(callFormat, 100_000), callSamples(3500)]))
     writeFileSync(song ?? '', 'ID3\u0003\u0000')
     files = [agent, broken ?? '', missing ?? '', call, song ?? '']
@@ -85,8 +87,9 @@ describe('rxspeech transcribe of several files', () => {
 
   it('prints the transcripts in the order of the files, also after failures, and names what failed', async () => {
     const { code, stdout, stderr } = await runInProcess(['transcribe', ...files, '--jobs', '5', ...overGrpc], { env })
+    expect(stdout + stderr).not.toContain('\u001b')
     const titles = [...stdout.matchAll(/^==> (.*) <==$/gm)].map(([, file]) => file)
-    expect(titles).toEqual([files[0], files[1], files[3]])
+    expect(titles).toEqual([files[0], join(folder, 'broken [2J.wav'), files[3]])
     const [first, second, third] = stdout.split(/^==> .* <==$/m).slice(1)
     expect(first).toMatch(/^\n\[00:00\.\d\] left: good evening harbor grill how can i help you\n\n$/)
     // What was there of it.
@@ -94,13 +97,13 @@ describe('rxspeech transcribe of several files', () => {
     expect(third).toMatch(/left: good evening[^]*right: hello i would/)
     const said = stderr.split('\n').map((line) => line.replaceAll(`${folder}/`, ''))
     expect(said[0]).toMatch(/^agent\.wav: 7\.0 s of audio, 9 words, /)
-    expect(said[1]).toMatch(/^rxspeech: broken\.wav: The WAV file ends early: /)
+    expect(said[1]).toMatch(/^rxspeech: broken \[2J\.wav: The WAV file ends early: /)
     expect(said[2]).toBe('rxspeech: missing.wav does not exist; check the name.')
     expect(said[3]).toMatch(/^call\.wav: 6\.5 s of audio, 19 words, /)
     expect(said[4]).toMatch(/^rxspeech: song é\.mp3: This is MP3, .* ffmpeg -i '.*song é\.mp3' -ar /)
     expect(said[5]).toMatch(/^2 of 5 recordings transcribed: 17\.0 s of audio, \d+ words, mean confidence 0\.\d\d, in /)
     expect(said[6]).toBe(
-      'rxspeech: 3 of 5 recordings failed: broken.wav (invalid-wav), missing.wav (source-failed), song é.mp3 (invalid-wav).',
+      'rxspeech: 3 of 5 recordings failed: broken [2J.wav (invalid-wav), missing.wav (source-failed), song é.mp3 (invalid-wav).',
     )
     expect(code).toBe(3)
   })
@@ -152,9 +155,11 @@ describe('rxspeech transcribe of several files', () => {
     const args = ['transcribe', ...files, '--jobs', '2', '--format', 'vtt', '--output-dir', outputs]
     const { code, stdout } = await runInProcess([...args, ...overGrpc], { env })
     expect([code, stdout]).toEqual([3, ''])
-    expect(readdirSync(outputs).sort()).toEqual(['agent.vtt', 'broken.vtt.partial', 'call.vtt'])
+    expect(readdirSync(outputs).sort()).toEqual(['agent.vtt', 'broken\u001b[2J.vtt.partial', 'call.vtt'])
     expect(readFileSync(join(outputs, 'call.vtt'), 'utf8')).toMatch(/^WEBVTT\n\n1\n[^]*\n2\n00:00:03/)
-    expect(readFileSync(join(outputs, 'broken.vtt.partial'), 'utf8')).toMatch(/^WEBVTT\n\n1\n[^]*good evening[^]*\n\n$/)
+    expect(readFileSync(join(outputs, 'broken\u001b[2J.vtt.partial'), 'utf8')).toMatch(
+      /^WEBVTT\n\n1\n[^]*good evening[^]*\n\n$/,
+    )
   })
 
   it('begins no further recording if the service cannot be reached', async () => {

@@ -6,6 +6,7 @@ import { encodings, maxSampleRateHz, minSampleRateHz, validateFormat, type Audio
 import { commonPace } from '../../client/audio/rate-limiter.js'
 import { codeOf } from '../../errors/speech-error.js'
 import { columnsOf } from '../../operators/captions/caption-tokens.js'
+import { decodeText } from '../input/decode-text.js'
 import { expandFiles, requireDistinctStems, stemOf } from '../input/file-names.js'
 import type { Pace } from '../input/sendable-audio.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
@@ -32,12 +33,13 @@ const maxJobs = 64
 
 /** The lines of a file with something but a comment. */
 const phrasesOfFile: ParseValue<readonly string[]> = (typed, name) => {
-  let content: string
+  let content: string | undefined
   try {
-    content = readFileSync(typed, 'utf8')
+    content = decodeText(readFileSync(typed))
   } catch (error) {
     throw usageError(`${name} names ${typed}, which cannot be read (${codeOf(error) ?? 'unknown'}).`, error)
   }
+  if (content === undefined) throw usageError(`${name} names ${typed}, which is not text in UTF-8; save it as UTF-8.`)
   return content.split(/\r?\n/).flatMap((line) => line.replace(/#.*$/, '').trim() || [])
 }
 

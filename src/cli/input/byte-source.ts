@@ -4,6 +4,7 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Host } from '../process/host.js'
 import { codeOf, SpeechError } from '../../errors/speech-error.js'
+import { plainText } from '../view/plain-text.js'
 import { shellWord } from '../view/typed-command.js'
 
 /** The bytes of a file or of standard input, read in chunks. */
@@ -113,8 +114,8 @@ async function* readFile(file: string, handle: FileHandle): AsyncGenerator<Uint8
   }
 }
 
-/** How messages name the input. */
-export const inputName = (file: string): string => (file === '-' ? 'Standard input' : file)
+/** How messages name the input. A file name may have any characters, also such that a terminal would execute. */
+export const inputName = (file: string): string => (file === '-' ? 'Standard input' : plainText(file))
 
 const remedies: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist; check the name',

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf, SpeechError } from '../../errors/speech-error.js'
+import { decodeText } from '../input/decode-text.js'
 import { stemOf } from '../input/file-names.js'
 import { usageError } from '../process/failure.js'
 import { Segments } from '../view/segments.js'
@@ -32,12 +33,14 @@ export const readReferences = async (path: string, files: readonly string[]): Pr
   )
 }
 
-/** Rejects with `source-failed` if the file cannot be read, or if it has no words. */
+/** Rejects with `source-failed` if the file cannot be read, is not text, or has no words. */
 export const readReference = async (path: string): Promise<string> => {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+  const bytes = await readFile(path).catch((error: unknown) => {
     const sentence = `${path} cannot be read (${codeOf(error) ?? 'unknown'}); choose another file for --reference.`
     throw new SpeechError('source-failed', sentence)
   })
+  const text = decodeText(bytes)
+  if (text === undefined) throw new SpeechError('source-failed', `${path} is not text in UTF-8; save it as UTF-8.`)
   if (comparedWords(text).length > 0) return text
   throw new SpeechError('source-failed', `${path} has no words; write what is said in the recording.`)
 }

@@ -35,9 +35,19 @@ export const recordingJson = (facts: RecordingFacts): string => {
 }
 
 const segmentJson = (segment: Segment, speakers: readonly string[], hasWords: boolean): object => {
-  const { startMs, endMs, channel, text, confidence, isIncomplete, words } = segment
+  const { startMs, endMs, channel, text, confidence, isIncomplete, slots, words } = segment
   const speaker = speakers[channel]
-  return { startMs, endMs, channel, speaker, text, confidence, isIncomplete, words: hasWords ? words : undefined }
+  return {
+    startMs,
+    endMs,
+    channel,
+    speaker,
+    text,
+    confidence,
+    isIncomplete,
+    slots,
+    words: hasWords ? words : undefined,
+  }
 }
 
 export interface JsonViewOptions {

@@ -2,7 +2,10 @@ import type { MilestoneEvent } from '../../protocol/session-event.js'
 import type { ResultEvent } from './transcript-reader.js'
 
 /** A definitive piece of a transcript. */
-export interface Segment extends Pick<MilestoneEvent, 'startMs' | 'endMs' | 'confidence' | 'words' | 'isIncomplete'> {
+export interface Segment extends Pick<
+  MilestoneEvent,
+  'startMs' | 'endMs' | 'confidence' | 'words' | 'slots' | 'isIncomplete'
+> {
   readonly channel: number
   /** Without spaces around it. */
   readonly text: string

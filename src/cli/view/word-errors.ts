@@ -29,9 +29,12 @@ const plain = (word: string): string =>
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{M}\p{N}]/gu, '')
 
-/** The words of a text that are more than punctuation. */
+/** Spaces and dashes, and other punctuation that ends a word where another one begins without a space. */
+const separator = /\s+|[–—―]+|(?:[,;:!?…/]|\.{2,})(?=\p{L})/u
+
+/** The words of a text that are more than punctuation. Hyphens, apostrophes and single dots belong to a word. */
 export const comparedWords = (text: string): readonly string[] =>
-  text.split(/\s+/u).filter((word) => plain(word) !== '')
+  text.split(separator).filter((word) => plain(word) !== '')
 
 /** Of two alignments with as few changes, the one counts that has more right words. */
 const change = 2 ** 20

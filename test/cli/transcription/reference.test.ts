@@ -45,6 +45,21 @@ describe('a reference', () => {
     )
   })
 
+  it('may be in UTF-8 or UTF-16 with a byte order mark; other bytes are refused', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cli-reference-'))
+    const read = (bytes: Uint8Array): Promise<string> => {
+      writeFileSync(join(folder, 'a.txt'), bytes)
+      return readReference(join(folder, 'a.txt'))
+    }
+    const littleEndian = Buffer.from('\ufeffleft: é', 'utf16le')
+    expect(await read(Buffer.from('\ufeffleft: é'))).toBe('left: é')
+    expect(await read(littleEndian)).toBe('left: é')
+    expect(await read(Buffer.from(littleEndian).swap16())).toBe('left: é')
+    await expect(read(Buffer.from('é', 'latin1'))).rejects.toThrow('a.txt is not text in UTF-8; save it as UTF-8.')
+    await expect(read(Buffer.from('one\0'))).rejects.toThrow('is not text')
+    rmSync(folder, { recursive: true })
+  })
+
   it('may be a folder with a text for each recording; one file is for one recording', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'cli-reference-'))
     writeFileSync(join(folder, 'a.txt'), 'one')

@@ -48,6 +48,8 @@ describe('the errors of a transcript', () => {
   it('ignore letter case and punctuation, in any script', () => {
     expect(compare('Don’t stop – “Ärger”, नमस्ते!', 'dont stop ärger नमस्ते')).toMatchObject({ words: 4, right: 4 })
     expect(compare('a – b', 'a b')).toMatchObject({ words: 2, right: 2 })
+    expect(compare('a—b,c…d...e/f?!g, h', 'a b c d e f g h')).toMatchObject({ words: 8, right: 8 })
+    expect(compare('1,000 u.s. e-mail 10:30 3.5', '1000 us email 1030 35')).toMatchObject({ words: 5, right: 5 })
   })
 
   it('are those of the dynamic program of Wagner and Fischer, for longer texts, written any way', () => {
