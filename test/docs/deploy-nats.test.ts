@@ -146,7 +146,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
       code: 'connection-failed',
     })
     const connection = await connect('edge')
-    expect(() => connection.publish('rxspeech.who', new Uint8Array(100_000))).toThrow(/max_payload/i)
+    expect(() => connection.publish('rxspeech.who', new Uint8Array(300_000))).toThrow(/max_payload/i)
   })
 
   it('gives the identity of several machines all that it needs', async () => {

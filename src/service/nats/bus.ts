@@ -37,7 +37,8 @@ export interface MessageBus {
   readonly isUp$: Observable<boolean>
   /**
    * Sends a message, whose memory must not be changed later. Returns false while the connection is down: the message is not
-   * sent later, because the client would keep any number of them.
+   * sent later, because the client would keep any number of them. Also returns false for a message that is too large for the
+   * server (its `max_payload`).
    */
   publish(subject: string, payload: Uint8Array | string, replyTo?: string): boolean
   /**
@@ -85,6 +86,7 @@ class NatsBus implements MessageBus {
 
   publish(subject: string, payload: Uint8Array | string, replyTo?: string): boolean {
     if (!this.isUp || this.#connection.isClosed()) return false
+    if (Buffer.byteLength(payload) > (this.#connection.info?.max_payload ?? Infinity)) return false
     this.#connection.publish(subject, payload, replyTo === undefined ? undefined : { reply: replyTo })
     return true
   }
@@ -179,6 +181,10 @@ export const notAllowedToSend = (subject: string): SpeechError =>
     'refused',
     `The NATS server does not allow this user to send ${subject}; check its permissions, and the name of this process.`,
   )
+
+/** The error for a message that the bus does not send although it is up. */
+export const tooLarge = (what: string): SpeechError =>
+  new SpeechError('engine-failed', `${what} does not fit into a message of the NATS server; raise its max_payload.`)
 
 const noLongerAccepted = (): SpeechError =>
   new SpeechError(

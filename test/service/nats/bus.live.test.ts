@@ -63,6 +63,16 @@ describe.skipIf(natsIsSkipped)(natsTitle('a bus over NATS'), () => {
     expect(textOf(message)).toBe('hello')
   })
 
+  it('does not send a message that is too large for the server', async () => {
+    const bus = await openBus(await startServer({ config: 'max_payload: 1000' }))
+    const message$ = received(bus, 'a')
+    await settled(bus)
+    const sizes = [1001, 'ä'.repeat(501), 1000].map((size) => (typeof size === 'string' ? size : new Uint8Array(size)))
+    expect(sizes.map((payload) => bus.publish('a', payload))).toEqual([false, false, true])
+    expect((await firstValueFrom(message$)).payload).toHaveLength(1000)
+    expect(bus.isUp).toBe(true)
+  })
+
   it('returns a message that no process receives', async () => {
     const bus = await openBus(await startServer())
     const answer$ = received(bus, 'answers.1')

@@ -15,7 +15,7 @@ import {
   type SpanOptions,
   type TraceSpan,
 } from '../../../tracing/open-telemetry.js'
-import { reportRefused, type BusMessage, type MessageBus } from '../../nats/bus.js'
+import { reportRefused, tooLarge, type BusMessage, type MessageBus } from '../../nats/bus.js'
 import type { Engine } from '../engine.js'
 import { modelLabel } from '../models/model-json.js'
 import { HostedSegment } from './hosted-segment.js'
@@ -250,7 +250,11 @@ export class EngineHost {
   }
 
   #answer(replyTo: string, answer: EngineAnswer, ownReply?: string): void {
-    this.#options.bus.publish(replyTo, encodeJson(answer), ownReply)
+    const { bus, onFault } = this.#options
+    if (bus.publish(replyTo, encodeJson(answer), ownReply) || !bus.isUp) return
+    onFault(tooLarge('The result of a segment'))
+    // It would be as long again.
+    bus.publish(replyTo, encodeJson({ t: 'failed', final: true }), ownReply)
   }
 
   #advertiseSoon(): void {
@@ -267,10 +271,13 @@ export class EngineHost {
   }
 
   #advertiseModels(): void {
-    const { bus, region } = this.#options
+    const { bus, region, onFault } = this.#options
     const models = [...this.#models.values()].map(({ advert }) => advert)
     const advert = { v: protocolVersion, engine: this.address, startedAtMs: this.#startedAtMs, models }
-    bus.publish(modelsSubject(this.address.name), encodeJson(region === undefined ? advert : { ...advert, region }))
+    const message = encodeJson(region === undefined ? advert : { ...advert, region })
+    if (!bus.publish(modelsSubject(this.address.name), message) && bus.isUp) {
+      onFault(tooLarge(`The list of ${models.length} models`))
+    }
   }
 }
 

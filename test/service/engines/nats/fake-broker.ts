@@ -71,6 +71,8 @@ export class FakeBus implements MessageBus {
   readonly #state$ = new BehaviorSubject(true)
   readonly isUp$ = this.#state$.asObservable()
   readonly refused$ = new Subject<string>()
+  /** Does not send the messages for which it returns true. */
+  isTooLarge: (payload: string) => boolean = () => false
   readonly userRefused$ = NEVER
   refusedCount = 0
   readonly #subjects = new Map<Subject<BusMessage>, string>()
@@ -86,7 +88,7 @@ export class FakeBus implements MessageBus {
   }
 
   publish(subject: string, payload: Uint8Array | string, replyTo = ''): boolean {
-    if (!this.isUp) return false
+    if (!this.isUp || this.isTooLarge(payload.toString())) return false
     const message = { subject, payload: typeof payload === 'string' ? Buffer.from(payload) : payload, replyTo }
     if (this.#suspended === undefined) this.#post(message)
     else this.#suspended.out.push(message)

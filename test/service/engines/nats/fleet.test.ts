@@ -444,6 +444,33 @@ describe('segments over NATS', () => {
     expect(lane.faults).toHaveLength(3)
   })
 
+  it('ends a session with a result that NATS does not carry, and frees the place', async () => {
+    const fleet = await fleetOf(0)
+    const faults: unknown[] = []
+    const { bus, host } = fleet.startEngine({ onFault: (error) => faults.push(error) })
+    bus.isTooLarge = (payload) => payload.includes('"decided"')
+    await fleet.pass(300)
+    const lane = await fleet.openLane()
+    lane.open()
+    await lane.speak(300)
+    lane.end()
+    await fleet.pass(100)
+    expect(lane.error).toMatchObject({ code: 'engine-failed', retryable: false })
+    expect(host.used).toBe(0)
+    expect(faults).toMatchObject([{ code: 'engine-failed', message: expect.stringContaining('max_payload') as string }])
+  })
+
+  it('says so when NATS does not carry the list of the models', async () => {
+    const fleet = await fleetOf(0)
+    const faults: unknown[] = []
+    const bus = fleet.broker.connect()
+    bus.isTooLarge = (payload) => payload.includes('"models"')
+    fleet.startEngine({ bus, onFault: (error) => faults.push(error) })
+    expect(faults).toMatchObject([
+      { code: 'engine-failed', message: expect.stringContaining('The list of 1 models') as string },
+    ])
+  })
+
   it('retries a segment five times when engines are lost, and then fails', async () => {
     const fleet = await fleetOf(7)
     const lane = await fleet.openLane()
