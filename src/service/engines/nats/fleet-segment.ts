@@ -298,7 +298,9 @@ export class FleetSegment implements EngineSegment {
 
   #lose(cause: LossCause): void {
     this.#fleet.onLost(cause)
-    this.#fail(engineFailed({ cause: new SpeechError('connection-lost', lossSentences[cause]) }))
+    const name = this.#state.type === 'attempting' ? this.#state.attempt.engine.name : undefined
+    const sentence = name === undefined ? 'There is no engine process for this model.' : lossSentence(name, cause)
+    this.#fail(engineFailed({ cause: new SpeechError('connection-lost', sentence) }))
   }
 
   #fail(error: SpeechError): void {
@@ -321,14 +323,23 @@ export class FleetSegment implements EngineSegment {
   }
 }
 
-const lossSentences: Readonly<Record<LossCause, string>> = {
-  gone: 'The engine process ended, or there is none for this model.',
-  silent: 'The engine process has been silent for a second.',
-  bus: 'The connection to NATS was lost.',
-  gap: 'The engine process missed a part of the audio.',
-  unanswered: 'The engine process did not answer.',
-  violation: 'The engine process broke the protocol.',
-  refused: 'The NATS server does not allow this service to send to the engine process.',
+const lossSentence = (engine: string, cause: LossCause): string => {
+  switch (cause) {
+    case 'gone':
+      return `The engine process ${engine} ended, or gave the segment back.`
+    case 'silent':
+      return `The engine process ${engine} has been silent for a second.`
+    case 'bus':
+      return 'The connection to NATS was lost.'
+    case 'gap':
+      return `The engine process ${engine} missed a part of the audio.`
+    case 'unanswered':
+      return `The engine process ${engine} did not answer.`
+    case 'violation':
+      return `The engine process ${engine} broke the protocol.`
+    case 'refused':
+      return `The NATS server does not allow this service to send to the engine process ${engine}.`
+  }
 }
 
 const engineFailed = (options: { readonly cause?: SpeechError; readonly retryable?: boolean }): SpeechError =>

@@ -427,6 +427,10 @@ describe('segments over NATS', () => {
     await fleet.pass(2_000)
     expect(lane.error).toMatchObject({ code: 'engine-failed', retryable: true })
     expect(lane.faults.map(causeOf)).toEqual(['connection-lost', 'connection-lost'])
+    expect(lane.faults.map(({ cause }) => (cause as Error).message)).toEqual([
+      'The engine process engine-0 ended, or gave the segment back.',
+      'There is no engine process for this model.',
+    ])
   })
 
   it('retries a failed decoder twice', async () => {
