@@ -5,6 +5,7 @@ import { isSpoken, spokenWords, textOf, type DecodedWord } from '../decoded-word
 import type { RecognizeSettings } from '../engine.js'
 import type { DecodedSegment, SegmentDecoder, SegmentSpan } from '../pool/leased-segment.js'
 import { speechCepstralMean } from './cepstral-mean.js'
+import { withComfortNoise } from './comfort-noise.js'
 import { leastConfidence } from './confidence.js'
 import { decoderRateHz, type AlignedWord, type Decoder } from './package.js'
 import type { DecoderGrammar, WorkerGrammars } from './worker-grammars.js'
@@ -183,10 +184,11 @@ export class TwoPassDecoder implements SegmentDecoder {
   }
 
   process(samples: Int16Array): string | undefined {
+    const frame = withComfortNoise(samples, this.#sampleCount)
     this.#sampleCount += samples.length
     if (this.#sampleCount > maxSecondPassSamples) this.#frames = []
-    else this.#frames.push(samples)
-    this.#decoder.process_audio(toFloat([samples], samples.length))
+    else this.#frames.push(frame)
+    this.#decoder.process_audio(toFloat([frame], frame.length))
     const text = this.#decoder.get_text().trim()
     if (text === this.#text) return undefined
     this.#text = text

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { RejectLevel } from '../../../../src/protocol/recognizer-messages.js'
 import type { AlignedWord, Decoder } from '../../../../src/service/engines/soundswallower/package.js'
-import { TwoPassDecoder, type Rejection } from '../../../../src/service/engines/soundswallower/segment-decoder.js'
+import {
+  frameSamples,
+  TwoPassDecoder,
+  type Rejection,
+} from '../../../../src/service/engines/soundswallower/segment-decoder.js'
 
 /** The words of each pass, in order; the last one is repeated. */
 const scripted = (...passes: readonly (readonly AlignedWord[])[]) => scriptedWith(undefined, ...passes)
@@ -92,6 +96,27 @@ describe('a decoder of two passes', () => {
     expect(passes()).toBe(2)
     expect(means).toHaveLength(3)
     expect(means[2]).not.toBe(means[0])
+  })
+
+  it('gives both passes the same audio, with the noise of a quiet line where there is none', async () => {
+    const passes: Float32Array[][] = []
+    const { decoder } = scriptedBy(() => [word('ten', 0.8)], {
+      start: () => {
+        passes.push([])
+      },
+      process_audio: (samples) => {
+        passes.at(-1)?.push(samples)
+        return 0
+      },
+    })
+    await decoder.begin()
+    for (let frame = 0; frame < 3; frame += 1) decoder.process(new Int16Array(frameSamples))
+    await decoder.end({ startMs: 0, endMs: 300, isCut: false }, () => false)
+    const [first, second, ...others] = passes.map((parts) => parts.flatMap((part) => [...part]))
+    expect(others).toEqual([])
+    expect(first).toHaveLength(3 * frameSamples)
+    expect(second).toEqual(first)
+    expect(new Set(first).size).toBeGreaterThan(100)
   })
 
   it('measures the fit by the length of the words: a short one must fit better', async () => {
