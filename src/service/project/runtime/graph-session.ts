@@ -46,7 +46,7 @@ export interface GraphMonitor {
 /** The session that a graph runs for. */
 export interface GraphSession {
   readonly format: AudioFormat
-  /** The part of each node's context that is the same for all nodes. */
+  /** What is the same for all nodes. */
   readonly context: Omit<
     NodeContext,
     | 'node'

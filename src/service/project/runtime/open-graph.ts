@@ -16,7 +16,7 @@ export interface OpenGraph {
    * `fail` fails. Unsubscribing cancels all nodes.
    */
   (audio$: Observable<Uint8Array>, signals?: GraphSignals): Observable<NodeItem>
-  /** The audio that was accepted and that the slowest node has not processed, in milliseconds. */
+  /** The accepted audio that the slowest node has not processed, in milliseconds. */
   readonly pendingMs: () => number
   /** The longest session that the project allows, in milliseconds. */
   readonly maxSessionMs: number
