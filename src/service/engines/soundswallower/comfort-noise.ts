@@ -1,5 +1,5 @@
-/** The greatest value of the noise in steps of a sample. It is white, at -57 dBFS. */
-const peak = 83
+/** The greatest value of the noise in steps of a sample. It is white, at -60 dBFS. */
+const peak = 54
 const length = 16_384
 
 /** Of a linear congruential generator, so that equal segments have equal results. */
