@@ -1,20 +1,37 @@
-/** The greatest value of the noise in steps of a sample. It is white, at -60 dBFS. */
-const peak = 54
-const length = 16_384
+import { decoderRateHz } from './package.js'
 
-/** Of a linear congruential generator, so that equal segments have equal results. */
-const noise = ((): Int16Array => {
-  let state = 1
-  return Int16Array.from({ length }, () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.round(peak * (state / 2 ** 31 - 1))
-  })
-})()
+/** The power of the noise of a quiet line, in steps of a sample squared: -60 dBFS. */
+const wantedPower = 972
+const blockSamples = decoderRateHz / 100
+/** The quietest block of a noise has at least this part of its power. */
+const quietestShare = 0.5
+
+const powerOf = (samples: Int16Array): number =>
+  samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length
 
 /**
- * The samples of a segment with the noise of a quiet line; `from` is the position of the first one in the segment. The acoustic
- * models know speech on lines with noise: without any, as from synthetic voices and where a line sends zeros in pauses, right
- * sentences fit badly.
+ * Gives a segment the noise of a quiet line as far as it has less. The acoustic models know speech with noise: where there is
+ * none, as in synthetic speech or where a line sends zeros in pauses, right sentences fit badly. The results of equal segments
+ * are equal.
  */
-export const withComfortNoise = (samples: Int16Array, from: number): Int16Array =>
-  samples.map((sample, at) => Math.max(-32_768, Math.min(32_767, sample + (noise[(from + at) % length] ?? 0))))
+export class ComfortNoise {
+  /** The power of the quietest block so far. */
+  #floor = Infinity
+  #random = 1
+
+  /** The next samples of the segment, with noise. */
+  fill(samples: Int16Array): Int16Array {
+    for (let at = 0; at + blockSamples <= samples.length; at += blockSamples) {
+      this.#floor = Math.min(this.#floor, powerOf(samples.subarray(at, at + blockSamples)))
+    }
+    const missingPower = wantedPower - this.#floor / quietestShare
+    if (missingPower <= 0) return samples
+    const peak = Math.sqrt(3 * missingPower)
+    return samples.map((sample) => {
+      // A linear congruential generator.
+      this.#random = (Math.imul(this.#random, 1_664_525) + 1_013_904_223) >>> 0
+      const noise = Math.round(peak * (this.#random / 2 ** 31 - 1))
+      return Math.max(-32_768, Math.min(32_767, sample + noise))
+    })
+  }
+}

@@ -5,7 +5,7 @@ import { isSpoken, spokenWords, textOf, type DecodedWord } from '../decoded-word
 import type { RecognizeSettings } from '../engine.js'
 import type { DecodedSegment, SegmentDecoder, SegmentSpan } from '../pool/leased-segment.js'
 import { speechCepstralMean } from './cepstral-mean.js'
-import { withComfortNoise } from './comfort-noise.js'
+import { ComfortNoise } from './comfort-noise.js'
 import { leastConfidence } from './confidence.js'
 import { decoderRateHz, type AlignedWord, type Decoder } from './package.js'
 import type { DecoderGrammar, WorkerGrammars } from './worker-grammars.js'
@@ -140,6 +140,7 @@ export class TwoPassDecoder implements SegmentDecoder {
   #level: RejectLevel = 'off'
   /** The one that the decoder has. */
   #grammar: DecoderGrammar | undefined
+  #comfortNoise = new ComfortNoise()
   #frames: Int16Array[] = []
   #sampleCount = 0
   #text = ''
@@ -176,6 +177,7 @@ export class TwoPassDecoder implements SegmentDecoder {
   async begin({ reject, phrases }: RecognizeSettings = {}): Promise<void> {
     this.useGrammar(phrases)
     this.#level = this.#rejection === undefined ? 'off' : (reject ?? this.#rejection.level)
+    this.#comfortNoise = new ComfortNoise()
     this.#frames = []
     this.#sampleCount = 0
     this.#text = ''
@@ -184,7 +186,7 @@ export class TwoPassDecoder implements SegmentDecoder {
   }
 
   process(samples: Int16Array): string | undefined {
-    const frame = withComfortNoise(samples, this.#sampleCount)
+    const frame = this.#comfortNoise.fill(samples)
     this.#sampleCount += samples.length
     if (this.#sampleCount > maxSecondPassSamples) this.#frames = []
     else this.#frames.push(frame)

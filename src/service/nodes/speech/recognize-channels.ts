@@ -138,23 +138,20 @@ const engineFailed = 'Engine Failed'
 /** An event of a channel as an event of the session (PROTOCOL 3.3). */
 const channelEnvelope = (given: SpeechEvent, channel: number, offsetMs = 0): EventEnvelope => {
   const event = shift(given, offsetMs)
+  const begin = { channel, startMs: event.startMs }
   switch (event.type) {
     case 'speech-started':
-      return { name: eventName.speechStarted, channel, startMs: event.startMs, endMs: -1, data: { AtMsec: event.atMs } }
+      return { name: eventName.speechStarted, ...begin, endMs: -1, data: { AtMsec: event.atMs } }
     case 'speech-ended':
-      return { name: eventName.speechEnded, channel, startMs: event.startMs, endMs: event.endMs }
+      return { name: eventName.speechEnded, ...begin, endMs: event.endMs }
     case 'silence':
-      return { name: eventName.silence, channel, startMs: event.startMs, endMs: event.endMs }
-    case 'fault': {
-      const data = { Code: event.error.code, Retried: event.retried }
-      return { name: engineFailed, channel, startMs: event.startMs, endMs: -1, data }
-    }
-    case 'partials-thinned': {
-      const data = partialsThinnedData(event)
-      return { name: partialsThinned, channel, startMs: event.startMs, endMs: -1, data }
-    }
+      return { name: eventName.silence, ...begin, endMs: event.endMs }
+    case 'fault':
+      return { name: engineFailed, ...begin, endMs: -1, data: { Code: event.error.code, Retried: event.retried } }
+    case 'partials-thinned':
+      return { name: partialsThinned, ...begin, endMs: -1, data: partialsThinnedData(event) }
     case 'no-match':
-      return { name: eventName.noMatch, channel, startMs: event.startMs, endMs: event.endMs }
+      return { name: eventName.noMatch, ...begin, endMs: event.endMs }
     case 'partial':
       return resultEnvelope(eventName.partial, channel, event, { text: event.text })
     case 'milestone':
