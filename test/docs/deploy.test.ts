@@ -65,12 +65,12 @@ describe('docs/deploy/compose.yaml', () => {
 })
 
 describe('docs/deploy/kubernetes', () => {
-  const { resources, configMapGenerator } = parse(read('kubernetes/kustomization.yaml')) as {
+  const { resources, configMapGenerator } = parse(read('kustomization.yaml')) as {
     readonly resources: readonly string[]
     readonly configMapGenerator: readonly { readonly name: string; readonly files: readonly string[] }[]
   }
   const manifests = resources.flatMap((file) =>
-    parseAllDocuments(read(`kubernetes/${file}`)).map((document) => document.toJS() as Manifest),
+    parseAllDocuments(read(file)).map((document) => document.toJS() as Manifest),
   )
 
   it.skipIf(kubernetesSchemas.areAbsent)(
@@ -87,10 +87,15 @@ describe('docs/deploy/kubernetes', () => {
   )
 
   it('has all of its files in the list of resources, and configuration files that are here', () => {
-    const others = readdirSync('docs/deploy/kubernetes').filter((name) => name !== 'kustomization.yaml')
-    expect([...resources].sort()).toEqual(others.sort())
-    for (const { files } of configMapGenerator)
-      for (const file of files) expect(read(`kubernetes/${file}`)).not.toBe('')
+    const manifestFiles = readdirSync('docs/deploy/kubernetes').map((name) => `kubernetes/${name}`)
+    expect([...resources].sort()).toEqual(manifestFiles.sort())
+    for (const { files } of configMapGenerator) for (const file of files) expect(read(file)).not.toBe('')
+  })
+
+  it('reads no file outside of its folder, which `kubectl apply -k` refuses', () => {
+    const files = [...resources, ...configMapGenerator.flatMap((generator) => generator.files)]
+    expect(files.length).toBeGreaterThan(4)
+    expect(files.filter((file) => file.includes('..') || file.startsWith('/'))).toEqual([])
   })
 
   it('gives pods more time to end than they take to drain', () => {
