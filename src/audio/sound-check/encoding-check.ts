@@ -13,6 +13,8 @@ const sectionBytes = 512
 const maxSections = 3
 /** By the declared reading, quieter sections tell nothing: -54 dBFS, as mean square. */
 const minPower = 4000
+/** Plateaus, such as those of clipped audio, are predicted well by any reading: with more of them a section tells nothing. */
+const maxFlat = 0.5
 /** So many sections that are silent by another reading, as no loud audio is by chance, make the declared one doubtful. */
 const doubtfulSilences = 3
 /** What is read rightly is predicted better than this at 8 to 48 kHz, unless it is noise; what is not, never is. */
@@ -31,6 +33,7 @@ const doubtDb = 0.7
 const memorySections = 48
 
 const sectionSamples = new Scratch((length) => new Float64Array(length))
+const channelBytes = new Scratch((length) => new Uint8Array(length))
 
 /** What the sections so far say about one other reading; louder sections count more. */
 class Rival {
@@ -151,27 +154,67 @@ export class EncodingCheck {
   }
 
   #examineSection(block: Uint8Array, from: number, length: number): void {
-    this.#measure(this.#declared, block, from, length, this.#declaredPrediction)
-    if (this.#declaredPrediction.power < minPower) return
+    const live = this.#channels === 1 ? undefined : this.#liveChannel(block, from, length)
+    if (live === undefined) this.#compare(block, from, length, this.#channels)
+    else this.#compare(live, 0, length / 2, 1)
+  }
+
+  /** The bytes of one of two channels if the other one is constant, which other readings predict well. */
+  #liveChannel(block: Uint8Array, from: number, length: number): Uint8Array | undefined {
+    const size = this.#declared === 'pcm' ? 2 : 1
+    const frameBytes = 2 * size
+    const isConstant = (channel: number): boolean => {
+      for (let at = from + frameBytes; at < from + length; at += frameBytes) {
+        for (let i = at + channel * size; i < at + (channel + 1) * size; i++) {
+          if (block[i] !== block[i - frameBytes]) return false
+        }
+      }
+      return true
+    }
+    const dead = [1, 0].find(isConstant)
+    if (dead === undefined) return undefined
+    const bytes = channelBytes.take(length / 2)
+    const first = from + (1 - dead) * size
+    for (let i = 0, at = first; i < length / 2; i += size, at += frameBytes) {
+      for (let byte = 0; byte < size; byte++) bytes[i + byte] = block[at + byte] ?? 0
+    }
+    return bytes
+  }
+
+  #compare(bytes: Uint8Array, from: number, length: number, channels: number): void {
+    const count = readSamples(this.#declared, bytes, from, length)
+    measurePrediction(sectionSamples.take(length), count, channels, this.#declaredPrediction)
+    if (this.#declaredPrediction.power < minPower || isFlat(sectionSamples.take(length), count, channels)) return
     for (const rival of this.#rivals) {
-      this.#measure(rival.reading, block, from, length, this.#prediction)
+      const rivalCount = readSamples(rival.reading, bytes, from, length)
+      measurePrediction(sectionSamples.take(length), rivalCount, channels, this.#prediction)
       rival.add(this.#declaredPrediction, this.#prediction)
     }
   }
+}
 
-  #measure(reading: Reading, block: Uint8Array, from: number, length: number, result: Prediction): void {
-    const samples = sectionSamples.take(length)
-    if (reading === 'ulaw' || reading === 'alaw') {
-      const table = reading === 'ulaw' ? muLawSamples() : aLawSamples()
-      for (let i = 0; i < length; i++) samples[i] = table[block[from + i] ?? 0] ?? 0
-      measurePrediction(samples, length, this.#channels, result)
-      return
-    }
-    const [high, low] = reading === 'pcm' ? [1, 0] : [0, 1]
-    const count = length / 2
-    for (let i = 0; i < count; i++) {
-      samples[i] = (((block[from + 2 * i + high] ?? 0) << 24) >> 16) | (block[from + 2 * i + low] ?? 0)
-    }
-    measurePrediction(samples, count, this.#channels, result)
+/** Writes the samples of a section to `sectionSamples`; returns how many there are. */
+const readSamples = (reading: Reading, bytes: Uint8Array, from: number, length: number): number => {
+  const samples = sectionSamples.take(length)
+  if (reading === 'ulaw' || reading === 'alaw') {
+    const table = reading === 'ulaw' ? muLawSamples() : aLawSamples()
+    for (let i = 0; i < length; i++) samples[i] = table[bytes[from + i] ?? 0] ?? 0
+    return length
   }
+  const [high, low] = reading === 'pcm' ? [1, 0] : [0, 1]
+  const count = length / 2
+  for (let i = 0; i < count; i++) {
+    samples[i] = (((bytes[from + 2 * i + high] ?? 0) << 24) >> 16) | (bytes[from + 2 * i + low] ?? 0)
+  }
+  return count
+}
+
+/** Whether most samples are the largest or smallest that there are, or equal to the one before of the same channel. */
+const isFlat = (samples: Float64Array, count: number, channels: number): boolean => {
+  let flat = 0
+  for (let i = channels; i < count; i++) {
+    const sample = samples[i]
+    if (sample === samples[i - channels] || sample === 32_767 || sample === -32_768) flat += 1
+  }
+  return flat > maxFlat * count
 }

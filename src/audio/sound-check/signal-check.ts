@@ -19,7 +19,7 @@ const flatRun = 3
 const minFlatRuns = 8
 /** The share of samples with sound that are cut off. */
 const minClipped = 0.004
-/** Above that it is a square wave. */
+/** Above that it is a square wave, unless it fills the scale. */
 const maxClipped = 0.7
 /** Blocks with sound before clipping is certain. */
 const minSoundBlocks = 6
@@ -188,7 +188,8 @@ export class SignalCheck {
   get isClipped(): boolean {
     const samples = (this.#top.isClipped ? this.#top.samples : 0) + (this.#bottom.isClipped ? this.#bottom.samples : 0)
     const share = samples / this.#soundSamples
-    return this.#soundBlocks >= minSoundBlocks && share >= minClipped && share <= maxClipped
+    const isFull = this.#top.value >= fullScale && this.#bottom.value <= -fullScale
+    return this.#soundBlocks >= minSoundBlocks && share >= minClipped && (isFull || share <= maxClipped)
   }
 
   /** Whether the samples have had a constant offset in the last blocks. */

@@ -91,6 +91,8 @@ describe('the sound check names what is wrong', () => {
     const loud = changed(speech, (sample) => (3 * 32_767 * sample) / peak)
     expect(brief(warningsOf(pcm8, encoded(loud, 'pcm')))).toEqual(['clipping 0'])
     expect(brief(warningsOf(formatOf('alaw'), encoded(loud, 'alaw')))).toEqual(['clipping 0'])
+    const square = changed(speech, (sample) => sample * 32_768)
+    expect(brief(warningsOf(pcm8, encoded(square, 'pcm')))).toEqual(['clipping 0'])
     const attenuated = changed(loud, (sample) => sample * 0.31)
     expect(brief(warningsOf(pcm8, encoded(attenuated, 'pcm')))).toEqual(['clipping 0'])
   })
@@ -246,6 +248,16 @@ describe('the sound check says nothing about right audio', () => {
     const samples = Int16Array.from({ length: 160_000 }, (_none, i) => Math.round(sound(i)))
     for (const encoding of ['pcm', 'ulaw', 'alaw'] as const) {
       expect(brief(warningsOf(formatOf(encoding), encoded(samples, encoding)))).toEqual([])
+    }
+  })
+
+  it('of noise beside a channel without a signal, but for that channel', () => {
+    const hiss = Int16Array.from({ length: 160_000 }, noise(4000))
+    const silence = new Int16Array(hiss.length)
+    for (const encoding of ['pcm', 'ulaw', 'alaw'] as const) {
+      const given = formatOf(encoding, 8000, 2)
+      expect(brief(warningsOf(given, stereo(hiss, silence, encoding)))).toEqual(['dead-channel 1'])
+      expect(brief(warningsOf(given, stereo(silence, hiss, encoding)))).toEqual(['dead-channel 0'])
     }
   })
 
