@@ -187,6 +187,21 @@ describe('a reload', () => {
     expect(await (await talk()).finish()).toEqual(both('the old words'))
   })
 
+  it('gives a service that began without a model one for sessions that name none', async () => {
+    await rm(join(root, 'models/Default'), { recursive: true })
+    await service.close()
+    const options = { modelFolders: [join(root, 'models')], engines: [written], defaultModel: undefined }
+    service = await plainService(options)
+    expect(service.started.defaultModel).toBeUndefined()
+    await putModel('1', 'the first words')
+    expect(await service.started.reload()).toMatchObject({ isReloaded: true, models: { added: ['Default/m/1'] } })
+    expect(service.started.defaultModel).toBe('m')
+    expect(await (await talk()).finish()).toEqual(both('the first words'))
+    // From then on it stays.
+    await rm(join(root, 'models/Default/m'), { recursive: true })
+    expect(await service.started.reload()).toMatchObject({ isReloaded: false })
+  })
+
   it('runs alone: those asked for meanwhile become one, which sees the latest files', async () => {
     let loads = 0
     let release = (): void => undefined

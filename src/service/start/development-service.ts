@@ -119,7 +119,13 @@ export const startDevelopmentService = async (options: DevelopmentServiceOptions
     await service.close({ drainMs: 0 })
     throw stateFileError(error, credentialsFile)
   })
-  return { ...service, access }
+  return {
+    ...service,
+    get defaultModel() {
+      return service.defaultModel
+    },
+    access,
+  }
 }
 
 /** The file of the state folder with the access of the last start. */

@@ -46,7 +46,7 @@ export interface EngineProcessOptions {
   readonly engines?: readonly EngineKind[] | undefined
   /**
    * How many segments it recognizes at the same time, of all models together.
-   * @default the largest number that one of its engines decodes at the same time
+   * @default the largest number that one of its engines decodes at the same time, also after a reload
    */
   readonly capacity?: number | undefined
   /** Its name in the subjects of its messages, which permissions can name. @default that of the host */
@@ -91,7 +91,7 @@ export interface EngineProcess {
   readonly instance: string
   /** The models that it serves, as they were found at the start or at the last reload. */
   readonly models: readonly ModelDescription[]
-  /** How many segments it recognizes at the same time. */
+  /** How many segments it recognizes at the same time; without `options.capacity` a reload can change it. */
   readonly capacity: number
   /** The base address of `/livez`, `/readyz` and `/metrics`, if `operations` is set. */
   readonly operationsUrl: string | undefined
@@ -162,13 +162,18 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   const models = operation.watchModels(whileConnected(found, bus, scheduler))
   opened.push(() => models.close())
   let served = await loadModels(models, onFault)
-  const capacity = options.capacity ?? Math.max(...served.map(({ engine }) => engine.capabilities.segmentsAtOnce))
+  const capacity = (): number =>
+    options.capacity ?? Math.max(...served.map(({ engine }) => engine.capabilities.segmentsAtOnce))
   const host = new EngineHost({
-    ...{ bus, models: served, capacity, name, region, onFault, scheduler },
+    ...{ bus, models: served, capacity: capacity(), name, region, onFault, scheduler },
     openTelemetry: tracing?.openTelemetry,
   })
   opened.push(() => host.close())
-  operation.watchNats(() => ({ isUp: bus.isUp, refused: bus.refusedCount, places: { used: host.used, capacity } }))
+  operation.watchNats(() => ({
+    isUp: bus.isUp,
+    refused: bus.refusedCount,
+    places: { used: host.used, capacity: host.capacity },
+  }))
   operation.opened(models.list()[0])
   const reloader: Reloader = new Reloader({
     ...{ logger, onOutcome: operation.reloaded },
@@ -177,7 +182,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
       const result = finishReload(prepared, reloader.isClosed)
       if (!result.isReloaded) return result
       served = await loadModels(models, onFault, served, prepared.digests)
-      host.replaceModels(served)
+      host.replaceModels(served, capacity())
       return result
     },
   })
@@ -187,7 +192,9 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     get models() {
       return models.list().filter((model) => served.some(({ advert }) => isSame(advert, model)))
     },
-    capacity,
+    get capacity() {
+      return host.capacity
+    },
     operationsUrl: operation.url,
     reload: () => reloader.reload(),
     close: async (given = {}) => {

@@ -67,6 +67,8 @@ type FoundModels = Pick<ModelRegistry, 'find' | 'list'>
 
 /** The projects of a service, which can be read again. Custom nodes stay as they were at the start. */
 export interface ServiceProjects extends ProjectRegistry {
+  /** The model of sessions that name none. A service that began without a model gets one with its first models. */
+  readonly defaultModel: string | undefined
   /** Reads the folders again, with the models of then. Rejects as `openProjects` does. */
   readonly prepareReload: (models: FoundModels) => Promise<PreparedProjects>
 }
@@ -88,13 +90,17 @@ export interface PreparedProjects {
 export const openProjects = async (
   options: ProjectOptions,
   models: FoundModels,
-  defaultModel = '',
+  chosen: string | undefined,
 ): Promise<ServiceProjects> => {
   const nodes = await allNodes(options)
-  const read = (of: FoundModels): Promise<ProjectRegistry> => readProjects(options, nodes, of, defaultModel)
-  let current = await read(models)
+  const read = (of: FoundModels, model = ''): Promise<ProjectRegistry> => readProjects(options, nodes, of, model)
+  let defaultModel = chosen
+  let current = await read(models, defaultModel)
   const added = new Set<string>()
   return {
+    get defaultModel() {
+      return defaultModel
+    },
     find: (tenant, name) => current.find(tenant, name),
     hasTenant: (tenant) => current.hasTenant(tenant),
     addTenant: (tenant) => {
@@ -105,7 +111,8 @@ export const openProjects = async (
     problems: () => current.problems(),
     prepareReload: async (of) => {
       const fingerprint = fingerprintOf(options.projectFolders ?? [])
-      const next = await read(of)
+      const model = defaultModel ?? firstSharedModel(of)
+      const next = await read(of, model)
       const known = new Set(current.problems().map(({ message }) => message))
       return {
         problems: next.problems().filter(({ message }) => !known.has(message)),
@@ -114,6 +121,7 @@ export const openProjects = async (
         commit: () => {
           for (const tenant of added) next.addTenant(tenant)
           current = next
+          defaultModel = model
         },
       }
     },
@@ -161,8 +169,11 @@ export const chooseDefaultModel = (
   { defaultModel: named, natsEngines }: Pick<ServiceOptions, 'defaultModel' | 'natsEngines'>,
 ): string | undefined => {
   if (natsEngines === undefined) checkDefaultModel(models, named)
-  return named ?? models.list().find(({ tenant }) => tenant === sharedTenant)?.name
+  return named ?? firstSharedModel(models)
 }
+
+const firstSharedModel = (models: FoundModels): string | undefined =>
+  models.list().find(({ tenant }) => tenant === sharedTenant)?.name
 
 export const checkDefaultModel = (models: FoundModels, name: string | undefined): void => {
   if (name === undefined || models.find({ tenant: sharedTenant, name, version: '' }) !== undefined) return

@@ -25,7 +25,6 @@ export interface PreparedReload {
 export interface ReloadableParts {
   readonly models: ModelRegistry
   readonly projects: ServiceProjects
-  readonly defaultModel: string | undefined
   readonly options: Pick<ServiceOptions, 'natsEngines'>
   /** Whether new models are loaded in this process. @default true */
   readonly loads?: boolean | undefined
@@ -33,12 +32,12 @@ export interface ReloadableParts {
 
 /** Reads models and projects again, and checks them. Rejects with the error of a folder that cannot be read. */
 export const prepareReload = async (parts: ReloadableParts): Promise<PreparedReload> => {
-  const { models, projects, defaultModel, options, loads } = parts
+  const { models, projects, options, loads } = parts
   if (models.prepareReload === undefined) throw new SpeechError('internal', 'These models cannot be reloaded.')
   const prepared = await models.prepareReload({ loads })
   try {
     // With engine processes the default model may come and go.
-    if (options.natsEngines === undefined) checkDefaultModel(prepared, defaultModel)
+    if (options.natsEngines === undefined) checkDefaultModel(prepared, projects.defaultModel)
     const found = await projects.prepareReload(prepared)
     return {
       problems: [...prepared.problems, ...found.problems],

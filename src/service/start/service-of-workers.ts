@@ -90,16 +90,16 @@ export const openServiceOfWorkers = async (
     answerHttp: (request) => requests.answer(request),
     onWorkerFault: (error) => onOptionsFault?.(error),
   }
-  const start: WorkerStart = {
+  const start = (): WorkerStart => ({
     options: {
       ...sendableOptions(options),
-      ...{ http: http.address, plainHttp: plain?.address, grpc: grpc.address, defaultModel },
+      ...{ http: http.address, plainHttp: plain?.address, grpc: grpc.address, defaultModel: projects.defaultModel },
     },
     cores: Math.ceil(availableParallelism() / count),
     warmsUp: options.operations !== undefined,
     hasMetrics: operation.scrape !== undefined,
-  }
-  await workers.start((number, events) => startWorkerHost({ file, number, start }, services, events), {
+  })
+  await workers.start((number, events) => startWorkerHost({ file, number, start: start() }, services, events), {
     ...operation,
     restarted: () => {
       operation.restarted()
@@ -109,7 +109,7 @@ export const openServiceOfWorkers = async (
   })
 
   // Only the workers load engines.
-  const parts = { models, projects, defaultModel, options, loads: false }
+  const parts = { models, projects, options, loads: false }
   const reloader: Reloader = new Reloader({
     ...{ logger, onOutcome: operation.reloaded },
     run: async () => {
@@ -142,7 +142,10 @@ export const openServiceOfWorkers = async (
     plainUrl,
     grpcAddress: hostPort(grpc.address, grpc.address.port),
     operationsUrl: operation.url,
-    ...{ models, projects, defaultModel },
+    ...{ models, projects },
+    get defaultModel() {
+      return projects.defaultModel
+    },
     draining$: drain$.pipe(
       take(1),
       map(() => undefined),

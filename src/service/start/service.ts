@@ -72,7 +72,7 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
     }),
   })
   opened.push(server.close)
-  const parts = { models, projects, defaultModel, options }
+  const parts = { models, projects, options }
   const reloader: Reloader = new Reloader({
     ...{ logger: options.logger, onOutcome: operation.reloaded },
     run: async () => finishReload(await prepareReload(parts), reloader.isClosed),
@@ -86,7 +86,9 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
     operationsUrl: operation.url,
     models,
     projects,
-    defaultModel,
+    get defaultModel() {
+      return projects.defaultModel
+    },
     draining$: server.draining$,
     revoke: (tokenId) => identity.revoke(tokenId),
     reload: () => reloader.reload(),

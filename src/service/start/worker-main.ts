@@ -84,7 +84,7 @@ const openWorker = async (
     }),
   })
   opened.push(server.close)
-  return { operation, server, prepareReload: () => prepareReload({ models, projects, defaultModel, options }) }
+  return { operation, server, prepareReload: () => prepareReload({ models, projects, options }) }
 }
 
 /** Ends of connections and sessions, and lines of the log, are sent together when they are this close. */

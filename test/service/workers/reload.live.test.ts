@@ -89,3 +89,26 @@ describe('a reload of a service of two workers', () => {
     expect(await startOnBoth('third')).toEqual(['Success', 'Success'])
   })
 })
+
+it('a service of workers without a model has the same default model in all of them after reloads', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'reload-workers-'))
+  const live = await serviceOfWorkers({ modelFolders: [folder], defaultModel: undefined })
+  const addModel = (name: string) =>
+    cp(join(callModels, 'Default/call/1'), join(folder, 'Default', name, '1'), { recursive: true })
+  try {
+    expect(live.service.defaultModel).toBeUndefined()
+    await addModel('second')
+    expect(await live.service.reload()).toMatchObject({ isReloaded: true })
+    expect(live.service.defaultModel).toBe('second')
+    await addModel('first')
+    expect(await live.service.reload()).toMatchObject({ isReloaded: true })
+    live.kill(1)
+    await expect.poll(() => live.logged('Worker started').length, { timeout: 30_000 }).toBe(3)
+    // By itself the worker that was started again would choose this one, and refuse to lose it.
+    await rm(join(folder, 'Default/first'), { recursive: true })
+    expect(await live.service.reload()).toMatchObject({ isReloaded: true, models: { removed: ['Default/first/1'] } })
+  } finally {
+    await live.close()
+    await rm(folder, { recursive: true })
+  }
+})

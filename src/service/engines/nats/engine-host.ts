@@ -78,6 +78,7 @@ export class EngineHost {
   readonly address: ProcessAddress
   readonly #options: EngineHostOptions
   #models: ReadonlyMap<string, ServedModel>
+  #capacity: number
   readonly #scheduler: SchedulerLike
   readonly #subscription = new Subscription()
   /** By the subject of the answers, which is that of an attempt. */
@@ -91,12 +92,13 @@ export class EngineHost {
   #refused = 0
 
   constructor(options: EngineHostOptions) {
-    const { bus, name, models, scheduler = asyncScheduler } = options
+    const { bus, name, models, capacity, scheduler = asyncScheduler } = options
     this.address = createAddress(name)
     this.#options = options
     this.#scheduler = scheduler
     this.#startedAtMs = scheduler.now()
     this.#models = byLabel(models)
+    this.#capacity = capacity
     this.#listen(bus, options.onFault)
   }
 
@@ -105,7 +107,7 @@ export class EngineHost {
   }
 
   get capacity(): number {
-    return this.#options.capacity
+    return this.#capacity
   }
 
   /** Segments for which there was no place. */
@@ -114,11 +116,12 @@ export class EngineHost {
   }
 
   /**
-   * Serves other models from now on. Segments that are open keep their engine. To services this process is as new as one that
-   * has just started, so they prefer its contents to older ones.
+   * Serves other models from now on. Segments that are open keep their engine, also beyond a lower capacity. To services this
+   * process is as new as one that has just started, so they prefer its contents to older ones.
    */
-  replaceModels(models: readonly ServedModel[]): void {
+  replaceModels(models: readonly ServedModel[], capacity: number): void {
     this.#models = byLabel(models)
+    this.#capacity = capacity
     this.#startedAtMs = this.#scheduler.now()
     this.#advertiseModels()
   }

@@ -24,13 +24,18 @@ const unready = new Set<string>()
 /** Its models recognize the text of a file. */
 const written: EngineKind = {
   name: 'written',
-  open: async (model) => ({
-    ...scriptedEngine({
+  open: async (model) => {
+    const { rate = 8000, places = 20 } = model.options
+    const engine = scriptedEngine({
       texts: [await readModelFile(model, 'text', 'text.txt')],
-      sampleRateHz: Number(model.options['rate'] ?? 8000),
-    }),
-    ready: () => (unready.has(model.name) ? Promise.reject(new Error('It is not ready.')) : Promise.resolve()),
-  }),
+      sampleRateHz: Number(rate),
+    })
+    return {
+      ...engine,
+      capabilities: { ...engine.capabilities, segmentsAtOnce: Number(places) },
+      ready: () => (unready.has(model.name) ? Promise.reject(new Error('It is not ready.')) : Promise.resolve()),
+    }
+  },
 }
 const putModel = async (text: string, options: object = {}, name = 'm'): Promise<void> => {
   const model = join(folder, 'Default', name, '1')
@@ -47,7 +52,7 @@ beforeEach(async () => {
   await putModel('other words', {}, 'n')
   fleet = await LiveFleet.start()
   engine = await startEngineProcess({
-    ...{ nats: { servers: [fleet.nats.url] }, modelFolders: [folder], engines: [written], capacity: 20 },
+    ...{ nats: { servers: [fleet.nats.url] }, modelFolders: [folder], engines: [written] },
   })
   service = await plainService({ modelFolders: [], natsEngines: { servers: [fleet.nats.url] } })
 })
@@ -103,6 +108,24 @@ describe.skipIf(natsIsSkipped)(natsTitle('an engine process that reloads'), () =
     expect(await engine.reload()).toMatchObject({ isReloaded: true, models: { changed: ['Default/m/1'] } })
     const served = async () => [...((await listEngines(fleet.bus, 100))[0]?.models.keys() ?? [])]
     await expect.poll(served).toEqual(['Default/m/1', 'Default/n/1'])
+  })
+
+  it('has the capacity of its models, also of open segments that exceed it', async () => {
+    const placesOf = async () => {
+      const [found] = await listEngines(fleet.bus, 300)
+      return [engine.capacity, found?.capacity, found?.used]
+    }
+    expect(await placesOf()).toEqual([20, 20, 0])
+    const audio = await spoken(3_200)
+    const sockets = [await startSession(), await startSession()]
+    for (const socket of sockets) socket.audio(audio.subarray(0, 28_000))
+    await expect.poll(placesOf).toEqual([20, 20, 2])
+    await putModel('the new words', { places: 1 })
+    await putModel('other words', { places: 1 }, 'n')
+    expect(await engine.reload()).toMatchObject({ isReloaded: true })
+    await expect.poll(placesOf).toEqual([1, 1, 2])
+    for (const socket of sockets) expect(await finalOf(socket, audio.subarray(28_000))).toBe('the old words')
+    await expect.poll(placesOf).toEqual([1, 1, 0])
   })
 
   it.each([
