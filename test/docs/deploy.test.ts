@@ -98,6 +98,18 @@ describe('docs/deploy/kubernetes', () => {
     expect(files.filter((file) => file.includes('..') || file.startsWith('/'))).toEqual([])
   })
 
+  it('gives pods the passwords that their configuration names, and no others', () => {
+    for (const [file, configuration] of [
+      ['engines.yaml', 'engine.yaml'],
+      ['edges.yaml', 'edge.yaml'],
+    ] as const) {
+      const named = [...new Set([...read(configuration).matchAll(/env: (\w+)/g)].map(([, variable]) => variable))]
+      const given = read(`kubernetes/${file}`).matchAll(/name: (\w+), valueFrom: { secretKeyRef: {.* key: (\w+) }/g)
+      expect([...given].map(([, variable, key]) => [variable, key])).toEqual(named.sort().map((name) => [name, name]))
+      expect(read(`kubernetes/${file}`)).not.toContain('envFrom')
+    }
+  })
+
   it('gives pods more time to end than they take to drain', () => {
     for (const [file, configuration] of [
       ['engines.yaml', 'engine.yaml'],
