@@ -133,7 +133,8 @@ export class Fleet {
   }
 
   /** Opens segments of a model; see `OpenSegment`. */
-  openChannel(model: WantedModel, settings: RecognizeSettings): OpenSegment {
+  openChannel(given: WantedModel, settings: RecognizeSettings): OpenSegment {
+    const model = { ...given, phrases: settings.phrases !== undefined }
     return (startMs, listener, traceparent): EngineSegment => {
       this.#lastArrival += 1
       const start = { arrival: this.#lastArrival, startMs, settings, traceparent }
@@ -254,8 +255,8 @@ export class Fleet {
   #giveFreePlaces(): void {
     const full = new Set<string>()
     for (const [segment, sinceMs] of this.#line) {
-      const { label, sampleRateHz } = segment.model
-      const key = `${label} ${sampleRateHz}`
+      const { label, sampleRateHz, phrases = false } = segment.model
+      const key = `${label} ${sampleRateHz} ${phrases}`
       if (full.has(key)) continue
       const engine = this.roster.choose(segment.model, segment.tried)
       if (engine === undefined) {

@@ -61,6 +61,8 @@ export const isAttemptSubject = (subject: string): boolean => /^rxspeech\.edge\.
 // Adverts. Keys that a later version adds are ignored.
 
 const count = t.refinement(t.number, (value) => Number.isSafeInteger(value) && value >= 0, 'count')
+/** Milliseconds since 1970, as far as a `Date` can have them. */
+const time = t.refinement(t.number, (value) => value >= 0 && value <= 8.64e15, 'time')
 const processName = t.refinement(t.string, (value) => /^[\w-]{1,64}$/.test(value), 'name')
 const instanceId = t.refinement(t.string, (value) => /^[\da-f]{16}$/.test(value), 'instance')
 const address = t.readonly(t.type({ name: processName, instance: instanceId }))
@@ -100,7 +102,7 @@ export type AdvertisedModel = t.TypeOf<typeof advertisedModel>
 
 const modelsAdvert = t.readonly(
   t.intersection([
-    t.type({ v: count, engine: address, startedAtMs: t.number, models: t.readonlyArray(advertisedModel) }),
+    t.type({ v: count, engine: address, startedAtMs: time, models: t.readonlyArray(advertisedModel) }),
     t.partial({ region: t.string }),
   ]),
 )

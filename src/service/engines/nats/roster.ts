@@ -1,4 +1,10 @@
-import type { AdvertisedModel, EngineAdvert, ModelsAdvert, ProcessAddress } from './protocol.js'
+import {
+  protocolVersion,
+  type AdvertisedModel,
+  type EngineAdvert,
+  type ModelsAdvert,
+  type ProcessAddress,
+} from './protocol.js'
 import { modelLabel } from '../models/model-json.js'
 
 /** How often leases and attempts are checked, in milliseconds. */
@@ -18,6 +24,8 @@ export interface WantedModel {
   /** `<tenant>/<name>/<version>`. */
   readonly label: string
   readonly sampleRateHz: number
+  /** Whether its engine has to take the phrases of a session. @default false */
+  readonly phrases?: boolean | undefined
 }
 
 /** An engine process, as its adverts describe it. */
@@ -39,6 +47,8 @@ interface Entry extends RosterEngine {
   capacity: number
   used: number
   state: EngineAdvert['state']
+  /** Of its messages. */
+  version: number
   silentTicks: number
   /** How long it is left alone. */
   forbiddenTicks: number
@@ -71,7 +81,7 @@ export class Roster {
 
   /** Returns whether the models of this engine are unknown. */
   alive(advert: EngineAdvert): boolean {
-    const { engine, capacity, used, state } = advert
+    const { v, engine, capacity, used, state } = advert
     if (state === 'gone') {
       this.#remove(engine.instance)
       return false
@@ -83,6 +93,7 @@ export class Roster {
     entry.capacity = capacity
     entry.used = used
     entry.state = state
+    entry.version = v
     if (entry.hasModels && used < capacity) this.onFree()
     return !entry.hasModels
   }
@@ -136,10 +147,8 @@ export class Roster {
 
   /** The same among the engines that take phrases of sessions for this model; a check of phrases needs no place. */
   chooseForPhrases(model: WantedModel, tried: ReadonlySet<string>): RosterEngine | undefined {
-    const able = this.serving(model).filter(
-      ({ address, models }) => models.get(model.label)?.phrases === true && !tried.has(address.instance),
-    )
-    return this.#betterOfTwo(able)
+    const able = this.serving({ ...model, phrases: true })
+    return this.#betterOfTwo(able.filter(({ address }) => !tried.has(address.instance)))
   }
 
   /** A place was taken, or the engine said that it has none: counts until its next advert. */
@@ -163,12 +172,15 @@ export class Roster {
   }
 
   #isServing(
-    { state, models, region, hasModels, isAlive, forbiddenTicks: leftAlone }: Entry,
-    { label, sampleRateHz }: Pick<WantedModel, 'label'> & Partial<WantedModel>,
+    { state, version, models, region, hasModels, isAlive, forbiddenTicks: leftAlone }: Entry,
+    { label, sampleRateHz, phrases = false }: Pick<WantedModel, 'label'> & Partial<WantedModel>,
   ): boolean {
     const model = models.get(label)
     if (!hasModels || !isAlive || leftAlone > 0 || state !== 'serving' || model === undefined) return false
+    // It refuses all segments of this version.
+    if (version !== protocolVersion) return false
     if (sampleRateHz !== undefined && model.sampleRateHz !== sampleRateHz) return false
+    if (phrases && model.phrases !== true) return false
     return this.#isUsed(region)
   }
 
@@ -197,6 +209,7 @@ export class Roster {
       capacity: 0,
       used: 0,
       state: 'serving',
+      version: 0,
       silentTicks: 0,
       forbiddenTicks: 0,
       hasModels: false,

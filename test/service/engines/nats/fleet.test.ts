@@ -214,6 +214,20 @@ describe('segments over NATS', () => {
       expect(await closed).toBe('engine-failed')
     })
 
+    it('ends a session with an error when only engines are left that know none', async () => {
+      const fleet = await fleetOf(0)
+      const { kill } = startWithPhrases(fleet)
+      await fleet.pass(300)
+      const lane = await fleet.openLane({ phrases: ['one'] })
+      fleet.startEngine()
+      await fleet.pass(300)
+      lane.open()
+      await lane.speak(300)
+      kill()
+      await fleet.pass(17_000)
+      expect(lane.error).toMatchObject({ code: 'engine-failed' })
+    })
+
     it('opens them at no engine that knows none', async () => {
       const fleet = await fleetOf(0)
       const { phrases: _none, ...older } = withPhrases
@@ -710,6 +724,19 @@ describe('segments over NATS', () => {
     }
     expect(first.engine.opened()).toBe(1)
     expect(other.engine.opened()).toBe(0)
+  })
+
+  it('starts no session for an engine of another version of the protocol, which refuses all segments', async () => {
+    const fleet = await fleetOf(0)
+    const bus = fleet.broker.connect()
+    const engine = { name: 'later', instance: '0123456789abcdef' }
+    bus.publish('rxspeech.models.later', encodeJson({ v: 9, engine, startedAtMs: 0, models: [callsModel] }))
+    bus.publish('rxspeech.alive.later', encodeJson({ v: 9, engine, capacity: 4, used: 0, state: 'serving' }))
+    await fleet.pass(200)
+    expect(fleet.fleet.roster.engines).toHaveLength(1)
+    const model = fleet.models.list()[0]
+    if (model === undefined) throw new Error('no model')
+    expect(() => fleet.models.admit?.(model)).toThrow('No engine for this model is running; try again later.')
   })
 
   it('keeps audio in its region, unless other regions are allowed and it is full', async () => {

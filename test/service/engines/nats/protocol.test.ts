@@ -97,6 +97,10 @@ describe('the messages between edges and engines', () => {
       const advert = { v: 1, engine, capacity: 4, used: 1, state }
       expect(decodeEngineAdvert(advertOf(advert))).toBeUndefined()
     }
+    for (const startedAtMs of [-1, 1e300, '5']) {
+      const models = { v: 1, engine, startedAtMs, models: [callsModel] }
+      expect(decodeModelsAdvert(advertOf(models))).toBeUndefined()
+    }
     const spoofed = { v: 1, engine: { ...engine, name: 'a.b' }, capacity: 4, used: 1, state: 'serving' }
     expect(decodeEngineAdvert(advertOf(spoofed))).toBeUndefined()
   })
