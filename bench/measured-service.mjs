@@ -1,13 +1,13 @@
 // The measured service, in a separate process: real sockets, real voice activity, an engine that does nothing. The
-// first argument names the `dist/esm` of another build, the second has further limits as JSON, and the third says for how many
-// µs the thread is kept busy for each 20 ms of audio.
+// first argument names the `dist/esm` of another build, the second has further limits as JSON, the third says for how many
+// µs the thread is kept busy for each 20 ms of audio, and with the URL of NATS as the fourth its engines are those processes.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { measurements } from './measurements.mjs'
 
-const [givenBuild = '', limits = '{}', busyMicros = '0'] = process.argv.slice(2)
+const [givenBuild = '', limits = '{}', busyMicros = '0', nats] = process.argv.slice(2)
 const build = givenBuild === '' ? new URL('../dist/esm', import.meta.url).pathname : givenBuild
 const load = (file) => import(pathToFileURL(join(build, file)).href)
 const { hashSecret, memoryClients, newClientSecret, startService } = await load('service.js')
@@ -39,9 +39,13 @@ const service = await startService({
       cancelled: false,
     },
   ]),
-  modelFolders: [models],
-  engines: [{ name: 'null', open: () => Promise.resolve(scriptedEngine({ texts: ['x'] })) }],
-  defaultModel: 'null',
+  ...(nats === undefined
+    ? {
+        modelFolders: [models],
+        engines: [{ name: 'null', open: () => Promise.resolve(scriptedEngine({ texts: ['x'] })) }],
+        defaultModel: 'null',
+      }
+    : { modelFolders: [], natsEngines: { servers: [nats] } }),
   development: true,
   // The service reports the audio of a session once a second.
   ...(busyMs > 0 && {
@@ -59,7 +63,10 @@ const service = await startService({
 })
 
 measurements({
-  access: () => ({ wsUrl: service.wsUrl, grpc: service.grpcAddress, authUrl: service.authUrl, clientSecret }),
+  access: () => ({
+    ...{ wsUrl: service.wsUrl, grpc: service.grpcAddress, authUrl: service.authUrl, clientSecret },
+    model: service.defaultModel,
+  }),
   close: async () => {
     await service.close({ drainMs: 0 })
     await rm(models, { recursive: true, force: true })

@@ -44,15 +44,16 @@ const sent = (item) => {
   item.next += 1
 }
 
-const recognizeText = JSON.stringify({
-  'message-name': 'recognize',
-  'audio-format': 'pcm',
-  'model-name': 'null',
-  'sample-rate': 8000,
-  'vad-graceful-silence-threshold-msec': 0,
-})
+const recognizeText = (model) =>
+  JSON.stringify({
+    'message-name': 'recognize',
+    'audio-format': 'pcm',
+    'model-name': model,
+    'sample-rate': 8000,
+    'vad-graceful-silence-threshold-msec': 0,
+  })
 
-const openSocket = ({ wsUrl, token }) =>
+const openSocket = ({ wsUrl, token, model }) =>
   new Promise((resolve, reject) => {
     const item = session()
     const socket = new WebSocket(`${wsUrl}/recognizer`, { headers: { Authorization: `Bearer ${token}` } })
@@ -62,7 +63,7 @@ const openSocket = ({ wsUrl, token }) =>
     }
     socket.on('error', fail)
     socket.once('close', (code) => reject(new Error(`The socket was closed with ${code}.`)))
-    socket.once('open', () => socket.send(recognizeText))
+    socket.once('open', () => socket.send(recognizeText(model)))
     socket.on('message', (data) => {
       const message = JSON.parse(data.toString())
       if (message['message-name'] === 'milestone-result') received(item.sentAt, Number(message['end-msec']))
@@ -89,7 +90,7 @@ const definition = loadSync(new URL('../proto/dataflow.proto', import.meta.url).
 })
 const method = definition['dataflow']['Stream']
 
-const openStream = ({ channel, token }) =>
+const openStream = ({ channel, token, model }) =>
   new Promise((resolve, reject) => {
     const item = session()
     const call = channel.makeBidiStreamRequest(method.path, method.requestSerialize, method.responseDeserialize)
@@ -107,7 +108,7 @@ const openStream = ({ channel, token }) =>
           Tenant: 'Default',
           Token: token,
           ProjectName: 'transcribe',
-          Settings: { ModelName: 'null' },
+          Settings: { ModelName: model },
         }),
         content_type: 2,
       },
@@ -146,7 +147,7 @@ let running = []
 const percentile = (values, part) => values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? NaN
 
 const handlers = {
-  access: async ({ wsUrl, grpc, authUrl, clientSecret }) => {
+  access: async ({ wsUrl, grpc, authUrl, clientSecret, model = 'null' }) => {
     const form = {
       client_id: 'bench',
       client_secret: clientSecret,
@@ -154,7 +155,7 @@ const handlers = {
       scope: 'Ldm_Integration',
     }
     const answer = await fetch(`${authUrl}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
-    access = { wsUrl, token: (await answer.json())['access_token'] }
+    access = { wsUrl, model, token: (await answer.json())['access_token'] }
     for (let at = 0; at < 4; at += 1) {
       channels.push(new Client(grpc, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 }))
     }
@@ -203,17 +204,20 @@ const handlers = {
   },
   /**
    * For some time `count` clients want a session, all of them by the middle of it; a refused one tries again after 2 s,
-   * as the service asks. Returns how many got one, and how long each refusal took.
+   * as the service asks. Returns how many got one, how long each refusal took, and how many were not of an overload.
    */
   offer: async ({ by, count, durationMs }) => {
     const startMs = performance.now()
     const refusals = []
     let admitted = 0
+    let others = 0
     const client = async (index) => {
       await sleep(((index / count) * durationMs) / 2)
       while (performance.now() - startMs < durationMs) {
         const askedMs = performance.now()
-        const item = await open(by, index).catch(() => undefined)
+        const item = await open(by, index).catch((error) => {
+          if (!/overloaded/.test(error.message)) others += 1
+        })
         if (item !== undefined) {
           admitted += 1
           running.push(item)
@@ -227,8 +231,10 @@ const handlers = {
     return {
       admitted,
       refused: refusals.length,
+      others,
       refusalP50: percentile(refusals, 0.5),
       refusalP99: percentile(refusals, 0.99),
+      refusalWorst: Math.max(...refusals),
     }
   },
   /** How long it takes until a session is accepted, in ms. */
