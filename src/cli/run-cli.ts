@@ -27,6 +27,7 @@ export const runCli = async (args: readonly string[], host: Host, create = creat
     command = commandPath(program, args)
     await program.parseAsync(withHelpOption(program, args), { from: 'user' })
     await output.flushed()
+    output.closed.throwIfAborted()
     return exitCode.done
   } catch (error) {
     return await report(error, command, host, output.flushed)

@@ -56,7 +56,8 @@ export const openOutput = ({ stdout }: Pick<Host, 'stdout'>): Output => {
       if (closed.signal.aborted) return
       await new Promise<void>((resolve) => {
         closed.signal.addEventListener('abort', () => resolve(), { once: true })
-        stdout.write('', () => resolve())
+        // The event that reports a failure of the last text comes after this call.
+        stdout.write('', () => setImmediate(resolve))
       })
     },
   }

@@ -40,7 +40,9 @@ export const openCassetteFile = async (path: string): Promise<CassetteFile> => {
     fault: () =>
       loss === undefined
         ? undefined
-        : new CommandError(`${path} misses ${loss.lines} lines of the session (${loss.cause}); check the disk.`),
+        : new CommandError(
+            `${path} misses ${loss.lines} ${loss.lines === 1 ? 'line' : 'lines'} of the session (${loss.cause}); check the disk.`,
+          ),
     close: async () => {
       // A failure has been reported as a loss.
       await Promise.resolve(ended).catch(() => undefined)

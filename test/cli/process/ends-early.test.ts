@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ended, run, start } from '../command.js'
+import { ended, main, run, start } from '../command.js'
 
 const root = join(__dirname, '../../..')
 let folder = ''
@@ -50,6 +52,17 @@ describe('a process that waits only for a session', () => {
 })
 
 describe('rxspeech', () => {
+  it('fails if the disk is full when it writes the last of its output', async () => {
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(process.execPath, [main, 'models', 'types', 'call'], { stdio: ['ignore', full, 'pipe'] })
+    let stderr = ''
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+    const [code] = (await once(child, 'close')) as [number]
+    closeSync(full)
+    const sentence = 'rxspeech: Standard output cannot be written (ENOSPC); check its destination.\n'
+    expect({ code, stderr }).toEqual({ code: 1, stderr: sentence })
+  })
+
   it('fails if the process ends before its work is done, and reports that', async () => {
     // What the command waits for never happens, and nothing keeps the process alive.
     const preload = join(folder, 'preload.cjs')
