@@ -1,7 +1,7 @@
 import { SpeechError } from '../errors/speech-error.js'
 import type { AudioFormat } from './format.js'
 import { FrameAligner } from './frame-aligner.js'
-import { maxFormatBytes, parseWavFormat, refuseOtherFile, refuseWav, type WavFormat } from './wav-header.js'
+import { maxFormatBytes, parseWavFormat, refuseOtherFile, refuseWav, remedy, type WavFormat } from './wav-header.js'
 import { streamedSamples, wavSampleBytes } from './wav-samples.js'
 
 /** The maximum size of everything before the samples. */
@@ -78,7 +78,7 @@ const readHeader = async (reader: ByteReader): Promise<WavHeader> => {
       const frameBytes = frameBytesOf(format)
       if (byteCount % frameBytes !== 0) {
         refuseWav(
-          `The WAV header is wrong: its ${byteCount} bytes of data are not whole frames of ${frameBytes} bytes.`,
+          `The WAV header is wrong: its ${byteCount} bytes of data are not whole frames of ${frameBytes} bytes; ${remedy}`,
         )
       }
       return { ...format, dataByteCount: byteCount }

@@ -49,12 +49,12 @@ export const refuseWav = (message: string): never => {
 }
 
 /** What makes a file that can be read of nearly any other. The command puts the name of its file in place of FILE. */
-const remedy = 'ffmpeg -i FILE -ar 16000 -c:a pcm_s16le converted.wav converts it.'
+export const remedy = 'ffmpeg -i FILE -ar 16000 -c:a pcm_s16le converted.wav converts it.'
 const mixingRemedy = remedy.replace('-ar', '-ac 1 -ar')
 
 /** The beginnings of other kinds of files with audio, and where these are. */
 const otherFiles: readonly (readonly [name: string, at: number, ...begins: readonly string[]])[] = [
-  ['MP3', 0, 'ID3', '\xff\xfb', '\xff\xfa', '\xff\xf3', '\xff\xf2'],
+  ['MP3', 0, 'ID3', '\xff\xfb', '\xff\xfa', '\xff\xf3', '\xff\xf2', '\xff\xe3'],
   ['AAC', 0, '\xff\xf1', '\xff\xf9'],
   ['MPEG-4 (m4a, mp4)', 4, 'ftyp'],
   ['WebM or Matroska', 0, '\x1a\x45\xdf\xa3'],
@@ -62,15 +62,24 @@ const otherFiles: readonly (readonly [name: string, at: number, ...begins: reado
   ['FLAC', 0, 'fLaC'],
   ['AIFF', 0, 'FORM'],
   ['AMR', 0, '#!AMR'],
-  ['RF64', 0, 'RF64'],
+  ['AU', 0, '.snd'],
+  ['CAF', 0, 'caff'],
+  ['Windows Media', 0, '\x30\x26\xb2\x75'],
+  ['Wave64', 0, 'riff'],
+  ['RF64', 0, 'RF64', 'BW64'],
   ['RIFX', 0, 'RIFX'],
 ]
 
 /** Refuses what is not a WAV file, by its name if that is known. */
 export const refuseOtherFile = (begin: Uint8Array): never => {
   const text = String.fromCharCode(...begin)
+  if (begin.length < 12 && text.startsWith('RIFF')) return refuseWav('The WAV file ends within its header.')
   const [name] = otherFiles.find(([, at, ...begins]) => begins.some((one) => text.startsWith(one, at))) ?? []
-  return refuseWav(`This is ${name === undefined ? 'not' : `${name}, not`} a RIFF/WAVE file; ${remedy}`)
+  return refuseWav(
+    name === undefined
+      ? `This is not a RIFF/WAVE file; if it is audio, ${remedy}`
+      : `This is ${name}, not a RIFF/WAVE file; ${remedy}`,
+  )
 }
 
 /** The format tag; for WAVE_FORMAT_EXTENSIBLE the tag of its sub-format. */

@@ -154,7 +154,7 @@ describe('readWav, on an invalid file', () => {
     [
       'another kind of file',
       Uint8Array.from('some other bytes', (letter) => letter.charCodeAt(0)),
-      /^This is not a RIFF\/WAVE file; ffmpeg -i FILE .* converts it\.$/,
+      /^This is not a RIFF\/WAVE file; if it is audio, ffmpeg -i FILE .* converts it\.$/,
     ],
     ...(
       [
@@ -165,6 +165,11 @@ describe('readWav, on an invalid file', () => {
         ['WebM or Matroska', [0x1a, 0x45, 0xdf, 0xa3]],
         ['Ogg', [0x4f, 0x67, 0x67, 0x53]],
         ['FLAC', [0x66, 0x4c, 0x61, 0x43]],
+        ['AU', [0x2e, 0x73, 0x6e, 0x64]],
+        ['CAF', [0x63, 0x61, 0x66, 0x66, 0, 1]],
+        ['Wave64', [0x72, 0x69, 0x66, 0x66, 0x2e, 0x91]],
+        ['RF64', [0x42, 0x57, 0x36, 0x34]],
+        ['Windows Media', [0x30, 0x26, 0xb2, 0x75]],
       ] as const
     ).map(([name, begin]): [string, Uint8Array, RegExp] => [
       `${name} (${begin.length} bytes)`,
@@ -173,6 +178,7 @@ describe('readWav, on an invalid file', () => {
     ]),
     ['RIFF that is no WAVE', joined(plain.subarray(0, 8), Uint8Array.of(65, 86, 73, 32)), /not a RIFF\/WAVE file/],
     ['big-endian RIFX', joined(Uint8Array.of(82, 73, 70, 88), plain.subarray(4)), /RIFX/],
+    ['an end within the first name', plain.subarray(0, 9), /^The WAV file ends within its header\.$/],
     ['an end within the format chunk', plain.subarray(0, 30), /ends within its header/],
     ['no data chunk', riffOf([fmt, junk]), /ends before its data chunk/],
     [
@@ -210,7 +216,7 @@ describe('readWav, on an invalid file', () => {
     [
       'data that is not whole frames',
       riffOf([fmt, chunkOf('data', samples.subarray(0, 5))]),
-      /5 bytes of data are not whole frames of 2/,
+      /5 bytes of data are not whole frames of 2 bytes; ffmpeg -i FILE /,
     ],
     ['no samples', riffOf([fmt, chunkOf('data', new Uint8Array(0))]), /holds no samples/],
     ['no samples but chunks after them', riffOf([fmt, chunkOf('data', new Uint8Array(0)), junk]), /holds no samples/],
