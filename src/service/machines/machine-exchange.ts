@@ -21,7 +21,7 @@ export interface MachineExchangeOptions {
 /** How often the counts are told, and for how long they are believed without news. */
 const tellEveryMs = 1_000
 const forgetAfterMs = 3_000
-/** The size of one message, below the limit of 64 kB of the configuration that this package ships. */
+/** The size of one message, below the limit of NATS in the configuration that this package ships. */
 const maxMessageBytes = 32_768
 /** Counts of other machines that are kept. */
 const maxCounts = 100_000

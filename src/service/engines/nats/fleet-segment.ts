@@ -32,6 +32,8 @@ export interface SegmentFleet {
   /** The segment neither has nor needs a place. */
   readonly leave: (segment: FleetSegment) => void
   readonly onLost: (cause: LossCause) => void
+  /** The engine accepted it and did not decide it. */
+  readonly onFailed: (engine: ProcessAddress) => void
   /** The engine has no place for it. */
   readonly onFull: (engine: ProcessAddress) => void
 }
@@ -219,6 +221,7 @@ export class FleetSegment implements EngineSegment {
         this.#lose('violation')
         return
       case 'failed':
+        this.#fleet.onFailed(attempt.engine)
         this.#fail(engineFailed({ retryable: answer.final !== true }))
         return
       case 'lost':
@@ -298,8 +301,9 @@ export class FleetSegment implements EngineSegment {
 
   #lose(cause: LossCause): void {
     this.#fleet.onLost(cause)
-    const name = this.#state.type === 'attempting' ? this.#state.attempt.engine.name : undefined
-    const sentence = name === undefined ? 'There is no engine process for this model.' : lossSentence(name, cause)
+    const engine = this.#state.type === 'attempting' ? this.#state.attempt.engine : undefined
+    if (engine !== undefined && cause !== 'bus') this.#fleet.onFailed(engine)
+    const sentence = engine ? lossSentence(engine.name, cause) : 'There is no engine process for this model.'
     this.#fail(engineFailed({ cause: new SpeechError('connection-lost', sentence) }))
   }
 

@@ -100,6 +100,7 @@ export class Fleet {
       onLost: (cause) => {
         this.#lost = { ...this.#lost, [cause]: (this.#lost[cause] ?? 0) + 1 }
       },
+      onFailed: (engine) => this.roster.failed(engine),
       onFull: (engine) => {
         this.#full += 1
         this.roster.took(engine, true)

@@ -16,6 +16,11 @@ export const tickMs = 100
 const leaseTicks = 10
 /** An engine that this process may not send to is left alone for this many ticks: permissions rarely change. */
 const forbiddenTicks = 300
+/**
+ * An engine that has failed a segment comes after the others for this many ticks. Otherwise one that fails at once would get
+ * the most segments, because its places are always free, and a segment again that it has failed.
+ */
+const failedTicks = 100
 /** More engines than a deployment has; adverts beyond them are ignored. */
 const maxEngines = 4096
 
@@ -52,6 +57,8 @@ interface Entry extends RosterEngine {
   silentTicks: number
   /** How long it is left alone. */
   forbiddenTicks: number
+  /** How long it comes after the others. */
+  failedTicks: number
   /** Whether both adverts have arrived. */
   hasModels: boolean
   isAlive: boolean
@@ -113,6 +120,7 @@ export class Roster {
     for (const [instance, entry] of this.#entries) {
       entry.silentTicks += 1
       entry.forbiddenTicks = Math.max(entry.forbiddenTicks - 1, 0)
+      entry.failedTicks = Math.max(entry.failedTicks - 1, 0)
       if (entry.silentTicks >= leaseTicks) this.#remove(instance)
     }
   }
@@ -126,23 +134,29 @@ export class Roster {
 
   /** The engines that take segments of this model. */
   serving(model: Pick<WantedModel, 'label'> & Partial<WantedModel>): readonly RosterEngine[] {
+    return this.#serving(model)
+  }
+
+  #serving(model: Pick<WantedModel, 'label'> & Partial<WantedModel>): readonly Entry[] {
     return [...this.#entries.values()].filter((engine) => this.#isServing(engine, model))
   }
 
   /**
    * The better of two random engines with a free place: almost as good as the best of all, without all edges choosing the
-   * same one at once. Engines of the own region come before others, and those whose model is of the newest engine before
-   * those that still have an older one. Undefined if no engine has a place.
+   * same one at once. Engines of the own region come before others, those that work before those that have just failed, and
+   * those whose model is of the newest engine before those that still have an older one. Undefined if no engine has a place.
    */
   choose(model: WantedModel, tried: ReadonlySet<string>): RosterEngine | undefined {
-    const serving = this.serving(model)
+    const serving = this.#serving(model)
     const free = serving.filter(({ address, capacity, used }) => used < capacity && !tried.has(address.instance))
     const { region } = this.#options
     const near = free.filter((engine) => engine.region === region)
     const inRegion = region === undefined || near.length === 0 ? free : near
+    const sound = inRegion.filter((engine) => engine.failedTicks === 0)
+    const able = sound.length === 0 ? inRegion : sound
     const digest = newestDigest(serving, model.label)
-    const current = inRegion.filter(({ models }) => models.get(model.label)?.digest === digest)
-    return this.#betterOfTwo(current.length === 0 ? inRegion : current)
+    const current = able.filter(({ models }) => models.get(model.label)?.digest === digest)
+    return this.#betterOfTwo(current.length === 0 ? able : current)
   }
 
   /** The same among the engines that take phrases of sessions for this model; a check of phrases needs no place. */
@@ -161,6 +175,12 @@ export class Roster {
   forbid({ instance }: ProcessAddress): void {
     const entry = this.#entries.get(instance)
     if (entry !== undefined) entry.forbiddenTicks = forbiddenTicks
+  }
+
+  /** It accepted a segment and did not decide it. */
+  failed({ instance }: ProcessAddress): void {
+    const entry = this.#entries.get(instance)
+    if (entry !== undefined) entry.failedTicks = failedTicks
   }
 
   /** A place became free; its engine tells it only later. */
@@ -212,6 +232,7 @@ export class Roster {
       version: 0,
       silentTicks: 0,
       forbiddenTicks: 0,
+      failedTicks: 0,
       hasModels: false,
       isAlive: false,
     }

@@ -42,6 +42,8 @@ export interface CountingEngineOptions {
   readonly reads?: boolean
   /** How long it takes to decode a second of a segment, in seconds. @default 0 */
   readonly realTimeFactor?: number
+  /** Whether every segment fails with its first audio. @default false */
+  readonly fails?: boolean
   /** Whether it takes phrases, but for those that are "unknown". @default false */
   readonly phrases?: boolean
 }
@@ -52,7 +54,7 @@ export interface CountingEngineOptions {
  */
 export const countingEngine = (
   clock: VirtualClock,
-  { decideAfterMs = 5, reads = true, realTimeFactor = 0, phrases = false }: CountingEngineOptions = {},
+  { decideAfterMs = 5, reads = true, realTimeFactor = 0, fails = false, phrases = false }: CountingEngineOptions = {},
 ): CountingEngine => {
   const listeners = new Set<SegmentListener>()
   const asked: RecognizeSettings[] = []
@@ -83,6 +85,7 @@ export const countingEngine = (
       listeners.add(listener)
       return {
         write: (chunk) => {
+          if (fails && listeners.delete(listener)) listener.failed(new SpeechError('engine-failed', 'It is broken.'))
           samples.push(...chunk)
           const text = `${samples.length}`
           if (reads) afterDecoding(chunk.length, () => listener.progress(chunk.length, text))

@@ -489,6 +489,25 @@ describe('segments over NATS', () => {
     ])
   })
 
+  it('loses no session to an engine process that fails every segment, and has free places for that reason', async () => {
+    const fleet = await fleetOf(2)
+    const broken = fleet.startEngine({ engine: countingEngine(fleet.clock, { fails: true }) })
+    await fleet.pass(300)
+    for (let round = 0; round < 10; round += 1) {
+      const lanes = await Promise.all([1, 2, 3].map(() => fleet.openLane()))
+      for (const lane of lanes) lane.open()
+      for (let at = 0; at < 3; at += 1) {
+        for (const lane of lanes) lane.write()
+        await fleet.pass(100)
+      }
+      const texts = lanes.map((lane) => lane.end())
+      await fleet.pass(100)
+      expect(lanes.map(({ error }) => error)).toEqual([undefined, undefined, undefined])
+      expect(lanes.map((lane) => lane.texts)).toEqual(texts.map((text) => [text]))
+    }
+    expect(broken.engine.opened()).toBeGreaterThan(0)
+  })
+
   it('retries a segment five times when engines are lost, and then fails', async () => {
     const fleet = await fleetOf(7)
     const lane = await fleet.openLane()
