@@ -20,9 +20,9 @@ const nativePackages = ['better-sqlite3', 'koffi', 'sherpa-onnx-node']
 /** @param {string} file @returns {Promise<any>} */
 const readJson = async (file) => JSON.parse(await readFile(join(root, file), 'utf8'))
 
-/** @param {string} folder @param {object} manifest */
+/** Indented by one space, so that it takes one block of a disk. @param {string} folder @param {object} manifest */
 const writeManifest = (folder, manifest) =>
-  writeFile(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  writeFile(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 1)}\n`)
 
 /** @param {ReadonlyArray<string>} paths from the root @param {string} folder */
 const copy = async (paths, folder) => {

@@ -33,7 +33,7 @@ export interface CustomNodeOptions {
   readonly openWithinMs?: number | undefined
   /** The memory of a worker, in MB. @default 64 */
   readonly memoryMb?: number | undefined
-  /** How many workers of this source run at the same time; a session beyond that is refused with `overloaded`. @default 64 */
+  /** How many workers of this source run at once; a session beyond that is refused with `overloaded`. @default 64 */
   readonly maxWorkers?: number | undefined
 }
 

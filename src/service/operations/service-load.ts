@@ -10,8 +10,7 @@ export interface LoadLimits {
    */
   readonly maxLoadPercent: number
   /**
-   * The delay of the event loop, in milliseconds. A longer one for half a second also thins the partials of the running
-   * sessions.
+   * The delay of the event loop, in milliseconds. A longer one for half a second also thins partials.
    * @default 100, in development 1000
    */
   readonly maxLoopDelayMs: number

@@ -45,8 +45,8 @@ export interface EngineProcessOptions {
   /** Engines that models can name, in addition to the built-in ones. @default none */
   readonly engines?: readonly EngineKind[] | undefined
   /**
-   * How many segments it recognizes at the same time, of all models together.
-   * @default the largest number that one of its engines decodes at the same time, also after a reload
+   * How many segments it recognizes at once, of all models together.
+   * @default the largest number that one of its engines decodes at once
    */
   readonly capacity?: number | undefined
   /** Its name in the subjects of its messages, which permissions can name. @default that of the host */
@@ -91,7 +91,7 @@ export interface EngineProcess {
   readonly instance: string
   /** The models that it serves, as they were found at the start or at the last reload. */
   readonly models: readonly ModelDescription[]
-  /** How many segments it recognizes at the same time; without `options.capacity` a reload can change it. */
+  /** How many segments it recognizes at once; without `options.capacity` a reload can change it. */
   readonly capacity: number
   /** The base address of `/livez`, `/readyz` and `/metrics`, if `operations` is set. */
   readonly operationsUrl: string | undefined

@@ -22,7 +22,7 @@ export interface Service {
   readonly models: ModelRegistry
   /** The projects, as they were found when the service started or was last reloaded. */
   readonly projects: ProjectRegistry
-  /** The model of sessions that name none; undefined if there was no model at the start, nor at a reload since. */
+  /** The model of sessions that name none; undefined until there is one. */
   readonly defaultModel: string | undefined
   /** The base address of `/livez`, `/readyz` and `/metrics`, if `operations` is set. */
   readonly operationsUrl: string | undefined

@@ -29,7 +29,7 @@ export interface ModelRegistryOptions {
   readonly onFault?: ((error: SpeechError) => void) | undefined
   /** Whether segments are retried here when an engine fails. @default true */
   readonly retry?: boolean | undefined
-  /** How long `close` waits for engines that are still loading or do not close, in milliseconds. @default 5000 */
+  /** How long `close` waits for engines that load or do not close, in milliseconds. @default 5000 */
   readonly closeWithinMs?: number | undefined
   /** The clock of the time-outs and of the retries. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
