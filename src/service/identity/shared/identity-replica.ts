@@ -2,7 +2,9 @@ import { Subject, type Observable } from 'rxjs'
 import type { StoredClient } from '../clients/client.js'
 import { tokenLifetimeMs } from '../keys/key-list.js'
 import type { BucketEntry } from './bucket.js'
+import { maxRevocations } from '../tokens/revocations.js'
 import { decodeClient, decodeRevocation, encodeClient, encodeRevocation, keyOf, nameOf } from './entries.js'
+import type { Withdrawal } from './withdrawals.js'
 
 /**
  * All entries of the bucket in memory. Without the servers it is as it was. A client whose entry cannot be read is unknown, a
@@ -58,6 +60,21 @@ export class IdentityReplica {
     this.#version += 1
     this.#changed$.next(undefined)
     return isReadable
+  }
+
+  /** Takes what another process has withdrawn, whose entry comes later, or was lost and has to be written again. */
+  withdraw(withdrawal: Withdrawal): void {
+    if ('tokenId' in withdrawal) {
+      const { tokenId, untilMs } = withdrawal
+      if (this.isRevoked(tokenId) || untilMs <= this.#now() || this.#revokedUntilMs.size >= maxRevocations) return
+      this.#revokedUntilMs.set(tokenId, untilMs)
+    } else {
+      const client = this.#clients.get(withdrawal.clientId)
+      if (client === undefined || client.cancelled) return
+      this.#clients.set(client.clientId, { ...client, cancelled: true })
+    }
+    this.#version += 1
+    this.#changed$.next(undefined)
   }
 
   /** The bucket was created again, and its revisions start over; what is known stays until there are new entries. */

@@ -18,6 +18,7 @@ import type { Bucket } from './bucket.js'
 import { decodeClient, encodeClient, encodeRevocation, keyOf } from './entries.js'
 import { followBucket } from './follow-bucket.js'
 import { IdentityReplica } from './identity-replica.js'
+import type { WithdrawalNews } from './withdrawals.js'
 
 /**
  * Client registrations and revoked tokens in a bucket that all machines share. Everything is read from memory, at once, also
@@ -55,6 +56,8 @@ export interface SharedIdentity {
 
 export interface SharedIdentityOptions {
   readonly bucket: Bucket
+  /** Each confirmed revocation and cancellation is told by it too, so that no single process knows of one that is lost. */
+  readonly news: WithdrawalNews
   /** Whether the connection stands, at first and with each change. */
   readonly isUp$: Observable<boolean>
   readonly scheduler: SchedulerLike
@@ -73,14 +76,15 @@ const maxForgotten = 100
 
 /** Resolves when the bucket has been read. Rejects with `connection-failed` if that takes too long. */
 export const openSharedIdentity = async (options: SharedIdentityOptions): Promise<SharedIdentity> => {
-  const { bucket, isUp$, scheduler, onFault } = options
+  const { bucket, news, isUp$, scheduler, onFault } = options
   const now = (): number => scheduler.now()
   const replica = new IdentityReplica(now)
   const following = followBucket({ bucket, replica, isUp$, scheduler, onFault })
   let isUp = false
-  const watchingUp = isUp$.subscribe((value) => (isUp = value))
+  const watching = isUp$.subscribe((value) => (isUp = value))
+  watching.add(news.heard$.subscribe({ next: (withdrawal) => replica.withdraw(withdrawal), error: onFault }))
   const close = (): void => {
-    watchingUp.unsubscribe()
+    watching.unsubscribe()
     following.close()
     replica.close()
   }
@@ -155,7 +159,11 @@ export const openSharedIdentity = async (options: SharedIdentityOptions): Promis
         throw new SpeechError('invalid-options', `The subscription ${JSON.stringify(clientId)} already exists.`)
       })
     },
-    cancel: (clientId) => change(clientId, (client) => ({ ...client, cancelled: true })),
+    cancel: async (clientId) => {
+      const isKnown = await change(clientId, (client) => ({ ...client, cancelled: true }))
+      if (isKnown) news.tell({ clientId })
+      return isKnown
+    },
     replaceSecret: (clientId, secretHash, previousUntilMs) =>
       change(clientId, ({ previousSecret: _ended, ...client }) => ({
         ...client,
@@ -177,6 +185,7 @@ export const openSharedIdentity = async (options: SharedIdentityOptions): Promis
         const running = replica.revoked().size - expired.length
         if (!replica.isRevoked(tokenId) && running >= maxRevocations) throw tooManyRevocations()
         await add(keyOf({ kind: 'revocation', tokenId }), encodeRevocation(untilMs))
+        news.tell({ tokenId, untilMs })
         const forgotten = expired.filter((id) => id !== tokenId).slice(0, maxForgotten)
         await bucket.forget(forgotten.map((id) => keyOf({ kind: 'revocation', tokenId: id }))).then(() => {
           replica.forget(forgotten)

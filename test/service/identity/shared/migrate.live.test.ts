@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BehaviorSubject } from 'rxjs'
+import { BehaviorSubject, NEVER } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { hashSecret, verifySecret } from '../../../../src/service/identity/clients/client-secret.js'
 import { registerClient, rotateSecret } from '../../../../src/service/identity/clients/manage-clients.js'
@@ -35,6 +35,7 @@ beforeEach(async () => {
   bucket = new FakeBucket()
   shared = await openSharedIdentity({
     ...{ bucket, scheduler: clock, isUp$: new BehaviorSubject(true) },
+    news: { tell: () => undefined, heard$: NEVER },
     onFault: (error) => {
       throw error
     },

@@ -83,6 +83,26 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over NATS'), () => {
     expect([later.revoked().size, later.find('acme@example.com')]).toEqual([50, client('acme@example.com')])
   })
 
+  it('tells what it has withdrawn by messages too, and hears others, but no junk', async () => {
+    nextBucket()
+    const { identity } = await open()
+    await identity.add(client('acme'))
+    const connection = await connectNats({ servers: [server.url] }, { name: 'test' })
+    const subject = `rxspeech.identity.${bucket}.withdrawn`
+    const told: unknown[] = []
+    connection.subscribe(subject, { max: 1, callback: (_error, message) => void told.push(message.json()) })
+    await connection.flush()
+    await identity.revoke('t1', 9e12)
+    await expect.poll(() => told).toEqual([{ v: 1, tokenId: 't1', untilMs: 9e12 }])
+    for (const text of ['junk', '{"v":2,"clientId":"acme"}', '{"v":1,"tokenId":"t2"}'])
+      connection.publish(subject, text)
+    expect(identity.find('acme')?.cancelled).toBe(false)
+    connection.publish(subject, '{"v":1,"clientId":"acme"}')
+    await expect.poll(() => identity.find('acme')?.cancelled).toBe(true)
+    expect(identity.isRevoked('t2')).toBe(false)
+    await connection.close()
+  })
+
   it('makes one of two changes at the same time, and tells the other', async () => {
     nextBucket()
     const all = [await open(), await open(), await open()]

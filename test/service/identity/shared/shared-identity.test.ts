@@ -1,10 +1,11 @@
-import { BehaviorSubject } from 'rxjs'
+import { BehaviorSubject, NEVER, Subject } from 'rxjs'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { isSpeechError } from '../../../../src/errors/speech-error.js'
 import { hashSecret } from '../../../../src/service/identity/clients/client-secret.js'
 import type { StoredClient } from '../../../../src/service/identity/clients/client.js'
 import { encodeClient, encodeRevocation, keyOf } from '../../../../src/service/identity/shared/entries.js'
 import { openSharedIdentity, type SharedIdentity } from '../../../../src/service/identity/shared/shared-identity.js'
+import type { Withdrawal, WithdrawalNews } from '../../../../src/service/identity/shared/withdrawals.js'
 import { flushPromises, VirtualClock } from '../../virtual-clock.js'
 import { FakeBucket } from './fake-bucket.js'
 
@@ -46,8 +47,17 @@ afterEach(() => {
   expect(clock.waiting).toBe(0)
 })
 
-const open = async (): Promise<SharedIdentity> => {
-  const identity = await openSharedIdentity({ bucket, isUp$, scheduler: clock, onFault: (error) => faults.push(error) })
+/** Nobody hears it, so that only the bucket connects the processes. */
+const noNews: WithdrawalNews = { tell: () => undefined, heard$: NEVER }
+const sharedNews = (): WithdrawalNews => {
+  const heard$ = new Subject<Withdrawal>()
+  return { tell: (withdrawal) => heard$.next(withdrawal), heard$ }
+}
+const open = async (news = noNews): Promise<SharedIdentity> => {
+  const identity = await openSharedIdentity({
+    ...{ bucket, news, isUp$, scheduler: clock },
+    onFault: (error) => faults.push(error),
+  })
   opened.push(identity)
   return identity
 }
@@ -347,6 +357,46 @@ describe('a shared identity', () => {
     const third = await open()
     expect(third.find('acme')).toEqual(client('acme', { cancelled: true }))
     expect(faults).toHaveLength(1)
+  })
+
+  it('tells others what it has withdrawn, who write it again when the servers have lost it and it has ended', async () => {
+    const news = sharedNews()
+    const [one, two, three] = [await open(news), await open(news), await open(news)]
+    await one.add(client('acme'))
+    const earlier = bucket.entries.get(clientKey('acme'))
+    let changes = 0
+    two.changed$.subscribe(() => (changes += 1))
+    bucket.isSilent = true
+    await one.revoke('t1')
+    await one.cancel('acme')
+    for (const other of [two, three]) {
+      expect([other.isRevoked('t1'), other.find('acme')?.cancelled]).toEqual([true, true])
+    }
+    expect(changes).toBe(2)
+    bucket.lose(clientKey('acme'), earlier)
+    bucket.lose(revokedKey('t1'))
+    bucket.isSilent = false
+    one.close()
+    await pass(11)
+    const later = await open()
+    expect([later.isRevoked('t1'), later.find('acme')?.cancelled]).toEqual([true, true])
+    expect(messages()).toEqual([
+      'The bucket fake lacked 2 revocations or cancellations that are known here; they were written again.',
+    ])
+  })
+
+  it('tells nobody of a change that is not confirmed, and ignores news that it has or that have expired', async () => {
+    const news = sharedNews()
+    const [one, two] = [await open(news), await open(news)]
+    await one.revoke('t1')
+    const before = two.version()
+    news.tell({ tokenId: 't1', untilMs: 1e12 })
+    news.tell({ tokenId: 'expired', untilMs: 0 })
+    news.tell({ clientId: 'nobody' })
+    bucket.isReachable = false
+    await one.revoke('t2').catch(() => undefined)
+    expect([two.version(), two.isRevoked('expired'), two.isRevoked('t2')]).toEqual([before, false, false])
+    expect(two.list()).toEqual([])
   })
 
   it('takes a revocation that a server did not deliver although its watch went on', async () => {
