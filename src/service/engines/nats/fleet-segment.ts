@@ -222,7 +222,7 @@ export class FleetSegment implements EngineSegment {
         return
       case 'failed':
         this.#fleet.onFailed(attempt.engine)
-        this.#fail(engineFailed({ retryable: answer.final !== true }))
+        this.#fail(engineFailed({ retryable: answer.final !== true, cause: undecoded(attempt.engine) }))
         return
       case 'lost':
         this.#loseAttempt(attempt, answer.why === 'gap' ? 'gap' : 'gone')
@@ -345,6 +345,10 @@ const lossSentence = (engine: string, cause: LossCause): string => {
       return `The NATS server does not allow this service to send to the engine process ${engine}.`
   }
 }
+
+/** Without the code of a loss, so that it is retried as a failure of the decoder. */
+const undecoded = ({ name }: ProcessAddress): SpeechError =>
+  new SpeechError('engine-failed', `The engine process ${name} could not decode the segment; its log says why.`)
 
 const engineFailed = (options: { readonly cause?: SpeechError; readonly retryable?: boolean }): SpeechError =>
   new SpeechError('engine-failed', 'The recognition engine failed; try again.', options)

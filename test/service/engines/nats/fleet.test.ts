@@ -458,8 +458,13 @@ describe('segments over NATS', () => {
       await fleet.pass(20)
     }
     expect(lane.error).toMatchObject({ code: 'engine-failed' })
-    expect(lane.faults.map(causeOf)).toEqual([undefined, undefined, undefined])
     expect(lane.faults).toHaveLength(3)
+    for (const { cause } of lane.faults) {
+      expect(cause).toMatchObject({
+        code: 'engine-failed',
+        message: expect.stringMatching(/^The engine process engine-[01] could not decode the segment;/) as string,
+      })
+    }
   })
 
   it('ends a session with a result that NATS does not carry, and frees the place', async () => {
