@@ -115,7 +115,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('an engine process that reloads'), () =
       const [found] = await listEngines(fleet.bus, 300)
       return [engine.capacity, found?.capacity, found?.used]
     }
-    expect(await placesOf()).toEqual([20, 20, 0])
+    await expect.poll(placesOf).toEqual([20, 20, 0])
     const audio = await spoken(3_200)
     const sockets = [await startSession(), await startSession()]
     for (const socket of sockets) socket.audio(audio.subarray(0, 28_000))
