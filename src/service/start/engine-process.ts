@@ -25,7 +25,7 @@ import {
   type ListenAddress,
   type ServerCertificate,
 } from '../listen/listen-address.js'
-import { createBus, type MessageBus } from '../nats/bus.js'
+import { createBus, tooLarge, type MessageBus } from '../nats/bus.js'
 import { connectNats } from '../nats/connection.js'
 import { natsOptions, type NatsOptions } from '../nats/nats-options.js'
 import type { Logger } from '../operations/logger.js'
@@ -124,8 +124,9 @@ const noLimits = { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 }
 
 /**
  * Starts an engine process: loads its models and serves their engines over NATS. Resolves when services can find it. Rejects
- * with the errors of a connection to NATS, with `invalid-options`, `listen-failed`, and with `invalid-model` if no model can
- * be loaded; models that cannot be loaded beside others are reported by `onFault`.
+ * with the errors of a connection to NATS, with `invalid-options`, `listen-failed`, with `invalid-model` if no model can be
+ * loaded, and with `engine-failed` if a message of NATS cannot carry the list of them; models that cannot be loaded beside
+ * others are reported by `onFault`.
  *
  * @example
  * const engine = await startEngineProcess({ nats: { servers: ['nats://127.0.0.1:4222'] }, modelFolders: ['models'] })
@@ -169,6 +170,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     openTelemetry: tracing?.openTelemetry,
   })
   opened.push(() => host.close())
+  if (bus.isUp && !host.areModelsTold) throw tooLarge(`The list of ${served.length} models`)
   operation.watchNats(() => ({
     isUp: bus.isUp,
     refused: bus.refusedCount,

@@ -90,6 +90,7 @@ export class EngineHost {
   #state: EngineAdvert['state'] = 'serving'
   #advertDue: Unsubscribable | undefined
   #refused = 0
+  #areModelsTold = false
 
   constructor(options: EngineHostOptions) {
     const { bus, name, models, capacity, scheduler = asyncScheduler } = options
@@ -108,6 +109,11 @@ export class EngineHost {
 
   get capacity(): number {
     return this.#capacity
+  }
+
+  /** Whether its models were sent to services; without them it gets no segments, and tells nothing else. */
+  get areModelsTold(): boolean {
+    return this.#areModelsTold
   }
 
   /** Segments for which there was no place. */
@@ -268,6 +274,7 @@ export class EngineHost {
   }
 
   #advertise(): void {
+    if (!this.#areModelsTold) return
     const { used, capacity, address: engine } = this
     const advert = { v: protocolVersion, engine, capacity, used, state: this.#state }
     this.#options.bus.publish(aliveSubject(engine.name), encodeJson(advert))
@@ -278,9 +285,8 @@ export class EngineHost {
     const models = [...this.#models.values()].map(({ advert }) => advert)
     const advert = { v: protocolVersion, engine: this.address, startedAtMs: this.#startedAtMs, models }
     const message = encodeJson(region === undefined ? advert : { ...advert, region })
-    if (!bus.publish(modelsSubject(this.address.name), message) && bus.isUp) {
-      onFault(tooLarge(`The list of ${models.length} models`))
-    }
+    if (bus.publish(modelsSubject(this.address.name), message)) this.#areModelsTold = true
+    else if (bus.isUp) onFault(tooLarge(`The list of ${models.length} models`))
   }
 }
 

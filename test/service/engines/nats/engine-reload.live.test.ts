@@ -8,7 +8,7 @@ import { listEngines } from '../../../../src/service/engines/nats/list-engines.j
 import { startEngineProcess, type EngineProcess } from '../../../../src/service/start/engine-process.js'
 import { scriptedEngine } from '../../../../src/testing/scripted-engine.js'
 import { openSocket, type PlainSocket } from '../../../interop/plain-socket-client.js'
-import { natsIsSkipped, natsTitle } from '../../nats/nats-server.js'
+import { natsIsSkipped, natsTitle, startNatsServer } from '../../nats/nats-server.js'
 import { plainService, recognizeOf, type PlainService } from '../../plain-service.js'
 import { spoken } from '../../sessions/spoken.js'
 import { LiveFleet } from './live-fleet.js'
@@ -88,6 +88,21 @@ const digest = async (): Promise<string> => {
 }
 
 describe.skipIf(natsIsSkipped)(natsTitle('an engine process that reloads'), () => {
+  it('does not start if a message of NATS cannot carry the list of its models', async () => {
+    const nats = await startNatsServer({ config: 'max_payload: 300' })
+    try {
+      const starting = startEngineProcess({
+        ...{ nats: { servers: [nats.url] }, modelFolders: [folder], engines: [written] },
+      })
+      await expect(starting).rejects.toMatchObject({
+        code: 'engine-failed',
+        message: 'The list of 2 models does not fit into a message of the NATS server; raise its max_payload.',
+      })
+    } finally {
+      await nats.close()
+    }
+  })
+
   it('finishes open segments with the old model, tells services the new one, and uses it from then on', async () => {
     const audio = await spoken(3_200)
     const socket = await startSession()

@@ -489,6 +489,9 @@ describe('segments over NATS', () => {
     const bus = fleet.broker.connect()
     bus.isTooLarge = (payload) => payload.includes('"models"')
     fleet.startEngine({ bus, onFault: (error) => faults.push(error) })
+    await fleet.pass(1000)
+    // Services that knew of it would ask for its models all the time.
+    expect(fleet.broker.posted.filter(({ subject }) => subject.startsWith('rxspeech.alive.'))).toEqual([])
     expect(faults).toMatchObject([
       { code: 'engine-failed', message: expect.stringContaining('The list of 1 models') as string },
     ])
