@@ -1,6 +1,7 @@
 // node bench/accuracy/rejection.mjs [--every-line]: how much right speech and foreign speech the levels of rejection reject, how much
-// the two more decoders cost, and what confidences mean, with voices that no weight was fitted to. Each utterance is on a clean
-// line, with white or with pink noise at 20 dB, in turn; `--every-line`: on all three. Needs flite and espeak-ng.
+// the two more decoders cost, and what confidences mean. Each utterance is on a clean line, with white and with pink noise at 20 dB;
+// the voices of the fit and the British ones, which only compare with the others, have one of them in turn, and all three with
+// `--every-line`. Needs flite and espeak-ng.
 import { join } from 'node:path'
 import { readUtterances } from './readings.mjs'
 
@@ -114,7 +115,8 @@ const cost = { readMs: 0, compareMs: 0, audioMs: 0 }
 const all = []
 for (const [group, name] of Object.entries(groups)) {
   const rows = []
-  for await (const row of readUtterances(group, { everyLine, cost })) rows.push(ratedRow(row))
+  for await (const row of readUtterances(group, { everyLine: everyLine || group === 'unfitted', cost }))
+    rows.push(ratedRow(row))
   printGroup(name, rows)
   all.push(...rows)
 }
