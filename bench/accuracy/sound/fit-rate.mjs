@@ -65,7 +65,7 @@ const recordings = (await speechRecordings({ folders })).filter(
   ({ isFitted, group }) => isFitted || group === 'human' || group === 'sample',
 )
 
-const rows = { right: [], faster: [], slower: [], other: [] }
+const rows = { right: [], faster: [], slower: [], third: [], sixth: [], other: [] }
 const add = (kind, audio, hz) => {
   for (const frames of frameCounts) {
     const features = featuresOf(audio, hz, frames)
@@ -82,6 +82,9 @@ for (const { samples, rateHz } of recordings) {
     const wide = await resample(heard, rateHz, 16_000)
     add('right', wide, 16_000)
     add('slower', wide, 8000)
+    const widest = await resample(heard, rateHz, 48_000)
+    add('third', widest, 16_000)
+    add('sixth', widest, 8000)
   }
 }
 
@@ -96,7 +99,9 @@ for (const rateHz of [8000, 16_000]) {
   }
 }
 
-const all = Object.values(rows).flat()
+// Speech at a third or a sixth of its speed is so far from the rest that it would only widen the covariance.
+const { third: _third, sixth: _sixth, ...near } = rows
+const all = Object.values(near).flat()
 const meanOf = (list) =>
   Float64Array.from({ length: featureCount }, (_none, i) => list.reduce((sum, row) => sum + row[i], 0) / list.length)
 const center = meanOf(all)
@@ -109,8 +114,8 @@ const means = Object.fromEntries(Object.entries(classes).map(([kind, list]) => [
 const covariance = Array.from({ length: featureCount }, (_none, i) =>
   Float64Array.from({ length: featureCount }, (_none2, j) => {
     let sum = 0
-    for (const [kind, list] of Object.entries(classes)) {
-      for (const row of list) sum += (row[i] - means[kind][i]) * (row[j] - means[kind][j])
+    for (const kind of Object.keys(near)) {
+      for (const row of classes[kind]) sum += (row[i] - means[kind][i]) * (row[j] - means[kind][j])
     }
     return sum / all.length + (i === j ? shrinkage : 0)
   }),
@@ -184,8 +189,9 @@ export const deviations: readonly number[] = [${rounded(within).join(', ')}]
 // prettier-ignore
 export const fasterSpeech: SpeechModel = ${modelOf('faster')}
 
+/** At a half, a third and a sixth of its speed. */
 // prettier-ignore
-export const slowerSpeech: SpeechModel = ${modelOf('slower')}
+export const slowerSpeech: readonly SpeechModel[] = [${['slower', 'third', 'sixth'].map(modelOf).join(', ')}]
 `
 writeFileSync(join(root, 'src/audio/sound-check/rate-model.ts'), text)
 console.log(

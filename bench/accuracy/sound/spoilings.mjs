@@ -114,6 +114,11 @@ export const spoilingsOf = async ({ samples, rateHz }, other) => {
       found: 'higher',
       speed: 0.5,
     })
+    const widest = await resample(samples, rateHz, 48_000)
+    for (const hz of [16_000, 8000]) {
+      const given = { found: 'higher', speed: hz / 48_000 }
+      add(`48 kHz as ${hz / 1000} kHz`, 'wrong-rate', format('pcm', hz), bytesOf([widest], 'pcm'), given)
+    }
   }
 
   const silent = new Int16Array(length)

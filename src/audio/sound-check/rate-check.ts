@@ -113,7 +113,9 @@ export class RateCheck {
     this.#isOver = this.#next === verdicts.length
     const features = this.features()
     if (isLike(fasterSpeech, features, verdict.faster)) return { kind: 'wrong-rate', found: 'lower' }
-    if (isLike(slowerSpeech, features, verdict.slower)) return { kind: 'wrong-rate', found: 'higher' }
+    if (slowerSpeech.some((speech) => isLike(speech, features, verdict.slower))) {
+      return { kind: 'wrong-rate', found: 'higher' }
+    }
     return undefined
   }
 

@@ -301,6 +301,9 @@ describe.skipIf(absent)(title, () => {
       // One of them is not clear enough, which is better than a false alarm.
       const slow = name === 'seven-of-clubs' ? [] : ['wrong-rate higher']
       expect(brief(warningsOf(pcm8, encoded(samples, 'pcm')))).toEqual(slow)
+      const microphone = encoded(await resampled(samples, 16_000, 48_000), 'pcm')
+      expect(brief(warningsOf(pcm16, microphone))).toEqual(slow)
+      expect(brief(warningsOf(pcm8, microphone))).toEqual(slow)
     },
   )
 })
