@@ -143,7 +143,7 @@ const solve = (matrix, vector) => {
   return result
 }
 
-const rounded = (values) => [...values].map((value) => Number(value.toPrecision(4)))
+const rounded = (values) => [...values].map((value) => Number(value.toPrecision(3)))
 
 /** A linear function that is above 0 for one class and below 0 for another: the weights, and a constant at the end. */
 const functionOf = (kind, from) => {
