@@ -52,10 +52,7 @@ export interface ModelName {
 
 /** The models of a service. A name is only compared with names that were found, and is never part of a path. */
 export interface ModelRegistry {
-  /**
-   * Also finds a model whose `model.json` is broken, so that a client which asks for it gets the reason and not an older
-   * version.
-   */
+  /** Also finds a model whose `model.json` is broken: a client gets the reason, not an older version. */
   find(name: ModelName): ModelDescription | undefined
   /** The models without a problem, by tenant, name and version. */
   list(): readonly ModelDescription[]
