@@ -100,8 +100,8 @@ for (const rateHz of [8000, 16_000]) {
 }
 
 // Speech at a third or a sixth of its speed is so far from the rest that it would only widen the covariance.
-const { third: _third, sixth: _sixth, ...near } = rows
-const all = Object.values(near).flat()
+const near = ['right', 'faster', 'slower', 'other']
+const all = near.flatMap((kind) => rows[kind])
 const meanOf = (list) =>
   Float64Array.from({ length: featureCount }, (_none, i) => list.reduce((sum, row) => sum + row[i], 0) / list.length)
 const center = meanOf(all)
@@ -114,7 +114,7 @@ const means = Object.fromEntries(Object.entries(classes).map(([kind, list]) => [
 const covariance = Array.from({ length: featureCount }, (_none, i) =>
   Float64Array.from({ length: featureCount }, (_none2, j) => {
     let sum = 0
-    for (const kind of Object.keys(near)) {
+    for (const kind of near) {
       for (const row of classes[kind]) sum += (row[i] - means[kind][i]) * (row[j] - means[kind][j])
     }
     return sum / all.length + (i === j ? shrinkage : 0)
