@@ -147,6 +147,8 @@ describe('rxspeech serve --dev', () => {
       code: 2,
       stderr: expect.stringContaining('is not the development.json of a service'),
     })
+    const absent = await runInProcess(['token', '--access', 'none.json'])
+    expect(absent).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be read (ENOENT)') })
   })
 
   it.each<[string, string[], RegExp]>([

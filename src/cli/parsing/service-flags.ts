@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { either } from 'fp-ts'
-import { isJsonObject } from '../../protocol/json-object.js'
+import { codeOf } from '../../errors/speech-error.js'
 import { isLoopback } from '../../protocol/loopback.js'
+import { parseJsonObject } from '../../protocol/parse-json.js'
 import { nonEmptyText } from '../../protocol/validation.js'
 import { usageError } from '../process/failure.js'
 import type { ServiceAccess } from '../../service/start/development-service.js'
@@ -37,11 +38,15 @@ type AccessFile = Pick<ServiceAccess, (typeof accessKeys)[number]> & Partial<Pic
 
 /** Reads the file. Errors do not repeat its content, which has a secret. */
 const accessFile: ParseValue<AccessFile> = (typed, name) => {
-  const json = either.tryCatch(
-    () => JSON.parse(readFileSync(typed, 'utf8')) as unknown,
-    () => undefined,
-  )
-  const access = either.isRight(json) && isJsonObject(json.right) ? json.right : {}
+  let content: string
+  try {
+    content = readFileSync(typed, 'utf8')
+  } catch (error) {
+    const sentence = `${name} names ${typed}, which cannot be read (${codeOf(error) ?? 'unknown'}); start the service, or correct the path.`
+    throw usageError(sentence, error)
+  }
+  const json = parseJsonObject(content)
+  const access = either.isRight(json) ? json.right : {}
   if (accessKeys.every((key) => nonEmptyText.is(access[key]))) return access as unknown as AccessFile
   throw usageError(`${name} names ${typed}, which is not the development.json of a service of serve --dev.`)
 }
