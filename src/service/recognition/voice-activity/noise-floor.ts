@@ -14,8 +14,10 @@ const learningFrames = 2
 /** During this time a fall by `fallDb`, or a voice, shows that the audio began with speech and not with background noise. */
 const uncertainFrames = 50
 const fallDb = 8
-/** The background noise is assumed to be at least this far below a voice. */
+/** The background noise is then assumed to be at least this far below a voice. */
 const voiceAboveFloorDb = 20
+/** Unless the audio began with background noise, the level is a guess for this time. */
+const guessFrames = 200
 
 /** A sound is steady if its level, a mean over `blockFrames`, stays within `steadyRangeDb` for `blocks` of them. */
 const blockFrames = 5
@@ -31,6 +33,7 @@ export class NoiseFloor {
   #frames = 0
   #audibleFrames = 0
   #previousDb = -Infinity
+  #beganWithVoice = false
   #blockSum = 0
   #blockCount = 0
   readonly #levels = new Float64Array(blocks).fill(Infinity)
@@ -45,10 +48,17 @@ export class NoiseFloor {
     return this.#startsWithSound && this.#audibleFrames < uncertainFrames
   }
 
+  /** Whether the level is a guess: the audio began with a voice or with digital silence, not long ago. */
+  get isGuess(): boolean {
+    if (this.#startsWithSound && !this.#beganWithVoice) return this.#audibleFrames < uncertainFrames
+    return this.#audibleFrames < guessFrames
+  }
+
   /** A voice of this level was detected, so the floor did not start with background noise. Only while `isUncertain`. */
   resetBelowVoice(voiceDb: number): void {
     this.#floorDb = Math.max(minFloorDb, Math.min(this.#floorDb, initialDb, voiceDb - voiceAboveFloorDb))
     this.#audibleFrames = uncertainFrames
+    this.#beganWithVoice = true
   }
 
   /** A sound of this level proved to be noise. */
@@ -79,6 +89,7 @@ export class NoiseFloor {
     ) {
       this.#floorDb = Math.min(this.#floorDb, initialDb)
       this.#audibleFrames = uncertainFrames
+      this.#beganWithVoice = true
     } else if (levelDb < this.#floorDb) {
       this.#floorDb = Math.max(minFloorDb, this.#floorDb + fallPerFrame * (levelDb - this.#floorDb))
     } else if (!isFrozen) {

@@ -1,40 +1,78 @@
+import { predict, unpredictedShare } from './tone-test.js'
 import { Voicing } from './voicing.js'
 
-/** The power of the slope of a sound to its own power: wind and rumble are below this, and even nasals of low voices above. */
-const minSlopeRatio = 0.05
-/** How fast both powers follow, so that a frame in which rumble crosses zero does not count as bright. */
-const averageShare = 0.25
-/** A predictor leaves less of a tone than this. */
+/** A predictor leaves less of a tone than this share. */
 const toneShare = 0.015
+/** What it leaves of a soft tone is noise of the room. What it leaves of a voice with a pitch is this far above that, in dB. */
+const pitchAboveRoomDb = 4
+/** What is this far above it is no tone, however little it is. */
+const clearAboveRoomDb = 9
+/** Of the room every so many frames are examined, which then change its level by this share. */
+const roomInterval = 8
+const roomShare = 0.2
+/** A frame of sound is this far above the noise floor; others are a pause, or what the detector holds on to after a sound. */
+const soundDb = 6
 
-/** So many frames in a row that are neither dark nor a tone are evidence. */
+/**
+ * What a predictor leaves of steady noise of any color is white: its level stays within about 1 dB. That of speech moves: over
+ * this many frames it is off a straight line, or rises or falls faster than noise that fades.
+ */
+const movingFrames = 4
+const minDeviationDb = 2.2
+const minSlopeDb = 2
+/** The level of a tone stays within this range, even if what the predictor leaves of it moves. */
+const levelRangeDb = 1
+
+/** So many frames in a row that are no tone are evidence as long as the noise floor is a guess. */
 const minClearFrames = 3
+/** Louder noise of a room hides what a predictor leaves of speech, so that the level of the sound has to move. */
+const noisyRoomDb = -58
+/** Of rumble, whose level moves too, a predictor leaves less than this share. */
+const noisyShare = 0.04
+/** A quiet room, until it is heard. */
+const initialRoomDb = -65
+/** Digital silence is no room. */
+const silenceDb = -80
+
+/** The pitch is looked for after so many frames. */
+const framesBeforePitch = 3
 /** After this pause in the sound its evidence counts no more. */
 const maxPauseFrames = 20
 /** Sound without evidence for this many frames is noise. */
 const noiseFrames = 40
 
-/** A frame of 10 ms, and what the detector found. `unpredictedShare` is that of the tone test. */
+const fullScalePower = 2 ** 30
+
+/** A frame of 10 ms, and what the detector found. */
 interface OnsetFrame {
   readonly samples: Int16Array
   readonly levelDb: number
   readonly isSpeech: boolean
-  readonly unpredictedShare: number
+  readonly floorDb: number
+  /** Whether the background noise was not heard yet, so that `floorDb` is a guess. */
+  readonly isFloorGuess: boolean
 }
 
 /**
- * Looks for evidence of a voice in sound that begins: a spectrum that is neither as dark as that of wind nor a tone, or the
- * pitch of a voice. Costs nothing while there is no sound.
+ * Looks for evidence of a voice in sound that begins: what a predictor leaves of it moves, as that of noise and of tones in a
+ * room does not, or it has the pitch of a voice. Costs nothing while there is no sound.
  */
 export class OnsetEvidence {
   #voicing: Voicing | undefined
   #frames = 0
   #pause = 0
-  #clear = 0
-  #power = 0
-  #slopes = 0
-  #levels = 0
+  #clearFrames = 0
+  #isPitched = false
+  #levelDb = 0
+  #moveDb = 0
+  /** The levels of the last frames that count, and the levels that have to move. */
+  #levelsDb: readonly number[] = []
+  #movesDb: readonly number[] = []
+  #powers = 0
   #hasVoice = false
+  /** The level of what a predictor leaves of the room: that of its noise if it is white, and less of other noise. */
+  #roomDb = initialRoomDb
+  #roomFrames = 0
 
   /** Whether a sound began, and has not been over for long. */
   get isActive(): boolean {
@@ -44,6 +82,13 @@ export class OnsetEvidence {
   /** Whether there is evidence in this sound. */
   get hasVoice(): boolean {
     return this.#hasVoice
+  }
+
+  /** Takes in a frame without sound. */
+  observeRoom(samples: Int16Array, levelDb: number): void {
+    this.#roomFrames += 1
+    if (this.#roomFrames % roomInterval !== 0 || levelDb < silenceDb) return
+    this.#roomDb += roomShare * (restOf(samples, unpredictedShare(samples)) - this.#roomDb)
   }
 
   /** Takes in the next frame. Returns the level of the sound in dBFS if it has proved to be noise. */
@@ -59,46 +104,100 @@ export class OnsetEvidence {
     this.#voicing = undefined
     this.#frames = 0
     this.#pause = 0
-    this.#clear = 0
-    this.#power = 0
-    this.#slopes = 0
-    this.#levels = 0
+    this.#forget()
+    this.#powers = 0
     this.#hasVoice = false
   }
 
   #examine(frame: OnsetFrame): number | undefined {
     if (frame.isSpeech) {
       this.#frames += 1
-      this.#levels += 10 ** (frame.levelDb / 10)
-      this.#clear = this.#isClear(frame) ? this.#clear + 1 : 0
+      this.#powers += 10 ** (frame.levelDb / 10)
     }
-    this.#hasVoice = this.#clear >= minClearFrames || this.#isVoiced(frame)
+    this.#hasVoice = this.#isEvidence(frame)
     if (this.#hasVoice || this.#frames < noiseFrames) return undefined
-    const noiseDb = 10 * Math.log10(this.#levels / this.#frames)
+    const noiseDb = 10 * Math.log10(this.#powers / this.#frames)
     this.reset()
     return noiseDb
   }
 
-  /** The pitch is looked for only if the spectrum says nothing, because that costs ten times as much as all else. */
-  #isVoiced({ samples, levelDb, isSpeech }: OnsetFrame): boolean {
-    if (this.#frames <= minClearFrames) return false
-    this.#voicing ??= new Voicing()
-    return this.#voicing.isVoiced(samples, levelDb, isSpeech)
+  #isEvidence(frame: OnsetFrame): boolean {
+    const { samples, isSpeech, levelDb, floorDb, isFloorGuess } = frame
+    const { share, noiseGainDb } = predict(samples)
+    const restDb = restOf(samples, share)
+    const isNoTone = isSpeech && share > toneShare
+    if (isFloorGuess) {
+      this.#clearFrames = isNoTone ? this.#clearFrames + 1 : 0
+      return this.#clearFrames >= minClearFrames || this.#pitchOf(frame) === 'moving'
+    }
+    const aboveRoomDb = restDb - this.#roomDb - noiseGainDb
+    const isNoisy = this.#roomDb > noisyRoomDb
+    const isClear = isNoisy ? isSpeech && share > noisyShare : isNoTone || aboveRoomDb > clearAboveRoomDb
+    const isSound = levelDb > floorDb + soundDb
+    // The pitch counts one frame later, because the frame in which a tone ends looks like that of a voice.
+    if (isSound && (this.#isPitched || this.#isMoving(levelDb, isNoisy ? levelDb : restDb, isClear))) return true
+    if (!isSound) this.#forget()
+    const pitch = this.#pitchOf(frame)
+    this.#isPitched =
+      (pitch === 'moving' && (isNoisy || aboveRoomDb > pitchAboveRoomDb)) ||
+      (pitch === 'level' && isNoTone && aboveRoomDb > clearAboveRoomDb)
+    return false
   }
 
-  #isClear(frame: OnsetFrame): boolean {
-    const { samples } = frame
-    // At 8 kHz, so that the ratio is the same at every rate.
-    const step = Math.max(1, samples.length / 80)
-    let power = 0
-    let slopes = 0
-    for (let index = step; index < samples.length; index += step) {
-      const sample = samples[index] ?? 0
-      power += sample ** 2
-      slopes += (sample - (samples[index - step] ?? 0)) ** 2
+  /** Only frames between two clear ones count: sound fills the frame in which it sets in or stops only in part. */
+  #isMoving(levelDb: number, moveDb: number, isClear: boolean): boolean {
+    this.#clearFrames = isClear ? this.#clearFrames + 1 : 0
+    const counts = this.#clearFrames >= 3
+    if (counts) {
+      this.#levelsDb = [...this.#levelsDb, this.#levelDb].slice(-movingFrames)
+      this.#movesDb = [...this.#movesDb, this.#moveDb].slice(-movingFrames)
     }
-    this.#power += averageShare * (power - this.#power)
-    this.#slopes += averageShare * (slopes - this.#slopes)
-    return this.#slopes > minSlopeRatio * this.#power && frame.unpredictedShare > toneShare
+    this.#levelDb = levelDb
+    this.#moveDb = moveDb
+    return (
+      counts &&
+      this.#movesDb.length === movingFrames &&
+      Math.max(...this.#levelsDb) - Math.min(...this.#levelsDb) > levelRangeDb &&
+      isUneven(this.#movesDb)
+    )
   }
+
+  /** The pitch is looked for only if nothing else is evidence, because that costs more than all else. */
+  #pitchOf({ samples, levelDb, isSpeech }: OnsetFrame): 'none' | 'level' | 'moving' {
+    if (this.#frames <= framesBeforePitch) return 'none'
+    this.#voicing ??= new Voicing()
+    if (this.#voicing.isVoiced(samples, levelDb, isSpeech)) return 'moving'
+    return this.#voicing.isPeriodic ? 'level' : 'none'
+  }
+
+  #forget(): void {
+    this.#clearFrames = 0
+    this.#isPitched = false
+    this.#levelsDb = []
+    this.#movesDb = []
+  }
+}
+
+/** The level of what a predictor leaves of a frame, in dBFS, given its share. */
+const restOf = (samples: Int16Array, share: number): number => {
+  let power = 0
+  for (const sample of samples) power += sample ** 2
+  return 10 * Math.log10((share * power) / samples.length / fullScalePower + 1e-12)
+}
+
+/** Whether the levels, one a frame, are off a straight line, or the line is steep. */
+const isUneven = (levelsDb: readonly number[]): boolean => {
+  const center = (levelsDb.length - 1) / 2
+  const meanDb = levelsDb.reduce((sum, levelDb) => sum + levelDb, 0) / levelsDb.length
+  let squares = 0
+  let products = 0
+  let spread = 0
+  for (const [at, levelDb] of levelsDb.entries()) {
+    squares += (levelDb - meanDb) ** 2
+    products += (at - center) * (levelDb - meanDb)
+    spread += (at - center) ** 2
+  }
+  const slopeDb = products / spread
+  const deviation = (squares - slopeDb * products) / levelsDb.length
+  return deviation > minDeviationDb ** 2 || Math.abs(slopeDb) > minSlopeDb
 }

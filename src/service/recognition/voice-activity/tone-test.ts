@@ -71,3 +71,30 @@ export const unpredictedShare = (frame: Int16Array): number => {
   const power = at(products, 0)
   return power > 0 ? Math.max(0, power - explainedPower()) / power : 1
 }
+
+/** What the predictor of a frame does. */
+export interface Prediction {
+  /** The share of the power of the frame that it does not explain, as `unpredictedShare`. */
+  readonly share: number
+  /** By how many dB it raises white noise. Of a tone in a room it leaves the noise of the room, raised by this. */
+  readonly noiseGainDb: number
+}
+
+/** The same test with the gain of the predictor. */
+export const predict = (frame: Int16Array): Prediction => {
+  const share = unpredictedShare(frame)
+  return { share, noiseGainDb: share < 1 ? 10 * Math.log10(noiseGain()) : 0 }
+}
+
+/** One plus the squares of the coefficients, which back substitution in the decomposed equations finds. */
+const noiseGain = (): number => {
+  let gain = 1
+  for (let row = order; row >= 1; row -= 1) {
+    let rest = at(solution, row - 1)
+    for (let k = row + 1; k < size; k += 1) rest -= at(products, k * size + row) * at(solution, k - 1)
+    const coefficient = rest / at(products, row * size + row)
+    solution[row - 1] = coefficient
+    gain += coefficient ** 2
+  }
+  return gain
+}

@@ -84,7 +84,6 @@ class GatedDetector implements VoiceDetector {
   /** Only until the floor is certain, once and for all. */
   #voicing: Voicing | undefined = new Voicing()
   readonly #onset = new OnsetEvidence()
-  #share = 1
   #isFrozen = false
   #isOpen = false
   #previousDb = -Infinity
@@ -106,12 +105,16 @@ class GatedDetector implements VoiceDetector {
   isSpeech(frame: Int16Array): boolean {
     const levelDb = this.#level.levelDb(frame)
     const isSpeech = this.#judge(frame, levelDb)
-    if (!this.#isFrozen && (isSpeech || this.#onset.isActive)) this.#examineOnset(frame, levelDb, isSpeech)
+    if (!this.#isFrozen) {
+      if (isSpeech || this.#onset.isActive) this.#examineOnset(frame, levelDb, isSpeech)
+      else this.#onset.observeRoom(frame, levelDb)
+    }
     return isSpeech
   }
 
   #examineOnset(samples: Int16Array, levelDb: number, isSpeech: boolean): void {
-    const noiseDb = this.#onset.observe({ samples, levelDb, isSpeech, unpredictedShare: this.#share })
+    const { levelDb: floorDb, isGuess: isFloorGuess } = this.#floor
+    const noiseDb = this.#onset.observe({ samples, levelDb, isSpeech, floorDb, isFloorGuess })
     if (noiseDb !== undefined) this.#floor.adopt(noiseDb)
   }
 
@@ -126,7 +129,6 @@ class GatedDetector implements VoiceDetector {
     this.#levels[this.#levelCount++ % levelRun] = levelDb
     if (!isCandidate || !this.#isOpen) return false
     const share = unpredictedShare(frame)
-    this.#share = share
     this.#clearFrames = share < clearTone.share ? this.#clearFrames + 1 : 0
     this.#lastingFrames = share < lastingTone.share ? this.#lastingFrames + 1 : 0
     if (this.#isFrozen) return this.#lastingFrames < lastingTone.frames

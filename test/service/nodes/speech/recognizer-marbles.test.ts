@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 
 const started = (startMs: number): NodeItem =>
-  event('Speech Started', { channel: 0, startMs, endMs: -1, data: { AtMsec: startMs + 360 } })
+  event('Speech Started', { channel: 0, startMs, endMs: -1, data: { AtMsec: startMs + 380 } })
 const ended = (startMs: number, endMs: number): NodeItem => event('Speech Ended', { channel: 0, startMs, endMs })
 const partial = (startMs: number, Text: string): NodeItem =>
   event('SR Partial', { channel: 0, startMs, endMs: startMs + 400, data: { Text } })

@@ -8,7 +8,7 @@ import { audio, event, openNode, testFixedSet } from '../fixed-set.js'
 import { nodeContext } from '../node-context.js'
 
 const started = (startMs: number): NodeItem =>
-  event('Speech Started', { channel: 0, startMs, endMs: -1, data: { AtMsec: startMs + 360 } })
+  event('Speech Started', { channel: 0, startMs, endMs: -1, data: { AtMsec: startMs + 380 } })
 const ended = (startMs: number, endMs: number): NodeItem => event('Speech Ended', { channel: 0, startMs, endMs })
 
 describe('voice-activity in virtual time', async () => {

@@ -53,6 +53,36 @@ const delaysOf = async (samples: Int16Array, rateHz: number): Promise<readonly n
 const shareWithin = (delays: readonly number[], ms: number): number =>
   delays.filter((delay) => delay <= ms).length / delays.length
 
+/** The share of the speech, found without noise, that is found in noise whose power falls with its frequency. */
+const shareInNoise = async (samples: Int16Array, rateHz: number, noiseDb: number): Promise<number> => {
+  const next = noiseSource(21)
+  let low = 0
+  const noisy = joined(new Int16Array(2 * rateHz), samples).map((sample) => {
+    low += 0.3 * (next() - low)
+    return sample + 2.4 * amplitude(noiseDb) * low
+  })
+  const found = (await spansOf(noisy, rateHz)).map(({ startMs, endMs }) => [startMs - 2000, endMs - 2000] as const)
+  let all = 0
+  let heard = 0
+  for (const { startMs, endMs } of await spansBehindRoom(samples, rateHz)) {
+    all += endMs - startMs
+    for (const [from, to] of found) heard += Math.max(0, Math.min(to, endMs) - Math.max(from, startMs))
+  }
+  return heard / all
+}
+
+describe('speech in a noisy room', () => {
+  it('is detected for the most part in the sample call', async () => {
+    const { bytes, format } = await readRecording('samples/call.wav')
+    for (const channel of deinterleaveChannels(bytes, 1)) {
+      const samples = decodeSamples(channel, format.encoding)
+      for (const noiseDb of [-50, -40]) {
+        expect(await shareInNoise(samples, format.sampleRateHz, noiseDb), `${noiseDb} dBFS`).toBeGreaterThan(0.85)
+      }
+    }
+  })
+})
+
 describe('audio that begins within speech', () => {
   it('is detected within 300 ms at nine of ten positions of the sample call', async () => {
     const { bytes, format } = await readRecording('samples/call.wav')

@@ -122,4 +122,34 @@ describe('the noise floor', () => {
     floor.resetBelowVoice(-20)
     expect(floor.levelDb).toBeCloseTo(-62, 1)
   })
+
+  it('is a guess for half a second of background noise, and for two of speech or after digital silence', () => {
+    const guesses = (levels: readonly (readonly [number, number])[]): boolean => floorAfter(levels).isGuess
+    expect(guesses([[-50, 49]])).toBe(true)
+    expect(guesses([[-50, 50]])).toBe(false)
+    expect(
+      guesses([
+        [-15, 10],
+        [-30, 40],
+      ]),
+    ).toBe(true)
+    expect(
+      guesses([
+        [-15, 10],
+        [-30, 200],
+      ]),
+    ).toBe(false)
+    expect(
+      guesses([
+        [-120, 500],
+        [-30, 199],
+      ]),
+    ).toBe(true)
+    expect(
+      guesses([
+        [-120, 500],
+        [-30, 200],
+      ]),
+    ).toBe(false)
+  })
 })

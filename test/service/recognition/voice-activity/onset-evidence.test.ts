@@ -56,4 +56,45 @@ describe('evidence of a voice', () => {
     const spoken = windy.map((sample, at) => sample + (at > 2 * rateHz ? 3 * voice(at / rateHz) : 0))
     expect(await clearFrames(joined(room(2), spoken))).toBeGreaterThan(100)
   })
+
+  it('is found in a voice on a line that was silent before', async () => {
+    const silence = sound(rateHz, 2, () => 0)
+    expect(await clearFrames(joined(silence, sound(rateHz, 1, voice)))).toBeGreaterThan(80)
+  })
+
+  it('is found in a voice in a noisy room', async () => {
+    const next = noiseSource(12)
+    const syllables = (time: number): number => voice(time) * (1 + 0.9 * Math.sin(25 * time))
+    const noisy = sound(rateHz, 3, (time) => amplitude(-40) * next() + (time > 2 ? syllables(time) : 0))
+    expect(await clearFrames(noisy)).toBeGreaterThan(50)
+  })
+
+  for (const levelDb of [-50, -45, -40, -35, -30]) {
+    it(`is not found in tones of ${levelDb} dBFS in a room`, async () => {
+      const next = noiseSource(13)
+      for (const pair of [[697, 1209], [770, 1336], [852, 1477], [941, 1633], [400, 450], [440, 480], [425]]) {
+        const tones = sound(rateHz, 8, (time) => {
+          const isOn = time > 2 && time % 0.7 < 0.3
+          const tone = pair.reduce((sum, hz) => sum + sine(hz, time) / Math.sqrt(pair.length), 0)
+          return amplitude(-68) * next() + (isOn ? amplitude(levelDb) * tone : 0)
+        })
+        // Fewer than an onset takes.
+        expect(await clearFrames(tones), pair.join(' and ')).toBeLessThan(6)
+      }
+    })
+  }
+
+  it('is not found in air noise that sets in and stops', async () => {
+    let opened = 0
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const next = noiseSource(200 + seed)
+      let low = 0
+      const air = sound(rateHz, 1, () => {
+        low += 0.5 * (next() - low)
+        return amplitude(-25) * low
+      })
+      if ((await clearFrames(joined(room(2, 300 + seed), air, room(1, 400 + seed)))) >= 6) opened += 1
+    }
+    expect(opened).toBe(0)
+  })
 })

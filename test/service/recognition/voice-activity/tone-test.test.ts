@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { unpredictedShare } from '../../../../src/service/recognition/voice-activity/tone-test.js'
+import { predict, unpredictedShare } from '../../../../src/service/recognition/voice-activity/tone-test.js'
 import { amplitude, noiseSource, recording, recordingsMissing, sine, sound, throughUlaw } from '../sounds.js'
 
 const rates = [8000, 16_000, 32_000, 48_000]
@@ -31,5 +31,32 @@ describe('unpredictedShare', () => {
     for (let from = 0; from + 160 <= samples.length; from += 160)
       if (unpredictedShare(samples.subarray(from, from + 160)) < 0.01) mistaken += 1
     expect(mistaken).toBeLessThan(10)
+  })
+})
+
+describe('predict', () => {
+  it('gives the gain by which a predictor of tones raises the noise of a room', () => {
+    const next = noiseSource(4)
+    const roomDb = -60
+    for (const frequencies of [[697, 1209], [941, 1633], [425]]) {
+      let rest = 0
+      let gainDb = 0
+      const frames = 50
+      for (let count = 0; count < frames; count += 1) {
+        const frame = sound(8000, 0.01, (time) => tone(...frequencies)(time + count) + amplitude(roomDb) * next())
+        const { share, noiseGainDb } = predict(frame)
+        rest += (share * frame.reduce((sum, sample) => sum + sample ** 2, 0)) / frame.length / frames
+        gainDb += noiseGainDb / frames
+      }
+      const aboveRoomDb = 10 * Math.log10(rest / 2 ** 30) - roomDb
+      expect(aboveRoomDb, frequencies.join(' and ')).toBeGreaterThan(gainDb - 4)
+      expect(aboveRoomDb, frequencies.join(' and ')).toBeLessThan(gainDb + 2)
+    }
+  })
+
+  it('gives the share of the tone test, and no gain for digital silence', () => {
+    const frame = sound(8000, 0.01, tone(480, 620))
+    expect(predict(frame).share).toBe(unpredictedShare(frame))
+    expect(predict(new Int16Array(80))).toEqual({ share: 1, noiseGainDb: 0 })
   })
 })
