@@ -146,7 +146,7 @@ const bundleDeclarations = async (names) => {
     codeSplitting: {
       includeDependenciesRecursively: false,
       // Without the types of Node, which a page does not have.
-      groups: [{ name: 'common', test: /\/dist\/cjs\/(?:audio|errors|operators|protocol)\// }],
+      groups: [{ name: 'common', test: /\/dist\/cjs\/(?:(?:audio|errors|operators|protocol)\/|auth\/token-fetch)/ }],
     },
     // The sources have this reference for `AsyncDisposable`; the plugin removes it.
     banner: '/// <reference lib="esnext.disposable" preserve="true" />',

@@ -125,8 +125,8 @@ const noLimits = { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 }
 /**
  * Starts an engine process: loads its models and serves their engines over NATS. Resolves when services can find it. Rejects
  * with the errors of a connection to NATS, with `invalid-options`, `listen-failed`, with `invalid-model` if no model can be
- * loaded, and with `engine-failed` if a message of NATS cannot carry the list of them; models that cannot be loaded beside
- * others are reported by `onFault`.
+ * loaded, and with `engine-failed` if NATS cannot carry the list of them; a model that cannot be loaded beside others is
+ * reported by `onFault`.
  *
  * @example
  * const engine = await startEngineProcess({ nats: { servers: ['nats://127.0.0.1:4222'] }, modelFolders: ['models'] })

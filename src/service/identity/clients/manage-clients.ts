@@ -20,8 +20,8 @@ export interface ClientRegistry extends ClientStore {
    */
   readonly replaceSecret: (clientId: string, secretHash: string, previousUntilMs?: number) => boolean
   /**
-   * Sets how long new tokens of the client are valid; undefined is the default. Tokens that exist keep their end. Returns
-   * false when there is no such client. Throws `invalid-options` for a lifetime that a token cannot have.
+   * Sets how long new tokens of the client are valid; undefined is the default. Returns false when there is no such client.
+   * Throws `invalid-options` for a lifetime that a token cannot have.
    */
   readonly setTokenLifetime: (clientId: string, seconds: number | undefined) => boolean
 }
