@@ -128,6 +128,16 @@ const bundle = async (files, nameOutput, output) => {
   await build.close()
 }
 
+/**
+ * Folders and files whose declarations are in one file, because each file takes a block of a disk: those that several entry points
+ * share, without the types of Node, which a page does not have.
+ */
+const commonDeclarations = [
+  ...['audio/', 'errors/', 'operators/', 'protocol/'],
+  ...['auth/token-fetch', 'client/failover/', 'client/session.d', 'microphone/microphone-'],
+  ...['listen-address', 'audio-intake', 'request-limit', 'session-context'].map((name) => `service/\\w+/${name}`),
+]
+
 /** Bundles the declarations of the entry points. @param {ReadonlyArray<string>} names */
 const bundleDeclarations = async (names) => {
   const build = await rolldown({
@@ -145,8 +155,7 @@ const bundleDeclarations = async (names) => {
     chunkFileNames: 'types/[name].d.ts',
     codeSplitting: {
       includeDependenciesRecursively: false,
-      // Without the types of Node, which a page does not have.
-      groups: [{ name: 'common', test: /\/dist\/cjs\/(?:(?:audio|errors|operators|protocol)\/|auth\/token-fetch)/ }],
+      groups: [{ name: 'common', test: new RegExp(`/dist/cjs/(?:${commonDeclarations.join('|')})`) }],
     },
     // The sources have this reference for `AsyncDisposable`; the plugin removes it.
     banner: '/// <reference lib="esnext.disposable" preserve="true" />',

@@ -224,11 +224,7 @@ class FleetModels {
 
 const wanted = (advert: AdvertisedModel) => ({ label: modelLabel(advert), sampleRateHz: advert.sampleRateHz })
 
+const capabilities = ['sampleRateHz', 'kind', 'partials', 'words', 'checks', 'phrases', 'batch'] as const
+
 const isAlike = (one: AdvertisedModel, other: AdvertisedModel): boolean =>
-  one.sampleRateHz === other.sampleRateHz &&
-  one.kind === other.kind &&
-  one.partials === other.partials &&
-  one.words === other.words &&
-  one.checks === other.checks &&
-  one.phrases === other.phrases &&
-  one.batch === other.batch
+  capabilities.every((name) => one[name] === other[name])

@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os'
-import { SpeechError } from '../../../errors/speech-error.js'
 import { checkOptions, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
 import type { EngineKind, OpenSegment } from '../engine.js'
 import { withSlots } from '../decoded-words.js'
@@ -7,6 +6,7 @@ import { createSlotReader, type SlotReader } from '../models/slots.js'
 import { FrameCutter } from '../frame-cutter.js'
 import { LeasedSegment } from '../pool/leased-segment.js'
 import { ResourcePool } from '../pool/resource-pool.js'
+import { engineFailed } from '../pool/worker-pool.js'
 import { createSegmentEngine } from '../segment-engine.js'
 import { createSphinxDecoder, type SphinxDecoder } from './decoder.js'
 import { ThreadTime, timedLibrary, type SphinxLibrary } from './library.js'
@@ -28,9 +28,6 @@ const limitsCodec = optionsCodec({}, { decoders: wholeNumber({ min: 1, max: 64 }
 export const pocketsphinxDecoders = (cores: number): number => Math.min(Math.max(2 * cores, 2), 8)
 
 const frameMs = 100
-
-const engineFailed = (cause: unknown): SpeechError =>
-  new SpeechError('engine-failed', 'The recognition engine stopped while it decoded; try again.', { cause })
 
 /** Each segment has a separate decoder; further segments wait for one. */
 const openSegments =

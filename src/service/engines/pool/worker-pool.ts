@@ -61,7 +61,8 @@ const awaitedFrom = ({ phase, segments, checks }: Member): ReturnType<WatchedWor
 const maxEnds = 5
 const endWindowMs = 60_000
 
-const engineFailed = (cause?: unknown): SpeechError =>
+/** A decoder failed, or what it runs in. */
+export const engineFailed = (cause?: unknown): SpeechError =>
   new SpeechError('engine-failed', 'The recognition engine stopped while it decoded; try again.', { cause })
 
 /** The worker ended with several segments, any of which may have caused it: each counts as a loss, not as its own failure. */
