@@ -82,7 +82,7 @@ export const configuration = section({
         waitMs: durationMs(
           0,
           10_000,
-          'How long the start waits for the first model, without `models.defaultModel`; then it fails.',
+          'How long the start waits for the first model; then it fails. With `models.defaultModel` it waits for that one, for at most a second, and starts.',
         ),
       },
       ['servers'],

@@ -306,7 +306,8 @@ export class SegmentMachine {
 
     const cut = this.#rules.forcedCut.choose(segment.onset, now)
     if (cut.onset >= segment.lastSpeechEnd) return this.#cutInSilence(segment, cut.end)
-    this.#close(segment, cut.end, true)
+    // The quietest gap may be the silence that the segment begins with; it would have no audio before that.
+    this.#close(segment, cut.end > segment.start ? cut.end : cut.start, true)
     return { type: state.type, segment: this.#open(cut.start, cut.onset, segment.lastSpeechEnd) }
   }
 

@@ -1,4 +1,16 @@
-import { asyncScheduler, filter, firstValueFrom, NEVER, startWith, throwError, timeout, type SchedulerLike } from 'rxjs'
+import {
+  asyncScheduler,
+  filter,
+  firstValueFrom,
+  NEVER,
+  of,
+  startWith,
+  throwError,
+  timeout,
+  type Observable,
+  type SchedulerLike,
+  type TimeoutConfig,
+} from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { Fleet } from '../engines/nats/fleet.js'
 import { createFleetModels } from '../engines/nats/fleet-models.js'
@@ -9,6 +21,9 @@ import type { Logger } from '../operations/logger.js'
 import type { NatsUse } from '../operations/nats-use.js'
 import { openModels } from './models-and-projects.js'
 import type { ServiceOptions } from './service-options.js'
+
+/** How long the start waits for a default model that is named: four times as long as engine processes take to tell theirs. */
+const namedModelMs = 1_000
 
 /** The models of a service, and what operators see of the engine processes. */
 export interface ServiceModels {
@@ -40,7 +55,7 @@ export const openServiceModels = async (options: ServiceOptions, cores?: number)
     },
   }
   try {
-    if (options.defaultModel === undefined) await firstModel(models, waitMs, scheduler)
+    await toldModel(models, options.defaultModel, waitMs, scheduler)
   } catch (error) {
     await models.close()
     throw error
@@ -60,14 +75,21 @@ export const logConnection = (bus: MessageBus, logger: Logger | undefined): (() 
   return () => subscription.unsubscribe()
 }
 
-const firstModel = async (models: ModelRegistry, waitMs: number, scheduler: SchedulerLike): Promise<void> => {
-  await firstValueFrom(
-    (models.changed$ ?? NEVER).pipe(
-      startWith(undefined),
-      filter(() => models.list().length > 0),
-      timeout({ first: waitMs, scheduler, with: () => throwError(() => noModel(waitMs)) }),
-    ),
-  )
+/**
+ * Resolves with the first model or, if the default model is named, with that one: engine processes answer at once, and
+ * sessions would be denied until then. A service whose default model is named starts without engine processes too.
+ */
+const toldModel = async (
+  models: ModelRegistry,
+  defaultModel: string | undefined,
+  waitMs: number,
+  scheduler: SchedulerLike,
+): Promise<void> => {
+  const isTold = (): boolean => models.list().some(({ name }) => defaultModel === undefined || name === defaultModel)
+  const limit: TimeoutConfig<unknown, Observable<undefined>> = defaultModel === undefined
+    ? { first: waitMs, scheduler, with: () => throwError(() => noModel(waitMs)) }
+    : { first: Math.min(waitMs, namedModelMs), scheduler, with: () => of(undefined) }
+  await firstValueFrom((models.changed$ ?? NEVER).pipe(startWith(undefined), filter(isTold), timeout(limit)))
 }
 
 const noModel = (waitMs: number): SpeechError =>

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { SegmentMachine } from '../../../src/service/recognition/segment-machine.js'
-import { defaultSegmenterParameters } from '../../../src/service/recognition/segmenter-parameters.js'
+import {
+  defaultSegmenterParameters,
+  type SegmenterParameters,
+} from '../../../src/service/recognition/segmenter-parameters.js'
 import { during, runMachine, testRateHz, type RunOptions } from './machine-run.js'
 
 const item = during([1000, 2000], [2300, 3000])
@@ -332,6 +335,20 @@ describe('the forced cut', () => {
       [700, 2690, 2750],
       [2690, 4040, 4290],
     ])
+  })
+
+  it('never leaves a segment without audio, although its quietest gap is the silence that it begins with', () => {
+    const speech = during([10, 490], [1020, 1030], [1040, 1110], [1290, 1500])
+    const parameters: Partial<SegmenterParameters> = {
+      ...{ splitter: 'audio-segmenter', preSpeechMs: 0, postSpeechMs: 0, maxSpeechMs: 1001, silenceTriggerMs: 531 },
+      ...{ completeSilenceMs: 0, gracefulSilenceMs: 0, onsetMs: 0 },
+    }
+    const sample = (positionMs: number): number => (positionMs * 7919) % 997
+    const lengths = runMachine(speech, { untilMs: 1500, finish: true, parameters, sample }).segments.map(
+      ({ startMs, endMs }) => endMs - startMs,
+    )
+    expect(lengths.length).toBeGreaterThan(1)
+    expect(Math.min(...lengths)).toBeGreaterThan(0)
   })
 })
 

@@ -10,7 +10,8 @@ export interface NatsEnginesOptions extends NatsOptions {
   /** Whether engines of other regions are used while none of the own one has a free place. @default false */
   readonly otherRegions?: boolean | undefined
   /**
-   * How long the start waits for the first model, in milliseconds; without a `defaultModel` it fails if there is none.
+   * How long the start waits for the first model, in milliseconds; then it fails. If `defaultModel` is set, it waits for that
+   * one, for at most a second, and does not fail.
    * @default 10000
    */
   readonly waitMs?: number | undefined

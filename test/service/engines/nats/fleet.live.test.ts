@@ -23,6 +23,16 @@ describe.skipIf(natsIsSkipped)(natsTitle('a service whose engines are other proc
     expect(fleet.faults.length).toBeGreaterThan(0)
   })
 
+  it('knows its default model when it has started, and starts without engines if that is named', async () => {
+    fleet = await LiveFleet.start()
+    const alone = await fleet.startService({ defaultModel: 'call' })
+    expect(alone.defaultModel).toBe('call')
+    await fleet.startEngine()
+    const service = await fleet.startService({ defaultModel: 'call' })
+    const started = callThrough(service, { over: 'websocket', model: 'call', speed: 8, resumption: false })
+    expect((await started).length).toBeGreaterThan(10)
+  })
+
   it('ends a session whose engine does not come back, and refuses others, with the sentences of TROUBLESHOOTING', async () => {
     const page = readFileSync('docs/TROUBLESHOOTING.md', 'utf8')
     fleet = await LiveFleet.start()
