@@ -203,6 +203,8 @@ const findOfCommand = finder('files of the command', [
   'service/identity/shared/migrate',
   'service/project/draw-graph',
 ])
+/** What is loaded with the identity, and too small for a file of its own. */
+const findOfIdentity = finder('files of the identity', ['service/machines/'])
 /** The files that are a part of their entry points, as CommonJS and as ES modules. */
 const inEntryPoint = ['react/', 'speech-recognition/']
 const findInEntryPoint = finder('inEntryPoint', inEntryPoint)
@@ -211,6 +213,7 @@ await bundle(
   (file) => {
     if (byFile(file) === null || findInEntryPoint(file) !== undefined) return null
     if (findOfCommand(file) !== undefined) return 'cli'
+    if (findOfIdentity(file) !== undefined) return 'service-identity'
     const folder = findFolder(file) ?? /^(?:service\/)?[^/]+\//.exec(file)?.[0]
     return folder?.slice(0, -1).replace('/', '-') ?? null
   },

@@ -202,7 +202,7 @@ export const metricTable = {
   rxspeech_fleet_lost_total: {
     type: 'counter',
     labels: ['cause'],
-    help: 'Segments that were read again or failed because an engine process was lost: gone, silent, bus, gap, unanswered, violation or refused.',
+    help: 'Segments that were read again or failed because an engine process was lost: gone, silent, bus, gap, unanswered, stalled, violation or refused.',
   },
   rxspeech_fleet_full_total: {
     type: 'counter',

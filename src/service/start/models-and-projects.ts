@@ -172,8 +172,11 @@ export const chooseDefaultModel = (
   return named ?? firstSharedModel(models)
 }
 
-const firstSharedModel = (models: FoundModels): string | undefined =>
-  models.list().find(({ tenant }) => tenant === sharedTenant)?.name
+/** By name. One of this process comes first: those of engine processes, which have no folder here, come and go. */
+const firstSharedModel = (models: FoundModels): string | undefined => {
+  const shared = models.list().filter(({ tenant }) => tenant === sharedTenant)
+  return (shared.find(({ folder }) => folder !== '') ?? shared[0])?.name
+}
 
 export const checkDefaultModel = (models: FoundModels, name: string | undefined): void => {
   if (name === undefined || models.find({ tenant: sharedTenant, name, version: '' }) !== undefined) return

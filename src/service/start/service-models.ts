@@ -7,6 +7,7 @@ import {
   startWith,
   throwError,
   timeout,
+  timer,
   type Observable,
   type SchedulerLike,
   type TimeoutConfig,
@@ -14,16 +15,20 @@ import {
 import { SpeechError } from '../../errors/speech-error.js'
 import { Fleet } from '../engines/nats/fleet.js'
 import { createFleetModels } from '../engines/nats/fleet-models.js'
+import type { ModelDescription } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { createBus, type MessageBus } from '../nats/bus.js'
 import { connectNats } from '../nats/connection.js'
 import type { Logger } from '../operations/logger.js'
 import type { NatsUse } from '../operations/nats-use.js'
+import { sharedTenant } from '../sessions/rights.js'
 import { openModels } from './models-and-projects.js'
 import type { ServiceOptions } from './service-options.js'
 
 /** How long the start waits for a default model that is named: four times as long as engine processes take to tell theirs. */
 const namedModelMs = 1_000
+/** How long others may tell theirs after the first, so that each start chooses the same default among them. */
+const settleMs = 500
 
 /** The models of a service, and what operators see of the engine processes. */
 export interface ServiceModels {
@@ -49,13 +54,16 @@ export const openServiceModels = async (options: ServiceOptions, cores?: number)
   const models = {
     ...registry,
     close: async () => {
-      await registry.close()
-      unlog()
-      await bus.close()
+      try {
+        await registry.close()
+      } finally {
+        unlog()
+        await bus.close()
+      }
     },
   }
   try {
-    await toldModel(models, options.defaultModel, waitMs, scheduler)
+    await toldModel(models, { ...options, waitMs, scheduler })
   } catch (error) {
     await models.close()
     throw error
@@ -76,20 +84,25 @@ export const logConnection = (bus: MessageBus, logger: Logger | undefined): (() 
 }
 
 /**
- * Resolves with the first model or, if the default model is named, with that one: engine processes answer at once, and
- * sessions would be denied until then. A service whose default model is named starts without engine processes too.
+ * Resolves when the default model can be chosen: if it is named, with that one, because sessions would be denied until then; a
+ * service whose default model is named starts without engine processes too. Otherwise soon after the first one.
  */
-const toldModel = async (
-  models: ModelRegistry,
-  defaultModel: string | undefined,
-  waitMs: number,
-  scheduler: SchedulerLike,
+export const toldModel = async (
+  models: Pick<ModelRegistry, 'list' | 'changed$'>,
+  { defaultModel, waitMs, scheduler }: Pick<ServiceOptions, 'defaultModel'> & ToldOptions,
 ): Promise<void> => {
-  const isTold = (): boolean => models.list().some(({ name }) => defaultModel === undefined || name === defaultModel)
+  const isNamed = ({ tenant, name }: ModelDescription): boolean => tenant === sharedTenant && name === defaultModel
+  const isTold = (): boolean => (defaultModel === undefined ? models.list().length > 0 : models.list().some(isNamed))
   const limit: TimeoutConfig<unknown, Observable<undefined>> = defaultModel === undefined
     ? { first: waitMs, scheduler, with: () => throwError(() => noModel(waitMs)) }
     : { first: Math.min(waitMs, namedModelMs), scheduler, with: () => of(undefined) }
   await firstValueFrom((models.changed$ ?? NEVER).pipe(startWith(undefined), filter(isTold), timeout(limit)))
+  if (defaultModel === undefined) await firstValueFrom(timer(settleMs, scheduler))
+}
+
+interface ToldOptions {
+  readonly waitMs: number
+  readonly scheduler: SchedulerLike
 }
 
 const noModel = (waitMs: number): SpeechError =>

@@ -64,9 +64,9 @@ export const createFleetModels = (options: FleetModelsOptions): ModelRegistry =>
     isServed: (model) => (isOfFleet(model) ? models.isServed(model) : undefined),
     changed$: merge(models.changed$, local.changed$ ?? NEVER),
     close: () =>
-      (closing ??= Promise.all([models.close(), local.close()]).then(() => {
-        fleet.close()
-      })),
+      (closing ??= Promise.all([models.close(), local.close()])
+        .then(() => undefined)
+        .finally(() => fleet.close())),
   }
 }
 

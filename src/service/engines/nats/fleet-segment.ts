@@ -8,18 +8,27 @@ import {
   type EngineRequest,
   type ProcessAddress,
 } from './protocol.js'
-import type { WantedModel } from './roster.js'
+import { tickMs, type WantedModel } from './roster.js'
 
 /** Audio that is sent and not yet read by the engine: so much, and the rest waits here. */
 const windowMs = 2_000
 const hopMs = 100
 /** An engine that has not answered the opening for this many ticks of 100 ms is left for another one. */
 const openTicks = 5
+/**
+ * So long may an engine that lives show no progress with a segment, and twice the length of its audio longer: one that begins
+ * when it has all of it needs about that length. The workers of an engine have the same 10 s.
+ */
+const maxStallMs = 10_000
+/** The same before its first progress: it may have a queue, because its places are for all of its models. */
+const maxQueueMs = 30_000
 /** A segment waits this long for an engine to appear; it waits without a limit while there are engines, but no free one. */
 const maxTicksWithoutEngine = 150
+/** It waits as long for one that answers. Attempts that are further apart do not count together. */
+const maxTicksBetweenAttempts = 20
 
 /** Why an engine was left before it had decided a segment. */
-export type LossCause = 'gone' | 'silent' | 'bus' | 'gap' | 'unanswered' | 'violation' | 'refused'
+export type LossCause = 'gone' | 'silent' | 'bus' | 'gap' | 'unanswered' | 'stalled' | 'violation' | 'refused'
 
 /** What a segment needs of its fleet. */
 export interface SegmentFleet {
@@ -32,8 +41,9 @@ export interface SegmentFleet {
   /** The segment neither has nor needs a place. */
   readonly leave: (segment: FleetSegment) => void
   readonly onLost: (cause: LossCause) => void
-  /** The engine accepted it and did not decide it. */
-  readonly onFailed: (engine: ProcessAddress) => void
+  readonly onDecided: (engine: ProcessAddress) => void
+  /** The engine accepted it and did not decide it, or it did not answer; for how many ticks it was waited for. */
+  readonly onFailed: (engine: ProcessAddress, afterTicks?: number) => void
   /** The engine has no place for it. */
   readonly onFull: (engine: ProcessAddress) => void
 }
@@ -58,6 +68,10 @@ interface Attempt {
   readonly canCheck: boolean
   ticksSinceSent: number
   ticksSinceOpened: number
+  /** For how long the engine has owed an answer without any progress. */
+  stalledTicks: number
+  hasProgress: boolean
+  partial: string | undefined
 }
 
 type State =
@@ -88,6 +102,9 @@ export class FleetSegment implements EngineSegment {
   #check: 'none' | 'due' | 'sent' = 'none'
   #endMs: number | undefined
   #isCut = false
+  #ticks = 0
+  /** Attempts that no engine has answered: when the first of them failed, and the last. */
+  #unanswered: { readonly sinceTick: number; readonly lastTick: number } | undefined
   #state: State = { type: 'waiting', ticksWithoutEngine: 0 }
 
   constructor(
@@ -139,7 +156,7 @@ export class FleetSegment implements EngineSegment {
     if (this.#state.type !== 'waiting') return
     const attempt = {
       ...{ number, engine, canCheck, isOpen: false, sentSamples: 0, takenSamples: 0, isClosed: false },
-      ...{ ticksSinceSent: 0, ticksSinceOpened: 0 },
+      ...{ ticksSinceSent: 0, ticksSinceOpened: 0, stalledTicks: 0, hasProgress: false, partial: undefined },
     }
     this.#state = { type: 'attempting', attempt }
     const traceparent = this.#traceparent
@@ -171,6 +188,7 @@ export class FleetSegment implements EngineSegment {
   /** @param hasEngine whether there is an engine for it at all */
   tick(hasEngine: boolean): void {
     const state = this.#state
+    this.#ticks += 1
     if (state.type === 'waiting') {
       state.ticksWithoutEngine = hasEngine ? 0 : state.ticksWithoutEngine + 1
       if (state.ticksWithoutEngine > maxTicksWithoutEngine) this.#lose('gone')
@@ -182,12 +200,20 @@ export class FleetSegment implements EngineSegment {
     attempt.ticksSinceSent += 1
     if (!attempt.isOpen && attempt.ticksSinceOpened >= openTicks) {
       this.#fleet.send(attempt.engine, attempt.number, { type: 'abort' })
-      this.#fleet.onLost('unanswered')
-      this.#tryAnother(attempt)
-    } else if (attempt.ticksSinceSent > 1) {
+      this.#loseAttempt(attempt, 'unanswered')
+    } else if (this.#isStalled(attempt)) this.#lose('stalled')
+    else if (attempt.ticksSinceSent > 1) {
       const { sentSamples: total, isClosed } = attempt
       this.#send(attempt, { type: 'ping', sent: { total, isChecking: this.#check === 'sent', isClosed } })
     }
+  }
+
+  /** The engine has accepted the segment and answers pings, which is no progress. Audio that is held back waits for it too. */
+  #isStalled(attempt: Attempt): boolean {
+    const isAwaited = attempt.isClosed || this.#check === 'sent' || this.#hops.length > 0
+    attempt.stalledTicks = attempt.isOpen && isAwaited ? attempt.stalledTicks + 1 : 0
+    const audioMs = (attempt.sentSamples * 1000) / this.model.sampleRateHz
+    return attempt.stalledTicks * tickMs > (attempt.hasProgress ? maxStallMs : maxQueueMs) + 2 * audioMs
   }
 
   #handle(attempt: Attempt, answer: EngineAnswer): void {
@@ -199,6 +225,7 @@ export class FleetSegment implements EngineSegment {
       case 'full':
         if (attempt.isOpen) this.#lose('violation')
         else {
+          this.#unanswered = undefined
           this.#fleet.onFull(attempt.engine)
           this.#tryAnother(attempt)
         }
@@ -209,10 +236,12 @@ export class FleetSegment implements EngineSegment {
       case 'checked':
         // One that came twice may be of an earlier check.
         if ((answer.total ?? attempt.sentSamples) === attempt.sentSamples) this.#answerCheck(answer.isComplete)
+        progressed(attempt)
         return
       case 'decided':
         if (!attempt.isClosed) this.#lose('violation')
         else if (this.#end('decided')) {
+          this.#fleet.onDecided(attempt.engine)
           const { text, confidence, words, slots, isIncomplete } = answer
           this.#listener.decided(words, { text, confidence, slots, isIncomplete })
         }
@@ -237,6 +266,8 @@ export class FleetSegment implements EngineSegment {
     }
     const sampleCount = Math.max(at - attempt.takenSamples, 0)
     attempt.takenSamples += sampleCount
+    if (sampleCount > 0 || (partial ?? attempt.partial) !== attempt.partial) progressed(attempt)
+    attempt.partial = partial ?? attempt.partial
     this.#listener.progress(sampleCount, partial)
     this.#pump()
   }
@@ -283,13 +314,22 @@ export class FleetSegment implements EngineSegment {
     if (!this.#fleet.send(attempt.engine, attempt.number, request)) this.#loseAttempt(attempt, 'bus')
   }
 
-  /** An engine that was lost before it accepted the segment costs nothing. */
+  /** An engine that was lost before it accepted the segment costs nothing, unless none answers at all. */
   #loseAttempt(attempt: Attempt, cause: LossCause): void {
-    if (attempt.isOpen) this.#lose(cause)
+    if (attempt.isOpen || this.#isUnanswered()) this.#lose(cause)
     else {
-      if (cause === 'refused') this.#fleet.onLost(cause)
+      if (cause === 'refused' || cause === 'unanswered') this.#fleet.onLost(cause)
+      if (cause !== 'bus') this.#fleet.onFailed(attempt.engine)
       this.#tryAnother(attempt)
     }
+  }
+
+  /** Counts an attempt that was not answered. Returns whether that has been so for too long. */
+  #isUnanswered(): boolean {
+    const { sinceTick, lastTick } = this.#unanswered ?? { sinceTick: this.#ticks, lastTick: this.#ticks }
+    const isNext = this.#ticks - lastTick <= maxTicksBetweenAttempts
+    this.#unanswered = { sinceTick: isNext ? sinceTick : this.#ticks, lastTick: this.#ticks }
+    return this.#ticks - this.#unanswered.sinceTick > maxTicksWithoutEngine
   }
 
   #tryAnother({ number, engine }: Attempt): void {
@@ -301,10 +341,13 @@ export class FleetSegment implements EngineSegment {
 
   #lose(cause: LossCause): void {
     this.#fleet.onLost(cause)
-    const engine = this.#state.type === 'attempting' ? this.#state.attempt.engine : undefined
-    if (engine !== undefined && cause !== 'bus') this.#fleet.onFailed(engine)
+    const attempt = this.#state.type === 'attempting' ? this.#state.attempt : undefined
+    const engine = attempt?.engine
+    if (attempt !== undefined && cause !== 'bus') this.#fleet.onFailed(attempt.engine, attempt.stalledTicks)
     const sentence = engine ? lossSentence(engine.name, cause) : 'There is no engine process for this model.'
-    this.#fail(engineFailed({ cause: new SpeechError('connection-lost', sentence) }))
+    // One that is stalled is there; the segment is retried as after a failure of the decoder.
+    const code = cause === 'stalled' ? 'engine-failed' : 'connection-lost'
+    this.#fail(engineFailed({ cause: new SpeechError(code, sentence) }))
   }
 
   #fail(error: SpeechError): void {
@@ -327,6 +370,11 @@ export class FleetSegment implements EngineSegment {
   }
 }
 
+const progressed = (attempt: Attempt): void => {
+  attempt.hasProgress = true
+  attempt.stalledTicks = 0
+}
+
 const lossSentence = (engine: string, cause: LossCause): string => {
   switch (cause) {
     case 'gone':
@@ -339,6 +387,8 @@ const lossSentence = (engine: string, cause: LossCause): string => {
       return `The engine process ${engine} missed a part of the audio.`
     case 'unanswered':
       return `The engine process ${engine} did not answer.`
+    case 'stalled':
+      return `The engine process ${engine} accepted the segment, but made no progress.`
     case 'violation':
       return `The engine process ${engine} broke the protocol.`
     case 'refused':

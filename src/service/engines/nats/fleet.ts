@@ -100,7 +100,8 @@ export class Fleet {
       onLost: (cause) => {
         this.#lost = { ...this.#lost, [cause]: (this.#lost[cause] ?? 0) + 1 }
       },
-      onFailed: (engine) => this.roster.failed(engine),
+      onDecided: (engine) => this.roster.decided(engine),
+      onFailed: (engine, afterTicks) => this.roster.failed(engine, afterTicks),
       onFull: (engine) => {
         this.#full += 1
         this.roster.took(engine, true)
@@ -217,8 +218,10 @@ export class Fleet {
     this.#isAsking = false
     // Without the bus no advert can arrive, which says nothing about the engines.
     if (this.#bus.isUp) this.roster.tick()
+    // One that returns to the line within this tick is not ticked again.
+    const waiting = [...this.#line.keys()]
     for (const segment of new Set(this.#attempts.values())) segment.tick(true)
-    for (const segment of [...this.#line.keys()]) {
+    for (const segment of waiting) {
       segment.tried.clear()
       segment.tick(this.#bus.isUp && this.roster.serving(segment.model).length > 0)
     }

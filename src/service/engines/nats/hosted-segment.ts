@@ -1,5 +1,5 @@
 import { Subject, Subscription } from 'rxjs'
-import { isSpeechError } from '../../../errors/speech-error.js'
+import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
 import type { TraceSpan } from '../../../tracing/open-telemetry.js'
 import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from '../engine.js'
 import { isLoss } from '../segment-retry.js'
@@ -48,11 +48,8 @@ export class HostedSegment {
     this.#subscription.add(
       this.#part$.pipe(engine.recognize(settings)).subscribe({
         next: (hypothesis) => this.#handle(hypothesis),
-        error: (error: unknown) => {
-          this.#host.onFault(error)
-          this.#host.span?.fail(isSpeechError(error) ? error.code : 'internal')
-          this.#end(answerTo(error))
-        },
+        error: (error: unknown) => this.#fail(error),
+        complete: () => this.#fail(new SpeechError('engine-failed', 'The engine ended a segment without a result.')),
       }),
     )
     if (this.#isOver) this.#subscription.unsubscribe()
@@ -169,6 +166,13 @@ export class HostedSegment {
       const at = Math.min(this.#readSamples, this.#receivedSamples)
       this.#host.answer({ t: 'taken', at, ...(partial !== undefined && { partial }) })
     })
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return
+    this.#host.onFault(error)
+    this.#host.span?.fail(isSpeechError(error) ? error.code : 'internal')
+    this.#end(answerTo(error))
   }
 
   #end(answer?: EngineAnswer): void {

@@ -18,9 +18,11 @@ const leaseTicks = 10
 const forbiddenTicks = 300
 /**
  * An engine that has failed a segment comes after the others for this many ticks. Otherwise one that fails at once would get
- * the most segments, because its places are always free, and a segment again that it has failed.
+ * the most segments, because its places are always free, and a segment again that it has failed. Each time that it fails
+ * again, without a result in between, it is twice as long, up to 320 s: if it answers late or never, each trial delays a segment.
  */
 const failedTicks = 100
+const maxFailedTicks = 3_200
 /** More engines than a deployment has; adverts beyond them are ignored. */
 const maxEngines = 4096
 
@@ -59,6 +61,8 @@ interface Entry extends RosterEngine {
   forbiddenTicks: number
   /** How long it comes after the others. */
   failedTicks: number
+  /** How often it was tried again since its last result, and failed. */
+  failures: number
   /** Whether both adverts have arrived. */
   hasModels: boolean
   isAlive: boolean
@@ -177,10 +181,22 @@ export class Roster {
     if (entry !== undefined) entry.forbiddenTicks = forbiddenTicks
   }
 
-  /** It accepted a segment and did not decide it. */
-  failed({ instance }: ProcessAddress): void {
+  /**
+   * It accepted a segment and did not decide it. What it was waited for counts in addition, so that the segment does not come
+   * back to it after another engine was waited for as long.
+   */
+  failed({ instance }: ProcessAddress, afterTicks = 0): void {
     const entry = this.#entries.get(instance)
-    if (entry !== undefined) entry.failedTicks = failedTicks
+    if (entry === undefined) return
+    // Segments that it had at the same time count once.
+    if (entry.failedTicks === 0 || entry.failures === 0) entry.failures += 1
+    entry.failedTicks = Math.min((failedTicks + afterTicks) * 2 ** (entry.failures - 1), maxFailedTicks)
+  }
+
+  /** It has decided a segment. */
+  decided({ instance }: ProcessAddress): void {
+    const entry = this.#entries.get(instance)
+    if (entry !== undefined) entry.failures = 0
   }
 
   /** A place became free; its engine tells it only later. */
@@ -233,6 +249,7 @@ export class Roster {
       silentTicks: 0,
       forbiddenTicks: 0,
       failedTicks: 0,
+      failures: 0,
       hasModels: false,
       isAlive: false,
     }

@@ -33,6 +33,8 @@ export interface CountingEngine extends Engine {
   readonly settings: readonly RecognizeSettings[]
   /** Fails every open segment. */
   readonly fail: () => void
+  /** Says so much of every open segment. */
+  readonly repeat: (partial: string) => void
 }
 
 export interface CountingEngineOptions {
@@ -118,6 +120,9 @@ export const countingEngine = (
         listeners.delete(listener)
         listener.failed(new SpeechError('engine-failed', 'The decoder failed.'))
       }
+    },
+    repeat: (partial) => {
+      for (const listener of listeners) listener.progress(0, partial)
     },
   }
 }

@@ -28,6 +28,8 @@ export class FakeBroker {
   loses: (message: Posted) => boolean = () => false
   /** Does not accept the messages for which it returns true, and says so. */
   refuses: (message: Posted) => boolean = () => false
+  /** No process receives the messages of these subjects. */
+  isDeaf: (subject: string) => boolean = () => false
   readonly #clock: VirtualClock
   readonly #buses = new Set<FakeBus>()
 
@@ -61,6 +63,7 @@ export class FakeBroker {
   }
 
   #deliver(message: BusMessage): boolean {
+    if (this.isDeaf(message.subject)) return false
     return [...this.#buses].map((bus) => bus.deliver(message)).includes(true)
   }
 }

@@ -1,4 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { createModelRegistry } from '../../../../src/service/engines/models/model-registry.js'
+import { Fleet } from '../../../../src/service/engines/nats/fleet.js'
+import { createFleetModels } from '../../../../src/service/engines/nats/fleet-models.js'
 import { Admission } from '../../../../src/service/engines/nats/admission.js'
 import { VirtualClock } from '../../virtual-clock.js'
 import { countingEngine } from './counting-engine.js'
@@ -43,6 +46,20 @@ describe('the models of a fleet', () => {
     await fleet.pass(300)
     expect(late.models.find(calls)).toBeDefined()
     await late.close()
+  })
+
+  it('are closed also when an engine of this process cannot be', async () => {
+    const { broker, clock } = newFleet()
+    await current?.pass(20)
+    const before = clock.waiting
+    const fleet = new Fleet({ bus: broker.connect(), onFault: () => undefined, scheduler: clock })
+    const local = createModelRegistry({ folders: [], kinds: [] })
+    const close = (): Promise<void> => Promise.reject(new Error('It hangs.'))
+    const models = createFleetModels({ fleet, local: { ...local, close }, onFault: () => undefined, scheduler: clock })
+    expect(clock.waiting).toBeGreaterThan(before)
+    await expect(models.close()).rejects.toThrow('It hangs.')
+    await current?.pass(20)
+    expect(clock.waiting).toBe(before)
   })
 
   it('count as served for 5 s after the last engine, and are forgotten later', async () => {
