@@ -1,7 +1,8 @@
 import { filter, from, lastValueFrom, map, toArray, type Observable } from 'rxjs'
 import { toCaptions, toSrt, toWebVtt, type SessionEvent } from 'rxspeech'
-import { clock } from './timeline-geometry.js'
-import type { StudioState } from './state.js'
+import type { Run } from './run.js'
+import { clock } from './state/sentences.js'
+import type { StudioState } from './state/state.js'
 
 export type ExportFormat = 'text' | 'vtt' | 'srt' | 'ndjson' | 'cassette'
 
@@ -15,6 +16,25 @@ export const exportFormats: Readonly<Record<ExportFormat, { readonly file: strin
 }
 
 type Exported = Pick<StudioState, 'turns' | 'channels' | 'results'>
+
+/** The content of a file: of the state that is shown, or of what the session has kept. */
+export const contentOf = (
+  format: ExportFormat,
+  state: Exported,
+  { events, cassette }: Pick<Run, 'events' | 'cassette'>,
+): string | Blob | Promise<string> => {
+  switch (format) {
+    case 'text':
+      return toText(state)
+    case 'vtt':
+    case 'srt':
+      return toCaptionFile(format, state)
+    case 'ndjson':
+      return events.blob()
+    case 'cassette':
+      return cassette.blob()
+  }
+}
 
 /** A line for each turn, in the order of time. */
 export const toText = ({ turns, channels }: Exported): string =>

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { decodeMuLaw } from '../../src/audio/g711.js'
-import { parseCassette, toBase64 } from '../../src/studio/cassette-lines.js'
-import { overlapAt, playCassette } from '../../src/studio/cassette-player.js'
-import { incidentSentence } from '../../src/studio/sentences.js'
-import { initialState, reduce } from '../../src/studio/state.js'
+import { parseCassette, toBase64 } from '../../src/studio/cassette/cassette-lines.js'
+import { overlapAt, playCassette } from '../../src/studio/cassette/cassette-player.js'
+import { incidentSentence } from '../../src/studio/state/sentences.js'
+import { initialState, reduce } from '../../src/studio/state/state.js'
 
 const noise = Uint8Array.from({ length: 64_000 }, (_, at) => (at * 7919 + Math.floor(at / 251) * 31) % 251)
 const chunkMs = 100

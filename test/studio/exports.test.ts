@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { TextLog } from '../../src/studio/text-log.js'
-import { AudioTrack } from '../../src/studio/audio-track.js'
+import { TextLog } from '../../src/studio/session/text-log.js'
+import { AudioTrack } from '../../src/studio/session/audio-track.js'
 import { toCaptionFile, toText } from '../../src/studio/exports.js'
-import { initialState, reduce, type StudioInput } from '../../src/studio/state.js'
+import { initialState, reduce, type StudioInput } from '../../src/studio/state/state.js'
 
 const milestone = (channel: number, text: string, startMs: number, endMs: number): StudioInput => ({
   type: 'event',

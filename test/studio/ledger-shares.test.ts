@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ledgerOfNow, ledgerShares } from '../../src/studio/ledger-shares.js'
+import { ledgerOfNow, ledgerShares } from '../../src/studio/views/ledger-shares.js'
 
 const ms = fc.double({ min: 0, max: 7_200_000, noNaN: true })
 const tenths = (text: string): number => Math.round(Number(text.replace(' s', '')) * 10)

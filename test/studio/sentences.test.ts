@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { audioWarningOf } from '../../src/studio/sentences.js'
+import { audioWarningOf, clock } from '../../src/studio/state/sentences.js'
 
 const warning = { type: 'event', name: 'Audio Warning', channel: 0, startMs: 800, endMs: -1, tags: [] } as const
 
@@ -13,5 +13,11 @@ describe('audioWarningOf', () => {
     for (const data of [null, 'text', {}, { Message: 1 }]) expect(audioWarningOf({ ...warning, data })).toBeUndefined()
     expect(audioWarningOf({ ...warning, name: 'Speech Ended', data: { Message: 'x' } })).toBeUndefined()
     expect(audioWarningOf({ type: 'silent', forMs: 1 })).toBeUndefined()
+  })
+})
+
+describe('clock', () => {
+  it('writes minutes and seconds, with tenths between whole seconds', () => {
+    expect([0, 65_000, 3_599_940, 12_400].map(clock)).toEqual(['0:00', '1:05', '59:59.9', '0:12.4'])
   })
 })

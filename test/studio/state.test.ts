@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { LedgerAccount, SessionEvent } from '../../src/index.js'
-import { failureSentence, incidentSentence, statusSentence } from '../../src/studio/sentences.js'
-import { initialState, reduce, type StudioInput, type StudioState } from '../../src/studio/state.js'
+import { failureSentence, incidentSentence, statusSentence } from '../../src/studio/state/sentences.js'
+import { initialState, reduce, type StudioInput, type StudioState } from '../../src/studio/state/state.js'
 
 const started: StudioInput = { type: 'started', title: 'Call', channels: ['Agent', 'Customer'] }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Density, Peaks } from '../../src/studio/peaks.js'
-import { clampView, clock, fit, follow, msAt, ticks, visible, xOf, zoom } from '../../src/studio/timeline-geometry.js'
+import { Density, Peaks } from '../../src/studio/session/peaks.js'
+import { clampView, fit, follow, msAt, ticks, visible, xOf, zoom } from '../../src/studio/views/timeline-geometry.js'
 
 describe('the view of the timeline', () => {
   const view = { fromMs: 1000, msPerPx: 10 }
@@ -49,10 +49,6 @@ describe('the view of the timeline', () => {
       ),
     )
     expect(ticks({ fromMs: 900, msPerPx: 20 }, 200)).toEqual([2000, 4000])
-  })
-
-  it('writes times as a clock', () => {
-    expect([0, 65_000, 3_599_940, 12_400].map(clock)).toEqual(['0:00', '1:05', '59:59.9', '0:12.4'])
   })
 
   it('cuts a range at the edges, and leaves out what is not in sight', () => {

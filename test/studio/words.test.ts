@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { splitWords, wordsOf } from '../../src/studio/words.js'
+import { splitWords, wordsOf } from '../../src/studio/state/words.js'
 
 const milestone = { type: 'milestone', text: ' hello i would like', startMs: 1000, endMs: 3000 } as const
 const partial = (text: string, endMs: number) => ({ words: splitWords(text), endMs })

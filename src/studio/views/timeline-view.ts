@@ -1,7 +1,9 @@
-import type { AudioTrack } from './audio-track.js'
+import type { AudioTrack } from '../session/audio-track.js'
+import { clock } from '../state/sentences.js'
+import type { ConnectionSpan, StudioState } from '../state/state.js'
+import type { AudioPart } from '../state/word-cursor.js'
 import { element, elementOf } from './page.js'
-import type { ConnectionSpan, StudioState } from './state.js'
-import { clampView, clock, fit, follow, msAt, ticks, visible, xOf, zoom, type View } from './timeline-geometry.js'
+import { clampView, fit, follow, msAt, ticks, visible, xOf, zoom, type View } from './timeline-geometry.js'
 
 /** What is drawn. */
 export interface TimelineContent {
@@ -10,7 +12,7 @@ export interface TimelineContent {
   readonly endMs: number
   readonly cursorMs: number | undefined
   /** The audio that is played, or of the word at the cursor. */
-  readonly highlight: { readonly channel: number; readonly fromMs: number; readonly toMs: number } | undefined
+  readonly highlight: AudioPart | undefined
 }
 
 interface Lane {

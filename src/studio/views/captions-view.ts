@@ -1,13 +1,8 @@
+import { clock } from '../state/sentences.js'
+import type { StudioState, Turn } from '../state/state.js'
+import type { WordAt } from '../state/word-cursor.js'
+import type { CaptionWord } from '../state/words.js'
 import { create, element } from './page.js'
-import type { StudioState, Turn } from './state.js'
-import { clock } from './timeline-geometry.js'
-import type { CaptionWord } from './words.js'
-
-/** A word on the page. */
-export interface WordAt {
-  readonly turn: number
-  readonly word: number
-}
 
 /** How many turns the page has at first, and how many "Show earlier" adds. */
 const shownTurns = 60

@@ -1,10 +1,10 @@
 import { Subject, VirtualTimeScheduler } from 'rxjs'
 import type { Socket, SocketClass } from 'rxspeech'
-import { AudioTrack } from './audio-track.js'
+import { AudioTrack } from '../session/audio-track.js'
+import { createSession } from '../session/session.js'
+import { initialState, reduce, type Failure, type StudioInput, type StudioState } from '../state/state.js'
 import { fromBase64, type Cassette, type CassetteLine } from './cassette-lines.js'
 import { asWebSocketCassette } from './grpc-cassette.js'
-import { createSession } from './session.js'
-import type { Failure, StudioInput } from './state.js'
 
 /** A cassette as the studio shows it: all inputs with the position at which they happened, and the audio. */
 export interface PlayedCassette {
@@ -90,6 +90,16 @@ export const playCassette = async (cassette: Cassette, title: string): Promise<P
     inputs.push({ audioMs, input: { type: 'ended', atMs: endMs, audioMs, failure } })
   }
   return { title, channels, tracks, inputs, durationMs: session.audioMs() }
+}
+
+/** The state when this much audio had been captured. */
+export const stateAt = ({ inputs, title, channels }: PlayedCassette, ms: number): StudioState => {
+  let state = reduce(initialState, { type: 'started', title, channels })
+  for (const { audioMs, input } of inputs) {
+    if (audioMs > ms) break
+    state = reduce(state, input)
+  }
+  return state
 }
 
 /** Why the recorded session failed. */

@@ -17,9 +17,9 @@ import {
 } from 'rxjs'
 import { ledger, metrics, recognize, sampleClock, type SocketClass, type Token, type TokenSource } from 'rxspeech'
 import type { AudioTrack } from './audio-track.js'
-import { failureOf } from './sentences.js'
+import { failureOf } from '../state/sentences.js'
 import { started, type Source } from './sources.js'
-import type { SessionInput, StudioInput } from './state.js'
+import type { SessionInput, StudioInput } from '../state/state.js'
 
 export interface SessionSettings {
   readonly url: string

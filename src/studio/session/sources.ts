@@ -73,6 +73,23 @@ const withoutCopies = (channels: readonly Int16Array<ArrayBuffer>[]): readonly I
   return left.every((sample, at) => sample === right[at]) ? [left] : channels
 }
 
+/** Loads the sample call. `progress` gets how much of it is loaded, if that is known: a slow network takes seconds. */
+export const loadSample = async (url: string, progress: (percent: number | undefined) => void): Promise<Blob> => {
+  progress(undefined)
+  const { ok, status, body, headers } = await fetch(url)
+  if (!ok || body === null) throw new Error(`The sample call cannot be loaded: the service answered ${status}.`)
+  const totalBytes = Number(headers.get('content-length') ?? 0)
+  const parts: Uint8Array<ArrayBuffer>[] = []
+  let bytes = 0
+  const reader = body.getReader()
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    parts.push(part.value)
+    bytes += part.value.length
+    progress(totalBytes > 0 ? Math.floor((bytes / totalBytes) * 100) : undefined)
+  }
+  return new Blob(parts)
+}
+
 /** A recording at the pace of speech. */
 export const recordingSource = (recording: Recording, title: string, names: readonly string[]): Source => {
   const { sampleRateHz, channels } = recording

@@ -1,8 +1,8 @@
 import type { LedgerAccount } from 'rxspeech'
+import { incidentSentence, secondsText, statusSentence } from '../state/sentences.js'
+import type { StudioState } from '../state/state.js'
 import { ledgerOfNow, ledgerShares } from './ledger-shares.js'
 import { create, element, setList, setText } from './page.js'
-import { incidentSentence, secondsText, statusSentence } from './sentences.js'
-import type { StudioState } from './state.js'
 
 const classes = { finalized: 'finalized', pending: 'pending', 'sent again': 'again', dropped: 'dropped' } as const
 

@@ -46,14 +46,6 @@ export const ticks = (view: View, width: number): readonly number[] => {
   return Array.from({ length: Math.max(0, count) }, (_, index) => (first + index) * stepMs)
 }
 
-/** `1:05`, or `1:05.2` between whole seconds. */
-export const clock = (ms: number): string => {
-  const tenths = Math.round(Math.max(0, ms) / 100)
-  const seconds = Math.floor(tenths / 10)
-  const rest = tenths % 10 === 0 ? '' : `.${tenths % 10}`
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}${rest}`
-}
-
 /** The part of a range that is in sight, in pixels; undefined if none is. */
 export const visible = (
   view: View,

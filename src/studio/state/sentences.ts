@@ -3,6 +3,14 @@ import type { Failure, Incident, StudioState } from './state.js'
 
 export const secondsText = (ms: number): string => `${(Math.max(0, ms) / 1000).toFixed(1)} s`
 
+/** `1:05`, or `1:05.2` between whole seconds. */
+export const clock = (ms: number): string => {
+  const tenths = Math.round(Math.max(0, ms) / 100)
+  const seconds = Math.floor(tenths / 10)
+  const rest = tenths % 10 === 0 ? '' : `.${tenths % 10}`
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}${rest}`
+}
+
 /** What a loss of the connection meant. */
 export const incidentSentence = (incident: Incident, hasEnded = false): string => {
   const { lostMs, isCut, open, channels, attempts, resumedAfterMs, bufferedMs, replayedMs, droppedMs } = incident
