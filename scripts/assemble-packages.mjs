@@ -259,7 +259,10 @@ const moduleGroups = [
   // What a page with several services loads at first, beside what each page with sessions does.
   ['client/failover', ['client/failover/']],
   // What each page with sessions loads at first.
-  ['client/machine', ['client/machine', 'client/endings', 'client/retries']],
+  [
+    'client/machine',
+    ['deadlines', 'endings', 'handover', 'lifetimes', 'machine', 'retries'].map((name) => `client/${name}`),
+  ],
   ['client/client', ['client/', 'protocol/loopback', 'transport/limits']],
   // What few pages use, and files of functions and classes alone, which bundlers drop by name.
   ['protocol/validation', ['protocol/json-object', 'protocol/nearest-name', 'protocol/validation']],

@@ -1,12 +1,19 @@
-import type { ErrorCode } from '../errors/error-table.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { Machine, MachineResult } from '../kernel/machine.js'
-import { causeOfClose, causeOfLoss, endingOf, fates, isPending, type EndCause, type Fate } from './endings.js'
 import type { GapCause } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
+import { deadlineError, isWait } from './deadlines.js'
+import { causeOfClose, causeOfLoss, endingOf, fates, isPending, type EndCause, type Fate } from './endings.js'
+import {
+  hurryHandover,
+  isHandoverReady,
+  onSuccessor,
+  openSuccessor,
+  planHandover,
+  withoutHandover,
+} from './handover.js'
+import { alive, isAudioOver, isEnd, isSending, lifetimes } from './lifetimes.js'
 import type { ControlSignal } from './protocol.js'
-import type { Wait } from './settings.js'
-import { renewalLeadMs } from './token.js'
 import { afterProgress, nextAttempt, noRetries } from './retries.js'
 import type {
   BeforeStreaming,
@@ -17,17 +24,14 @@ import type {
   ClientState,
   ClientStep,
   ConnectionInput,
-  Handover,
+  Context,
   MessageRead,
   Phase,
   SessionFacts,
   SessionPolicy,
-  Successor,
   TokenNeed,
   Waiting,
 } from './states.js'
-
-type Context = Pick<ClientMachine, 'policy' | 'facts'>
 
 /** The life of a session. In `done`, `stopped` and `failed` no input has an effect. */
 export class ClientMachine implements Machine<ClientState, ClientInput, ClientOutput, ClientAction> {
@@ -78,44 +82,6 @@ const start: ClientStep = {
     { lifetime: 'session', action: { do: 'begin' } },
   ],
 }
-
-export const isEnd = ({ name }: Phase): boolean => name === 'done' || name === 'stopped' || name === 'failed'
-
-const lifetimes = {
-  connection: (id: number): string => `connection:${id}`,
-  /** Audio is sent. */
-  sending: (id: number): string => `sending:${id}`,
-  handover: ({ id }: Handover): string => `handover:${id}`,
-  /** The connection of the handover is opening. */
-  opening: ({ id }: Successor): string => `opening:${id}`,
-  wait: ({ wait }: ClientState): string => `wait:${wait}`,
-}
-
-const alive = (state: ClientState): ReadonlySet<string> => {
-  const { phase, connection, handover } = state
-  const names = new Set<string>()
-  if (isEnd(phase)) return names
-  names.add('session').add(lifetimes.wait(state))
-  if (!isAudioOver(phase)) names.add('capture')
-  if (phase.name === 'paused') names.add('listening')
-  if (hasConnection(phase)) names.add(lifetimes.connection(connection.id))
-  if (isSending(phase)) names.add(lifetimes.sending(connection.id))
-  if (handover === undefined) return names
-  const { successor } = handover
-  names.add(lifetimes.handover(handover))
-  if (successor === undefined) return names
-  names.add(lifetimes.connection(successor.id))
-  if (!successor.isReady) names.add(lifetimes.opening(successor))
-  return names
-}
-
-const hasConnection = (phase: Phase): boolean =>
-  phase.name === 'paused' ? phase.isConnected : phase.name !== 'idle' && phase.name !== 'waiting'
-
-const isAudioOver = (phase: Phase): boolean =>
-  'isAudioOver' in phase ? phase.isAudioOver : phase.name !== 'streaming' && phase.name !== 'paused'
-
-const isSending = ({ name }: Phase): boolean => name === 'streaming' || name === 'draining'
 
 const reduce = (state: ClientState, input: ClientInput, context: Context): ClientStep => {
   const { phase, handover } = state
@@ -242,8 +208,6 @@ const finalize = (state: ClientState, context: Context): ClientStep => {
     [{ lifetime: lifetimes.connection(id), action: { do: 'finalize', connection: id, by: context.policy.finalizeBy } }],
   )
 }
-
-const withoutHandover = (state: ClientState): ClientState => ({ ...state, handover: undefined })
 
 const end = (
   state: ClientState,
@@ -573,130 +537,6 @@ const refusalToRenew = (phase: Phase, error: SpeechError): SpeechError | undefin
   if (error.code === 'unauthenticated') return error
   return phase.name === 'authorizing' ? phase.refusal : undefined
 }
-
-const deadlineErrors = {
-  authorizing: ['token-timeout', 'No token came in time; check the token source.'],
-  connecting: [
-    'connect-timeout',
-    'The service did not accept the connection in time; check the address and the network.',
-  ],
-  starting: ['start-timeout', 'The service did not answer the start in time; try again or raise timeouts.startMs.'],
-  draining: ['finalize-timeout', 'The service stopped taking audio before its end; what was received before stands.'],
-  finalizing: ['finalize-timeout', 'The service did not finish in time; what was received before stands.'],
-  stopping: ['stop-timeout', 'The service did not confirm the stop in time; nothing more was delivered.'],
-  // Not an error: the final counts as the answer.
-  closing: ['finalize-timeout', 'The service did not finish in time; what was received before stands.'],
-} as const satisfies Readonly<Record<Wait, readonly [ErrorCode, string]>>
-
-export const isWait = (name: Phase['name']): name is Wait => name in deadlineErrors
-
-export const deadlineError = (name: Wait, { facts }: Context): SpeechError => {
-  const [code, message] = deadlineErrors[name]
-  const { pendingFromMs } = facts
-  const isPending = code === 'finalize-timeout' && pendingFromMs !== undefined
-  return new SpeechError(code, isPending ? `${message} Pending from ${pendingFromMs} ms.` : message)
-}
-
-// Handover: the next connection opens while the current one is in use
-
-/** The next connection takes over at the latest when this share of `renewalLeadMs` remains. */
-const minLead = 1 / 4
-
-/** Within this time, in milliseconds, a connection that has broken fails; one that only received a GOAWAY continues. */
-const breaksWithinMs = 100
-
-/** How long a connection may be used after a GOAWAY, in milliseconds. */
-const drainAllowanceMs = 3_000
-
-/** When the next connection opens: before the token expires, or before the maximum age of the current connection. */
-const planHandover = ({ connection }: ClientState, { policy, facts }: Context): ClientAction | undefined => {
-  if (policy.resumption === undefined) return undefined
-  const { maxConnectionMs } = policy.resumption
-  const tokenMs = (connection.token?.expiresAtMs ?? Infinity) - facts.nowMs
-  const leftMs = Math.min(tokenMs, maxConnectionMs)
-  if (leftMs <= 0 || leftMs === Infinity) return undefined
-  const leadMs = renewalLeadMs(leftMs)
-  return {
-    do: 'wait',
-    delayMs: leftMs - leadMs,
-    ref: false,
-    input: {
-      type: 'handover-time',
-      dueMs: leadMs * (1 - minLead),
-      endingToken: tokenMs <= maxConnectionMs ? connection.token?.accessToken : undefined,
-    },
-  }
-}
-
-/** The current connection will end at an unknown time. */
-const hurryHandover = (state: ClientState, { policy }: Context): ClientStep => {
-  if (policy.resumption === undefined || state.handover?.successor !== undefined) return { state }
-  const handover: Handover = { id: state.lastId + 1, successor: undefined }
-  const input: ClientInput = { type: 'handover-time', dueMs: drainAllowanceMs, endingToken: undefined }
-  const action: ClientAction = { do: 'wait', delayMs: breaksWithinMs, input, ref: false }
-  return {
-    state: { ...state, lastId: handover.id, handover },
-    effects: [{ lifetime: lifetimes.handover(handover), action }],
-  }
-}
-
-const openSuccessor = (
-  state: ClientState,
-  dueMs: number,
-  endingToken: string | undefined,
-  { policy }: Context,
-): ClientStep => {
-  if (state.handover === undefined) return { state }
-  const id = state.lastId + 1
-  const successor: Successor = { id, token: undefined, update: state.update, isReady: false, endingToken }
-  const handover: Handover = { ...state.handover, successor }
-  const { connecting, starting } = policy.deadlines
-  const need = endingToken === undefined ? 'any' : 'replacement'
-  return {
-    state: { ...state, lastId: id, handover },
-    effects: [
-      {
-        lifetime: lifetimes.handover(handover),
-        action: { do: 'wait', delayMs: dueMs, input: { type: 'handover-due' }, ref: false },
-      },
-      {
-        lifetime: lifetimes.opening(successor),
-        action: { do: 'wait', delayMs: connecting + starting, input: { type: 'successor-late' }, ref: false },
-      },
-      { lifetime: lifetimes.connection(id), action: { do: 'authorize', connection: id, need } },
-    ],
-  }
-}
-
-/** If the next connection cannot be opened, the current one is used until it ends, and its loss is handled like any other. */
-const onSuccessor = (state: ClientState, successor: Successor, input: ConnectionInput): ClientStep => {
-  const { id } = successor
-  const become = (next: Successor, ...actions: readonly ClientAction[]): ClientStep => ({
-    state: { ...state, handover: state.handover && { ...state.handover, successor: next } },
-    effects: actions.map((action) => ({ lifetime: lifetimes.connection(id), action })),
-  })
-  switch (input.type) {
-    case 'leaving':
-      return { state }
-    case 'authorized':
-      if (input.token.accessToken === successor.endingToken) return { state: withoutHandover(state) }
-      return become({ ...successor, token: input.token }, { do: 'dial', connection: id, update: successor.update })
-    case 'connected':
-      return become(successor, { do: 'start', connection: id })
-    case 'message': {
-      const { signal } = input
-      if (signal === undefined) return { state }
-      const isReady = signal.type === 'start-answer' && signal.error === undefined
-      return isReady ? become({ ...successor, isReady }) : { state: withoutHandover(state) }
-    }
-    default:
-      return { state: withoutHandover(state) }
-  }
-}
-
-/** The next connection takes over when it is ready: at the next progress, where the least audio is sent twice, or when due. */
-const isHandoverReady = ({ phase, handover }: ClientState): boolean =>
-  phase.name === 'streaming' && handover?.successor?.isReady === true
 
 const handOver = (state: ClientState, context: Context): ClientStep =>
   stream({ ...state, connection: state.handover?.successor ?? state.connection }, false, context)

@@ -212,3 +212,9 @@ export interface SessionFacts {
   /** Whether a final only repeats the previous one on its channel. */
   isRepeated(final: FinalEvent): boolean
 }
+
+/** What decisions depend on besides the state. */
+export interface Context {
+  readonly policy: SessionPolicy
+  readonly facts: SessionFacts
+}

@@ -3,7 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ErrorCode } from '../../src/errors/error-table.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
-import { ClientMachine, initialState, isEnd, isWait } from '../../src/client/machine.js'
+import { isWait } from '../../src/client/deadlines.js'
+import { isEnd } from '../../src/client/lifetimes.js'
+import { ClientMachine, initialState } from '../../src/client/machine.js'
 import { resolveResumption } from '../../src/client/options.js'
 import type {
   ClientInput,

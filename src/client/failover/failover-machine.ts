@@ -1,7 +1,9 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import type { ErrorCode } from '../../errors/error-table.js'
 import type * as kernel from '../../kernel/machine.js'
-import { ClientMachine, deadlineError, initialState, isEnd } from '../machine.js'
+import { deadlineError } from '../deadlines.js'
+import { isEnd } from '../lifetimes.js'
+import { ClientMachine, initialState } from '../machine.js'
 import type { Resumption } from '../settings.js'
 import type {
   AuthorizeAction,
