@@ -1,11 +1,11 @@
 // npm run bench [client | service | engine | overload | scale | workers] [-- options]: measurements of one run on one machine; compare
 // ratios, not absolute values.
-import { benchClient } from './client-bench.mjs'
+import { benchClient } from './client/client-bench.mjs'
 import { benchEngine } from './engine-bench.mjs'
-import { benchOverload } from './overload-bench.mjs'
-import { benchScale } from './scale-bench.mjs'
-import { benchService } from './service-bench.mjs'
-import { benchWorkers } from './workers-bench.mjs'
+import { benchOverload } from './service/overload-bench.mjs'
+import { benchScale } from './scale/scale-bench.mjs'
+import { benchService } from './service/service-bench.mjs'
+import { benchWorkers } from './service/workers-bench.mjs'
 
 const benches = {
   client: benchClient,

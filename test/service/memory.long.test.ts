@@ -23,7 +23,7 @@ let address: Address
 
 /** The built service in a separate process, whose memory is used by nothing else. */
 const serve = async (...args: readonly string[]): Promise<void> => {
-  const file = join(__dirname, '../../bench/soak-service.mjs')
+  const file = join(__dirname, '../../bench/soak/soak-service.mjs')
   service = fork(file, args, { execArgv: ['--expose-gc'] })
   ;[address] = (await once(service, 'message')) as [Address]
 }

@@ -281,7 +281,7 @@ describe('the tenant of a session on the WebSocket', () => {
 
 describe('server reflection', () => {
   const listed = (service: PlainService): Promise<readonly string[]> => {
-    const { grpc } = packageOf('test/service/operation/reflection.proto') as unknown as {
+    const { grpc } = packageOf('test/service/operations/reflection.proto') as unknown as {
       grpc: { reflection: { v1: { ServerReflection: ReflectionClient } } }
     }
     const client = new grpc.reflection.v1.ServerReflection(service.service.access.grpc, credentials.createInsecure())

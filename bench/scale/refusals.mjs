@@ -1,7 +1,7 @@
 // The third table of `npm run bench scale`: how soon sessions are refused when more are wanted than the engine processes can
 // recognize. Two services, one for each interface, share the engine processes; clients are processes of their own, over real
 // sockets and without TLS.
-import { child } from './child.mjs'
+import { child } from '../service/child.mjs'
 import { places } from './sleeping-fleet.mjs'
 
 const here = (file) => new URL(file, import.meta.url).pathname
@@ -18,8 +18,8 @@ const limits = { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 }
 const ms = (value) => Number(value.toFixed(1))
 
 const openSide = async (fleet, by) => {
-  const server = await child(here('measured-service.mjs'), '', JSON.stringify(limits), '0', fleet.url)
-  const clients = await child(here('service-load.mjs'))
+  const server = await child(here('../service/measured-service.mjs'), '', JSON.stringify(limits), '0', fleet.url)
+  const clients = await child(here('../service/service-load.mjs'))
   await clients.request('access', await server.request('access'))
   return { by, server, clients }
 }

@@ -22,7 +22,7 @@ sockets.on('connection', (socket) => {
 await new Promise((resolve) => http.listen(0, '127.0.0.1', resolve))
 const { port } = http.address()
 
-const proto = new URL('../proto/dataflow.proto', import.meta.url).pathname
+const proto = new URL('../../proto/dataflow.proto', import.meta.url).pathname
 const service = loadSync(proto, { keepCase: true, defaults: true })['dataflow']
 const grpc = new Server()
 grpc.addService(service, {

@@ -66,7 +66,7 @@ const rawSocket = async ({ address, results, sampleRateHz, source }) => {
   }
 }
 
-const protoPath = new URL('../proto/dataflow.proto', import.meta.url).pathname
+const protoPath = new URL('../../proto/dataflow.proto', import.meta.url).pathname
 const noBytes = Buffer.alloc(0)
 let client
 const clientOf = (address) => {

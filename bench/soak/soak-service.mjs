@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hashSecret, memoryClients, newClientSecret, startService } from '../dist/cjs/service.js'
+import { hashSecret, memoryClients, newClientSecret, startService } from '../../dist/cjs/service.js'
 import { NEVER } from 'rxjs'
-import { scriptedEngine } from '../dist/cjs/testing.js'
+import { scriptedEngine } from '../../dist/cjs/testing.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'rxspeech-soak-'))
 await mkdir(join(folder, 'Default/m/1'), { recursive: true })

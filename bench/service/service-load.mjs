@@ -5,13 +5,13 @@ import { credentials, Client } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 import { setTimeout as sleep } from 'node:timers/promises'
 import WebSocket from 'ws'
-import { decodeSamples } from '../dist/esm/nodes.js'
+import { decodeSamples } from '../../dist/esm/nodes.js'
 
 const chunkMs = 20
 const chunkBytes = 320
 
 /** The left channel of the sample call, 8 kHz PCM, in a loop: speech and silence as in a real call. */
-const call = readFileSync(new URL('../samples/call.wav', import.meta.url)).subarray(58)
+const call = readFileSync(new URL('../../samples/call.wav', import.meta.url)).subarray(58)
 const samples = decodeSamples(
   call.filter((_byte, at) => at % 2 === 0),
   'ulaw',
@@ -84,7 +84,7 @@ const openSocket = ({ wsUrl, token, model }) =>
     })
   })
 
-const definition = loadSync(new URL('../proto/dataflow.proto', import.meta.url).pathname, {
+const definition = loadSync(new URL('../../proto/dataflow.proto', import.meta.url).pathname, {
   keepCase: true,
   enums: Number,
 })

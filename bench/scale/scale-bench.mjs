@@ -1,9 +1,9 @@
 // npm run bench scale: what a service loses when its engines are other processes, over NATS. The engines sleep: their capacity
 // is arithmetic, and they do not compete for cores. So this shows what the protocol, its queues and its decisions cost. It
 // does not show that the cores of several machines add up, nor a network: everything is on one machine, over loopback.
-import { benchRefusals } from './scale-refusals.mjs'
-import { benchSaturated } from './scale-saturated.mjs'
-import { benchTraffic } from './scale-traffic.mjs'
+import { benchRefusals } from './refusals.mjs'
+import { benchSaturated } from './saturated.mjs'
+import { benchTraffic } from './traffic.mjs'
 import { places, SleepingFleet } from './sleeping-fleet.mjs'
 
 const parts = { saturated: benchSaturated, traffic: benchTraffic, refusals: benchRefusals }

@@ -1,6 +1,6 @@
 // Sessions of the library with its default options.
-import { dataflow } from '../dist/cjs/grpc.js'
-import { recognize } from '../dist/cjs/index.js'
+import { dataflow } from '../../dist/cjs/grpc.js'
+import { recognize } from '../../dist/cjs/index.js'
 import { createSource } from './client-sources.mjs'
 
 /** One operator for all sessions, as in an application. */

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { measurements } from './measurements.mjs'
 
 const [givenBuild = '', limits = '{}', busyMicros = '0', nats] = process.argv.slice(2)
-const build = givenBuild === '' ? new URL('../dist/esm', import.meta.url).pathname : givenBuild
+const build = givenBuild === '' ? new URL('../../dist/esm', import.meta.url).pathname : givenBuild
 const load = (file) => import(pathToFileURL(join(build, file)).href)
 const { hashSecret, memoryClients, newClientSecret, startService } = await load('service.js')
 const { scriptedEngine } = await load('testing.js')
