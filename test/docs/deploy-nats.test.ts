@@ -174,7 +174,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
     second?.onFailure((keys) => failures.push(...keys))
     await expect
       .poll(() => {
-        first?.tellFailure(['pair:x'])
+        first?.publishFailure(['pair:x'])
         return failures
       })
       .toContain('pair:x')

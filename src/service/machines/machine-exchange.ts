@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { interval, Subscription, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { FailureExchange } from '../identity/clients/client-authentication.js'
 import type { MessageBus } from '../nats/bus.js'
+import { jsonMessages } from '../nats/json-messages.js'
 import type { OtherCounts, SessionCounts } from '../sessions/admissions.js'
 
-/** What machines tell each other goes to all of them, by subjects of their bucket. */
+/** The messages between machines go to all of them, by subjects of their bucket. */
 export interface MachineExchangeOptions {
   readonly bus: Pick<MessageBus, 'publish' | 'messages'>
   /** The bucket of the identity, which is the same on all machines of one service and on no other. */
@@ -18,8 +18,8 @@ export interface MachineExchangeOptions {
   readonly onFault: (error: unknown) => void
 }
 
-/** How often the counts are told, and for how long they are believed without news. */
-const tellEveryMs = 1_000
+/** How often the counts are sent, and for how long they count without a newer message. */
+const publishEveryMs = 1_000
 const forgetAfterMs = 3_000
 /** The size of one message, below the limit of NATS in the configuration that this package ships. */
 const maxMessageBytes = 32_768
@@ -38,9 +38,9 @@ const countsCodec = t.type({
 const failuresCodec = t.type({ v: t.literal(1), from: t.string, keys: t.readonlyArray(t.string) })
 
 /**
- * Tells the other machines of a service the sessions of each tenant and token, once a second, and each wrong secret, and
- * hears theirs. Limits are soft: what starts within a second on several machines can exceed them. Nothing waits for an
- * answer; while the bus is down every machine counts for itself.
+ * Sends the number of sessions of each tenant and token to the other machines of a service, once a second, and each wrong
+ * secret, and receives theirs. Limits are soft: what starts within a second on several machines can exceed them. Nothing
+ * waits for an answer; while the bus is down every machine counts for itself.
  */
 export class MachineExchange implements OtherCounts, FailureExchange {
   readonly #options: MachineExchangeOptions
@@ -49,7 +49,7 @@ export class MachineExchange implements OtherCounts, FailureExchange {
   readonly #tenants: CountsOfOthers
   readonly #tokens: CountsOfOthers
   readonly #origins = new Set<string>()
-  #told: SessionCounts = { tenants: new Map(), tokens: new Map() }
+  #published: SessionCounts = { tenants: new Map(), tokens: new Map() }
   #recordFailure: (keys: readonly string[]) => void = () => undefined
 
   constructor(options: MachineExchangeOptions) {
@@ -58,29 +58,20 @@ export class MachineExchange implements OtherCounts, FailureExchange {
     this.#tenants = new CountsOfOthers(now)
     this.#tokens = new CountsOfOthers(now)
     const { bus, onFault } = options
-    const hear = <A>(name: string, codec: t.Decoder<unknown, A>, take: (message: A) => void): void => {
-      const heard$ = bus.messages(this.#subject(name))
-      this.#work.add(
-        heard$.subscribe({
-          next: ({ payload }) => {
-            const message = codec.decode(parse(payload))
-            if (either.isRight(message)) take(message.right)
-          },
-          error: onFault,
-        }),
-      )
+    const receive = <A>(name: string, codec: t.Decoder<unknown, A>, next: (message: A) => void): void => {
+      this.#work.add(jsonMessages(bus, this.#subject(name), codec).subscribe({ next, error: onFault }))
     }
-    hear('counts', countsCodec, (message) => this.#takeCounts(message))
-    hear('failures', failuresCodec, ({ from, keys }) => {
+    receive('counts', countsCodec, (message) => this.#takeCounts(message))
+    receive('failures', failuresCodec, ({ from, keys }) => {
       if (from !== this.#id) this.#recordFailure(keys)
     })
   }
 
-  /** From now on tells the counts of this machine, at once and each second. */
-  tellCounts(own: () => SessionCounts): void {
-    const tell = (): void => this.#tell(own())
-    tell()
-    this.#work.add(interval(tellEveryMs, this.#options.scheduler).subscribe(tell))
+  /** From now on sends the counts of this machine, at once and each second. */
+  publishCounts(own: () => SessionCounts): void {
+    const publish = (): void => this.#publish(own())
+    publish()
+    this.#work.add(interval(publishEveryMs, this.#options.scheduler).subscribe(publish))
   }
 
   ofTenant(tenant: string): number {
@@ -91,7 +82,7 @@ export class MachineExchange implements OtherCounts, FailureExchange {
     return this.#tokens.of(tokenId)
   }
 
-  tellFailure(keys: readonly string[]): void {
+  publishFailure(keys: readonly string[]): void {
     this.#options.bus.publish(this.#subject('failures'), JSON.stringify({ v: 1, from: this.#id, keys }))
   }
 
@@ -107,15 +98,15 @@ export class MachineExchange implements OtherCounts, FailureExchange {
     return `rxspeech.identity.${this.#options.bucket}.${name}`
   }
 
-  /** A count that has become 0 is told once. */
-  #tell({ tenants, tokens }: SessionCounts): void {
-    const news = {
-      tenants: withEnded(tenants, this.#told.tenants),
-      tokens: withEnded(tokens, this.#told.tokens),
+  /** A count that has become 0 is sent once. */
+  #publish({ tenants, tokens }: SessionCounts): void {
+    const counted = {
+      tenants: withEnded(tenants, this.#published.tenants),
+      tokens: withEnded(tokens, this.#published.tokens),
     }
-    this.#told = { tenants: new Map(tenants), tokens: new Map(tokens) }
+    this.#published = { tenants: new Map(tenants), tokens: new Map(tokens) }
     const { bus, origin } = this.#options
-    for (const part of partsOf(news)) {
+    for (const part of partsOf(counted)) {
       const { issuer, audience } = origin
       bus.publish(this.#subject('counts'), JSON.stringify({ v: 1, from: this.#id, issuer, audience, ...part }))
     }
@@ -173,20 +164,12 @@ const partsOf = ({ tenants, tokens }: CountsMessage): readonly CountsMessage[] =
   return parts
 }
 
-const parse = (payload: Uint8Array): unknown => {
-  try {
-    return JSON.parse(Buffer.from(payload).toString()) as unknown
-  } catch {
-    return undefined
-  }
-}
-
 interface CountOfOther {
   readonly count: number
   readonly untilMs: number
 }
 
-/** Counts by name and machine, each believed for 3 s. */
+/** Counts by name and machine, each valid for 3 s. */
 class CountsOfOthers {
   readonly #now: () => number
   readonly #byName = new Map<string, Map<string, CountOfOther>>()

@@ -92,7 +92,7 @@ export interface WireLoss {
   readonly amount: number
 }
 
-/** A fault of the audio itself, as a client was told (PROTOCOL 3.3). */
+/** A fault of the audio itself that was reported to a client (PROTOCOL 3.3). */
 export interface AudioFault {
   /** What is wrong. */
   readonly kind: SoundFault
@@ -133,7 +133,7 @@ export interface ServiceMonitor {
   firstPartial(session: SessionFacts, afterMs: number): void
   /** The time from the detection of the end of speech to its milestone. */
   milestone(session: SessionFacts, afterMs: number): void
-  /** A client was told what is wrong with its audio; once for each kind, channel and session. */
+  /** A fault of its audio was reported to a client; once for each kind, channel and session. */
   audioWarning(session: SessionFacts, fault: AudioFault): void
   /** A message of a node for the operator. */
   noted(session: SessionFacts, node: string, message: string, fields: NotedFields): void

@@ -36,7 +36,7 @@ import { closeAll, type Opened } from './running-service.js'
 import { logConnection } from './service-models.js'
 import { openTracing } from './tracing.js'
 
-/** What an engine process serves, and to whom. */
+/** The models, connection and limits of an engine process. */
 export interface EngineProcessOptions {
   /** The connection over which services find it. */
   readonly nats: NatsOptions
@@ -51,7 +51,7 @@ export interface EngineProcessOptions {
   readonly capacity?: number | undefined
   /** Its name in the subjects of its messages, which permissions can name. @default that of the host */
   readonly name?: string | undefined
-  /** The region that it tells services. @default none */
+  /** The region that it reports to services. @default none */
   readonly region?: string | undefined
   /** The address of `/livez`, `/readyz` and `/metrics`; beyond loopback it needs the certificate. @default none */
   readonly operations?: ListenAddress | undefined

@@ -96,7 +96,7 @@ export const createAdmission = (
   { scheduler = asyncScheduler, onFault }: Pick<ServiceOptions, 'scheduler' | 'onFault'>,
 ): SessionContext['admit'] => {
   const admissions = new Admissions(limits, identity.machines)
-  identity.machines?.tellCounts(() => admissions.counts)
+  identity.machines?.publishCounts(() => admissions.counts)
   const running = new RunningGrants({ authority: identity, scheduler, onFault })
   return async (token, tenant, origin) => {
     admissions.checkCapacity()

@@ -20,7 +20,7 @@ import {
   wholeNumber,
 } from '../../protocol/validation.js'
 
-/** What a process answers, and what it is only told. Each message is decoded before a handler gets it. */
+/** The questions that a process answers, and the notices that it only receives. Each message is decoded before a handler gets it. */
 export interface Protocol {
   readonly questions: Readonly<Record<string, { readonly question: Any; readonly answer: Any }>>
   readonly notices: Readonly<Record<string, Any>>
@@ -147,7 +147,7 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
     }
   }
 
-  /** Sends the notices that wait; everything is sent in the order in which it was told or asked. */
+  /** Sends the notices that wait; notices and questions are sent in the order in which they were made. */
   flush(): void {
     clearTimeout(this.#gathering)
     this.#gathering = undefined

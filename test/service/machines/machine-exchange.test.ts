@@ -57,7 +57,7 @@ const limits = { sessions: 100, sessionsPerTenant: 5, sessionsPerToken: 3 }
 const machine = (change: Partial<MachineExchangeOptions> = {}) => {
   const exchange = exchangeOf(change)
   const admissions = new Admissions(limits, exchange)
-  exchange.tellCounts(() => admissions.counts)
+  exchange.publishCounts(() => admissions.counts)
   return { exchange, admissions }
 }
 const pass = (seconds: number): void => clock.advanceTo(clock.now() + seconds * 1_000)
@@ -87,7 +87,7 @@ describe('the counts of sessions', () => {
     expect(() => one.admissions.admit('6', 'a')).toThrow('The tenant has 5 sessions, its limit')
   })
 
-  it('that have ended are told within a second', () => {
+  it('that have ended are sent within a second', () => {
     const [one, two] = [machine(), machine()]
     const end = one.admissions.admit('t', 'a')
     pass(1)
@@ -127,7 +127,7 @@ describe('the counts of sessions', () => {
     expect(() => one.admissions.admit('t', 'a')).toThrow()
   })
 
-  it('are told in messages of a limited size', () => {
+  it('are sent in messages of a limited size', () => {
     const [one, two] = [machine(), machine()]
     for (let count = 0; count < 100; count += 1) one.admissions.admit(`t${count}`, `${count} ${'ü'.repeat(500)}`)
     pass(1)

@@ -7,7 +7,7 @@ import type { ClientRegistration, ClientStore } from './client.js'
 /** Wrong secrets on other machines, which count here too. */
 export interface FailureExchange {
   /** Tells the others of a failure; `keys` are hashes. */
-  tellFailure(keys: readonly string[]): void
+  publishFailure(keys: readonly string[]): void
   /** Sets what is done with the failures of others. */
   onFailure(record: (keys: readonly string[]) => void): void
 }
@@ -69,7 +69,7 @@ export const createClientAuthentication = (options: ClientAuthenticationOptions)
   }
   const recordEverywhere = (keys: readonly string[]): void => {
     record(keys)
-    exchange?.tellFailure(keys)
+    exchange?.publishFailure(keys)
   }
   exchange?.onFailure(record)
   const successes = createRecentSuccesses({ now })

@@ -6,7 +6,7 @@ import { connectNats } from '../../nats/connection.js'
 import type { NatsOptions } from '../../nats/nats-options.js'
 import { openBucket } from './bucket.js'
 import { openSharedIdentity, type SharedIdentity } from './shared-identity.js'
-import { withdrawalNews } from './withdrawals.js'
+import { createWithdrawalExchange } from './withdrawals.js'
 
 /** Where the subscriptions and revoked tokens of several machines are. */
 export interface IdentityNatsOptions extends NatsOptions {
@@ -64,7 +64,7 @@ export const connectSharedIdentity = async (
   try {
     const identity = await openSharedIdentity({
       bucket: await openBucket(connection, { name: bucketName, replicas: copies, openWithinMs, scheduler }),
-      news: withdrawalNews(bus, bucketName),
+      withdrawals: createWithdrawalExchange(bus, bucketName),
       isUp$: bus.isUp$,
       scheduler,
       onFault,

@@ -18,7 +18,7 @@ import type { Bucket } from './bucket.js'
 import { decodeClient, encodeClient, encodeRevocation, keyOf } from './entries.js'
 import { followBucket } from './follow-bucket.js'
 import { IdentityReplica } from './identity-replica.js'
-import type { WithdrawalNews } from './withdrawals.js'
+import type { WithdrawalExchange } from './withdrawals.js'
 
 /**
  * Client registrations and revoked tokens in a bucket that all machines share. Everything is read from memory, at once, also
@@ -56,8 +56,8 @@ export interface SharedIdentity {
 
 export interface SharedIdentityOptions {
   readonly bucket: Bucket
-  /** Each confirmed revocation and cancellation is told by it too, so that no single process knows of one that is lost. */
-  readonly news: WithdrawalNews
+  /** Each confirmed revocation and cancellation is sent over it too, so that one that the bucket loses is known elsewhere. */
+  readonly withdrawals: WithdrawalExchange
   /** Whether the connection stands, at first and with each change. */
   readonly isUp$: Observable<boolean>
   readonly scheduler: SchedulerLike
@@ -66,7 +66,7 @@ export interface SharedIdentityOptions {
 
 /** How long the first reading may take. */
 const openWithinMs = 15_000
-/** From this age on the operator is told. */
+/** From this age on a problem is reported to the operator. */
 const staleAfterMs = 5_000
 const checkAgeMs = 1_000
 /** How often a change is tried again that another process was faster with. */
@@ -76,13 +76,13 @@ const maxForgotten = 100
 
 /** Resolves when the bucket has been read. Rejects with `connection-failed` if that takes too long. */
 export const openSharedIdentity = async (options: SharedIdentityOptions): Promise<SharedIdentity> => {
-  const { bucket, news, isUp$, scheduler, onFault } = options
+  const { bucket, withdrawals, isUp$, scheduler, onFault } = options
   const now = (): number => scheduler.now()
   const replica = new IdentityReplica(now)
   const following = followBucket({ bucket, replica, isUp$, scheduler, onFault })
   let isUp = false
   const watching = isUp$.subscribe((value) => (isUp = value))
-  watching.add(news.heard$.subscribe({ next: (withdrawal) => replica.withdraw(withdrawal), error: onFault }))
+  watching.add(withdrawals.received$.subscribe({ next: (withdrawal) => replica.withdraw(withdrawal), error: onFault }))
   const close = (): void => {
     watching.unsubscribe()
     following.close()
@@ -161,7 +161,7 @@ export const openSharedIdentity = async (options: SharedIdentityOptions): Promis
     },
     cancel: async (clientId) => {
       const isKnown = await change(clientId, (client) => ({ ...client, cancelled: true }))
-      if (isKnown) news.tell({ clientId })
+      if (isKnown) withdrawals.publish({ clientId })
       return isKnown
     },
     replaceSecret: (clientId, secretHash, previousUntilMs) =>
@@ -185,7 +185,7 @@ export const openSharedIdentity = async (options: SharedIdentityOptions): Promis
         const running = replica.revoked().size - expired.length
         if (!replica.isRevoked(tokenId) && running >= maxRevocations) throw tooManyRevocations()
         await add(keyOf({ kind: 'revocation', tokenId }), encodeRevocation(untilMs))
-        news.tell({ tokenId, untilMs })
+        withdrawals.publish({ tokenId, untilMs })
         const forgotten = expired.filter((id) => id !== tokenId).slice(0, maxForgotten)
         await bucket.forget(forgotten.map((id) => keyOf({ kind: 'revocation', tokenId: id }))).then(() => {
           replica.forget(forgotten)

@@ -1,17 +1,17 @@
-import { either } from 'fp-ts'
 import * as t from 'io-ts'
-import { filter, map, type Observable } from 'rxjs'
+import type { Observable } from 'rxjs'
 import type { MessageBus } from '../../nats/bus.js'
+import { jsonMessages } from '../../nats/json-messages.js'
 
 /** What takes rights away: a revoked token, or a cancelled client. Neither is ever taken back. */
 export type Withdrawal = { readonly tokenId: string; readonly untilMs: number } | { readonly clientId: string }
 
-/** What the processes of one bucket tell each other beside it. */
-export interface WithdrawalNews {
-  /** Tells all others, at most once; nothing waits for an answer. */
-  readonly tell: (withdrawal: Withdrawal) => void
+/** Exchanges withdrawals between the processes of one bucket, beside the bucket. */
+export interface WithdrawalExchange {
+  /** Sends it to all others, at most once; nothing waits for an answer. */
+  readonly publish: (withdrawal: Withdrawal) => void
   /** Those of the others, and perhaps own ones. Never completes; fails with `refused` if NATS does not allow the subject. */
-  readonly heard$: Observable<Withdrawal>
+  readonly received$: Observable<Withdrawal>
 }
 
 const codec = t.intersection([
@@ -19,25 +19,16 @@ const codec = t.intersection([
   t.union([t.type({ tokenId: t.string, untilMs: t.number }), t.type({ clientId: t.string })]),
 ])
 
-/** The news of a bucket, as messages of its own subject. */
-export const withdrawalNews = (bus: Pick<MessageBus, 'publish' | 'messages'>, bucket: string): WithdrawalNews => {
+/** The exchange of a bucket, by messages of its own subject. */
+export const createWithdrawalExchange = (
+  bus: Pick<MessageBus, 'publish' | 'messages'>,
+  bucket: string,
+): WithdrawalExchange => {
   const subject = `rxspeech.identity.${bucket}.withdrawn`
   return {
-    tell: (withdrawal) => {
+    publish: (withdrawal) => {
       bus.publish(subject, JSON.stringify({ v: 1, ...withdrawal }))
     },
-    heard$: bus.messages(subject).pipe(
-      map(({ payload }) => codec.decode(parse(payload))),
-      filter(either.isRight),
-      map(({ right }) => right),
-    ),
-  }
-}
-
-const parse = (payload: Uint8Array): unknown => {
-  try {
-    return JSON.parse(Buffer.from(payload).toString()) as unknown
-  } catch {
-    return undefined
+    received$: jsonMessages(bus, subject, codec),
   }
 }

@@ -35,7 +35,7 @@ beforeEach(async () => {
   bucket = new FakeBucket()
   shared = await openSharedIdentity({
     ...{ bucket, scheduler: clock, isUp$: new BehaviorSubject(true) },
-    news: { tell: () => undefined, heard$: NEVER },
+    withdrawals: { publish: () => undefined, received$: NEVER },
     onFault: (error) => {
       throw error
     },

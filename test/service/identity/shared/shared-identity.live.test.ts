@@ -83,17 +83,17 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over NATS'), () => {
     expect([later.revoked().size, later.find('acme@example.com')]).toEqual([50, client('acme@example.com')])
   })
 
-  it('tells what it has withdrawn by messages too, and hears others, but no junk', async () => {
+  it('sends what it has withdrawn as messages too, and takes those of others, but no junk', async () => {
     nextBucket()
     const { identity } = await open()
     await identity.add(client('acme'))
     const connection = await connectNats({ servers: [server.url] }, { name: 'test' })
     const subject = `rxspeech.identity.${bucket}.withdrawn`
-    const told: unknown[] = []
-    connection.subscribe(subject, { max: 1, callback: (_error, message) => void told.push(message.json()) })
+    const sent: unknown[] = []
+    connection.subscribe(subject, { max: 1, callback: (_error, message) => void sent.push(message.json()) })
     await connection.flush()
     await identity.revoke('t1', 9e12)
-    await expect.poll(() => told).toEqual([{ v: 1, tokenId: 't1', untilMs: 9e12 }])
+    await expect.poll(() => sent).toEqual([{ v: 1, tokenId: 't1', untilMs: 9e12 }])
     for (const text of ['junk', '{"v":2,"clientId":"acme"}', '{"v":1,"tokenId":"t2"}'])
       connection.publish(subject, text)
     expect(identity.find('acme')?.cancelled).toBe(false)
@@ -103,7 +103,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over NATS'), () => {
     await connection.close()
   })
 
-  it('makes one of two changes at the same time, and tells the other', async () => {
+  it('makes one of two changes at the same time, and reports the other', async () => {
     nextBucket()
     const all = [await open(), await open(), await open()]
     const results = await Promise.allSettled(all.map(({ identity }) => identity.add(client('acme'))))

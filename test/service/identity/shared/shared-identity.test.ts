@@ -5,7 +5,7 @@ import { hashSecret } from '../../../../src/service/identity/clients/client-secr
 import type { StoredClient } from '../../../../src/service/identity/clients/client.js'
 import { encodeClient, encodeRevocation, keyOf } from '../../../../src/service/identity/shared/entries.js'
 import { openSharedIdentity, type SharedIdentity } from '../../../../src/service/identity/shared/shared-identity.js'
-import type { Withdrawal, WithdrawalNews } from '../../../../src/service/identity/shared/withdrawals.js'
+import type { Withdrawal, WithdrawalExchange } from '../../../../src/service/identity/shared/withdrawals.js'
 import { flushPromises, VirtualClock } from '../../virtual-clock.js'
 import { FakeBucket } from './fake-bucket.js'
 
@@ -48,14 +48,14 @@ afterEach(() => {
 })
 
 /** Nobody hears it, so that only the bucket connects the processes. */
-const noNews: WithdrawalNews = { tell: () => undefined, heard$: NEVER }
-const sharedNews = (): WithdrawalNews => {
-  const heard$ = new Subject<Withdrawal>()
-  return { tell: (withdrawal) => heard$.next(withdrawal), heard$ }
+const noExchange: WithdrawalExchange = { publish: () => undefined, received$: NEVER }
+const createExchange = (): WithdrawalExchange => {
+  const received$ = new Subject<Withdrawal>()
+  return { publish: (withdrawal) => received$.next(withdrawal), received$ }
 }
-const open = async (news = noNews): Promise<SharedIdentity> => {
+const open = async (withdrawals = noExchange): Promise<SharedIdentity> => {
   const identity = await openSharedIdentity({
-    ...{ bucket, news, isUp$, scheduler: clock },
+    ...{ bucket, withdrawals, isUp$, scheduler: clock },
     onFault: (error) => faults.push(error),
   })
   opened.push(identity)
@@ -359,9 +359,9 @@ describe('a shared identity', () => {
     expect(faults).toHaveLength(1)
   })
 
-  it('tells others what it has withdrawn, who write it again when the servers have lost it and it has ended', async () => {
-    const news = sharedNews()
-    const [one, two, three] = [await open(news), await open(news), await open(news)]
+  it('sends what it has withdrawn to others, who write it again when the servers have lost it and it has ended', async () => {
+    const exchange = createExchange()
+    const [one, two, three] = [await open(exchange), await open(exchange), await open(exchange)]
     await one.add(client('acme'))
     const earlier = bucket.entries.get(clientKey('acme'))
     let changes = 0
@@ -385,14 +385,14 @@ describe('a shared identity', () => {
     ])
   })
 
-  it('tells nobody of a change that is not confirmed, and ignores news that it has or that have expired', async () => {
-    const news = sharedNews()
-    const [one, two] = [await open(news), await open(news)]
+  it('sends no change that is not confirmed, and ignores those that it has or that have expired', async () => {
+    const exchange = createExchange()
+    const [one, two] = [await open(exchange), await open(exchange)]
     await one.revoke('t1')
     const before = two.version()
-    news.tell({ tokenId: 't1', untilMs: 1e12 })
-    news.tell({ tokenId: 'expired', untilMs: 0 })
-    news.tell({ clientId: 'nobody' })
+    exchange.publish({ tokenId: 't1', untilMs: 1e12 })
+    exchange.publish({ tokenId: 'expired', untilMs: 0 })
+    exchange.publish({ clientId: 'nobody' })
     bucket.isReachable = false
     await one.revoke('t2').catch(() => undefined)
     expect([two.version(), two.isRevoked('expired'), two.isRevoked('t2')]).toEqual([before, false, false])
