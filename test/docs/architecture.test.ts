@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { entryPoints, innerLayers, layers } from '../../scripts/dependency-rules.mjs'
@@ -20,17 +20,6 @@ const filesWithNames = [
 ]
 
 describe('docs/ARCHITECTURE.md', () => {
-  it('names paths that exist', () => {
-    const inBackticks = page.matchAll(/`((?:src|proto|samples|scripts|test|docs|bench|\.ci)(?:\/[\w./-]+)?)`/g)
-    const linked = page.matchAll(/\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g)
-    const paths = [
-      ...[...inBackticks].map(([, path = '']) => path),
-      ...[...linked].map(([, path = '']) => join('docs', path)),
-    ]
-    expect(paths.length).toBeGreaterThan(60)
-    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
-  })
-
   it('names every folder of src, and the folders of the service and the command', () => {
     const folders = ['src', 'src/service', 'src/cli'].flatMap(foldersIn)
     expect(folders.filter((folder) => !page.includes(`\`${folder}\``))).toEqual([])

@@ -7,44 +7,15 @@ import {
   type FailoverState,
   type ServiceFacts,
 } from '../../../src/client/failover/failover-machine.js'
-import { resolveResumption } from '../../../src/client/options.js'
-import type { ClientState, Phase, SessionFacts, SessionPolicy } from '../../../src/client/states.js'
+import type { ClientState, Phase, SessionFacts } from '../../../src/client/states.js'
 import { errorTable, type ErrorCode } from '../../../src/errors/error-table.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { runs } from '../../thorough.js'
+import { lastingSocket, quiet } from '../machine/steps.js'
 
-const quiet: SessionFacts = {
-  nowMs: 100_000,
-  isSent: true,
-  hasSentAudio: true,
-  pendingFromMs: undefined,
-  hasSound: false,
-  progressMs: 1_000,
-  hasProgress: false,
-  isFinal: false,
-  isWhole: true,
-  isAnswered: false,
-  isUnread: false,
-  isRepeated: () => false,
-}
-const resumption = resolveResumption(true, () => 1)
+const policy = lastingSocket
+const { resumption } = policy
 if (resumption === undefined) throw new Error('Sessions resume by default.')
-const policy: SessionPolicy = {
-  endsWith: 'session-ended',
-  finalizeBy: 'request',
-  isTokenRenewable: true,
-  isContinuous: true,
-  resumption,
-  deadlines: {
-    authorizing: 20_000,
-    connecting: 10_000,
-    starting: 10_000,
-    draining: 30_000,
-    finalizing: 30_000,
-    stopping: 5_000,
-    closing: 1_000,
-  },
-}
 
 /** `bad`: the services that are lost or slow. */
 interface Setting extends Partial<SessionFacts> {
