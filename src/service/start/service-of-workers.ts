@@ -171,38 +171,17 @@ const withoutRepeats = (problems: readonly SpeechError[]): readonly SpeechError[
 /** How much longer than its drain a worker may take: for last messages (3 s) and for its engines (5 s). */
 const closeWithinMs = 9_000
 
-/** Everything else stays in this process, or is a function. */
-const sendableOptions = ({
-  certificate,
-  modelFolders,
-  natsEngines,
-  projectFolders,
-  customNodes,
-  env,
-  recordingsFolder,
-  tenants,
-  grantedTenants,
-  development,
-  limits,
-  maxMessageBytes,
-  allowQueryToken,
-  trustedProxies,
-  proxyProtocol,
-  reflection,
-}: ServiceOptions) => ({
-  ...{
-    certificate,
-    modelFolders,
-    natsEngines,
-    projectFolders,
-    customNodes,
-    env,
-    recordingsFolder,
-    tenants,
-    grantedTenants,
-  },
-  ...{ development, limits, maxMessageBytes, allowQueryToken, trustedProxies, proxyProtocol, reflection },
-})
+/** The options that workers get. Everything else stays in this process, or is a function. */
+const sendableOptions = (options: ServiceOptions) => {
+  const { certificate, modelFolders, natsEngines, projectFolders, customNodes, env, recordingsFolder } = options
+  const { tenants, grantedTenants, development, limits, maxMessageBytes, allowQueryToken } = options
+  const { trustedProxies, proxyProtocol, reflection } = options
+  return {
+    ...{ certificate, modelFolders, natsEngines, projectFolders, customNodes, env, recordingsFolder },
+    ...{ tenants, grantedTenants, development, limits, maxMessageBytes, allowQueryToken },
+    ...{ trustedProxies, proxyProtocol, reflection },
+  }
+}
 
 /** Throws `invalid-options` for an option that only a service of one process can have. */
 const checkSendable = ({ engines, nodes, monitor, scheduler, identity }: ServiceOptions): void => {
