@@ -36,7 +36,7 @@ import { closeAll, type Opened } from './running-service.js'
 import { logConnection } from './service-models.js'
 import { openTracing } from './tracing.js'
 
-/** The models, connection and limits of an engine process. */
+/** Options of `startEngineProcess`. */
 export interface EngineProcessOptions {
   /** The connection over which services find it. */
   readonly nats: NatsOptions

@@ -37,7 +37,7 @@ import {
   type ServerCertificate,
 } from '../listen/listen-address.js'
 
-/** The addresses, models, clients and limits of a service. */
+/** Options of `startService`. */
 export interface ServiceOptions {
   /** The address of the token endpoint and the recognition socket. @default 127.0.0.1, any free port */
   readonly http?: ListenAddress | undefined
