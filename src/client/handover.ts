@@ -1,4 +1,4 @@
-import { lifetimes } from './lifetimes.js'
+import { connectionLifetime, handoverLifetime, openingLifetime } from './lifetimes.js'
 import type {
   ClientAction,
   ClientInput,
@@ -50,7 +50,7 @@ export const hurryHandover = (state: ClientState, { policy }: Context): ClientSt
   const action: ClientAction = { do: 'wait', delayMs: breaksWithinMs, input, ref: false }
   return {
     state: { ...state, lastId: handover.id, handover },
-    effects: [{ lifetime: lifetimes.handover(handover), action }],
+    effects: [{ lifetime: handoverLifetime(handover), action }],
   }
 }
 
@@ -70,14 +70,14 @@ export const openSuccessor = (
     state: { ...state, lastId: id, handover },
     effects: [
       {
-        lifetime: lifetimes.handover(handover),
+        lifetime: handoverLifetime(handover),
         action: { do: 'wait', delayMs: dueMs, input: { type: 'handover-due' }, ref: false },
       },
       {
-        lifetime: lifetimes.opening(successor),
+        lifetime: openingLifetime(successor),
         action: { do: 'wait', delayMs: connecting + starting, input: { type: 'successor-late' }, ref: false },
       },
-      { lifetime: lifetimes.connection(id), action: { do: 'authorize', connection: id, need } },
+      { lifetime: connectionLifetime(id), action: { do: 'authorize', connection: id, need } },
     ],
   }
 }
@@ -87,7 +87,7 @@ export const onSuccessor = (state: ClientState, successor: Successor, input: Con
   const { id } = successor
   const become = (next: Successor, ...actions: readonly ClientAction[]): ClientStep => ({
     state: { ...state, handover: state.handover && { ...state.handover, successor: next } },
-    effects: actions.map((action) => ({ lifetime: lifetimes.connection(id), action })),
+    effects: actions.map((action) => ({ lifetime: connectionLifetime(id), action })),
   })
   switch (input.type) {
     case 'leaving':

@@ -1,32 +1,31 @@
 import type { ClientState, Handover, Phase, Successor } from './states.js'
 
-/** The names of lifetimes. An effect runs as long as its lifetime is alive. */
-export const lifetimes = {
-  connection: (id: number): string => `connection:${id}`,
-  /** Audio is sent. */
-  sending: (id: number): string => `sending:${id}`,
-  handover: ({ id }: Handover): string => `handover:${id}`,
-  /** The connection of the handover is opening. */
-  opening: ({ id }: Successor): string => `opening:${id}`,
-  wait: ({ wait }: ClientState): string => `wait:${wait}`,
-}
+// The names of lifetimes. An effect runs as long as its lifetime is alive.
+
+export const connectionLifetime = (id: number): string => `connection:${id}`
+/** Audio is sent. */
+export const sendingLifetime = (id: number): string => `sending:${id}`
+export const handoverLifetime = ({ id }: Handover): string => `handover:${id}`
+/** The connection of the handover is opening. */
+export const openingLifetime = ({ id }: Successor): string => `opening:${id}`
+export const waitLifetime = ({ wait }: ClientState): string => `wait:${wait}`
 
 /** The lifetimes whose effects run in this state. */
 export const alive = (state: ClientState): ReadonlySet<string> => {
   const { phase, connection, handover } = state
   const names = new Set<string>()
   if (isEnd(phase)) return names
-  names.add('session').add(lifetimes.wait(state))
+  names.add('session').add(waitLifetime(state))
   if (!isAudioOver(phase)) names.add('capture')
   if (phase.name === 'paused') names.add('listening')
-  if (hasConnection(phase)) names.add(lifetimes.connection(connection.id))
-  if (isSending(phase)) names.add(lifetimes.sending(connection.id))
+  if (hasConnection(phase)) names.add(connectionLifetime(connection.id))
+  if (isSending(phase)) names.add(sendingLifetime(connection.id))
   if (handover === undefined) return names
   const { successor } = handover
-  names.add(lifetimes.handover(handover))
+  names.add(handoverLifetime(handover))
   if (successor === undefined) return names
-  names.add(lifetimes.connection(successor.id))
-  if (!successor.isReady) names.add(lifetimes.opening(successor))
+  names.add(connectionLifetime(successor.id))
+  if (!successor.isReady) names.add(openingLifetime(successor))
   return names
 }
 

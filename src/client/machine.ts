@@ -12,7 +12,16 @@ import {
   planHandover,
   withoutHandover,
 } from './handover.js'
-import { alive, isAudioOver, isEnd, isSending, lifetimes } from './lifetimes.js'
+import {
+  alive,
+  isAudioOver,
+  isEnd,
+  isSending,
+  connectionLifetime,
+  handoverLifetime,
+  sendingLifetime,
+  waitLifetime,
+} from './lifetimes.js'
 import type { ControlSignal } from './protocol.js'
 import { afterProgress, nextAttempt, noRetries } from './retries.js'
 import type {
@@ -186,7 +195,7 @@ const deadlineOf = (state: ClientState, { policy }: Context): readonly ClientEff
   const { phase } = state
   const wait = (delayMs: number, type: 'retry' | 'deadline'): readonly ClientEffect[] => [
     // The timer keeps the process alive, because nothing else does when a connection breaks without notice.
-    { lifetime: lifetimes.wait(state), action: { do: 'wait', delayMs, input: { type }, ref: true } },
+    { lifetime: waitLifetime(state), action: { do: 'wait', delayMs, input: { type }, ref: true } },
   ]
   if (phase.name === 'waiting') return wait(phase.delayMs, 'retry')
   return isWait(phase.name) ? wait(policy.deadlines[phase.name], 'deadline') : []
@@ -195,7 +204,7 @@ const deadlineOf = (state: ClientState, { policy }: Context): readonly ClientEff
 /** The next phase on the way to a connection. It is emitted as a state unless the session has streamed before. */
 const advance = (state: ClientState, phase: BeforeStreaming, context: Context, action: ClientAction): ClientStep =>
   enter(state, phase, context, phase.isResuming ? [] : [announce(phase.name)], [
-    { lifetime: lifetimes.connection(state.connection.id), action },
+    { lifetime: connectionLifetime(state.connection.id), action },
   ])
 
 const finalize = (state: ClientState, context: Context): ClientStep => {
@@ -205,7 +214,7 @@ const finalize = (state: ClientState, context: Context): ClientStep => {
     { name: 'finalizing', isAcknowledged: false },
     context,
     [announce('finalizing'), { do: 'expect-finals' }],
-    [{ lifetime: lifetimes.connection(id), action: { do: 'finalize', connection: id, by: context.policy.finalizeBy } }],
+    [{ lifetime: connectionLifetime(id), action: { do: 'finalize', connection: id, by: context.policy.finalizeBy } }],
   )
 }
 
@@ -277,18 +286,18 @@ const stream = (state: ClientState, isAudioOver: boolean, context: Context): Cli
     handover: planned && { id: lastId + 1, successor: undefined },
     lastId: lastId + 1,
   }
-  const onConnection = lifetimes.connection(connection.id)
+  const onConnection = connectionLifetime(connection.id)
   const effects: ClientEffect[] = []
   if (update !== undefined && update !== connection.update) {
     effects.push({ lifetime: onConnection, action: { do: 'send-update', connection: connection.id, update } })
   }
   if (!state.hasStreamed) effects.push({ lifetime: 'session', action: { do: 'watch-updates' } })
   effects.push({
-    lifetime: lifetimes.sending(connection.id),
+    lifetime: sendingLifetime(connection.id),
     action: { do: 'send-audio', connection: connection.id },
   })
   if (planned !== undefined && next.handover !== undefined) {
-    effects.push({ lifetime: lifetimes.handover(next.handover), action: planned })
+    effects.push({ lifetime: handoverLifetime(next.handover), action: planned })
   }
   return enter(next, { name }, context, [{ do: 'begin', isNextRecognition: recognition.isNext }], effects)
 }
@@ -451,7 +460,7 @@ const perform = (
         { name: 'stopping' },
         context,
         [{ do: 'drop', cause: 'stopped' }],
-        [{ lifetime: lifetimes.connection(connection.id), action: { do: 'stop', connection: connection.id } }],
+        [{ lifetime: connectionLifetime(connection.id), action: { do: 'stop', connection: connection.id } }],
       )
     case 'finish':
     case 'complete':
@@ -551,5 +560,5 @@ const onUpdate = (
   const { id } = state.connection
   if (!isSending(state.phase)) return { state: next }
   const action: ClientAction = { do: 'send-update', connection: id, update }
-  return { state: next, effects: [{ lifetime: lifetimes.connection(id), action }] }
+  return { state: next, effects: [{ lifetime: connectionLifetime(id), action }] }
 }
