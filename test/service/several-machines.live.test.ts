@@ -198,7 +198,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('two services with one identity in NATS
       const service = guess % 2 === 0 ? one : two
       statuses.push((await post(service, 'token', wrong, { grant_type: 'client_credentials' })).status)
     }
-    // One more for each guess whose news was under way.
+    // One more for each guess whose message was under way.
     expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(12)
     expect(statuses.slice(-2)).toEqual([429, 429])
     expect(await tokenOf(two, subscriber)).toBeTypeOf('string')

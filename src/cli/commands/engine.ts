@@ -25,7 +25,7 @@ const engineFlags = {
   models: repeatedFlag('<dir>', 'models, <tenant>/<name>/<version>/model.json; may be repeated', text),
   capacity: flag('<n>', 'segments at the same time (default: that of its engines)', wholeNumber({ min: 1, max: 1e5 })),
   name: flag('<name>', 'its name for permissions and in lists (default: that of the host)', text),
-  region: flag('<name>', 'the region that it tells services (default: none)', text),
+  region: flag('<name>', 'the region that it reports to services (default: none)', text),
   state: flag('<dir>', 'a folder in which rxspeech reload finds it (default: none)', text),
   operations: flag('<host:port>', 'address for /livez, /readyz and /metrics (default: none)', listenAddress),
   cert: flag('<file>', 'certificate chain of that address in PEM; without it on loopback only', text),

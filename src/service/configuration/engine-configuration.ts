@@ -22,7 +22,7 @@ export const engineConfiguration = section(
     }),
     capacity: setting(wholeFrom(1, 100_000), 'that of its engines', 'Segments that it recognizes at the same time.'),
     name: setting(text, 'that of the host', 'The name of this process in the subjects of its messages.'),
-    region: setting(text, 'none', 'The region that it tells services.'),
+    region: setting(text, 'none', 'The region that it reports to services.'),
     stateFolder: setting(text, 'none', 'A folder in which `rxspeech reload` finds the process.'),
     operations: setting(listenAddress, 'nowhere', '`/livez`, `/readyz` and `/metrics`.'),
     tls: section({

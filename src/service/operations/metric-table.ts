@@ -81,7 +81,7 @@ export const metricTable = {
   rxspeech_audio_warnings_total: {
     type: 'counter',
     labels: ['interface', 'kind'],
-    help: 'Faults of audio that clients were told, by the kind of `Audio Warning`.',
+    help: 'Faults of audio reported to clients, by the kind of `Audio Warning`.',
   },
   rxspeech_chunk_lag_seconds: {
     type: 'histogram',

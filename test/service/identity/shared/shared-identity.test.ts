@@ -47,7 +47,7 @@ afterEach(() => {
   expect(clock.waiting).toBe(0)
 })
 
-/** Nobody hears it, so that only the bucket connects the processes. */
+/** Connects no processes, so that only the bucket does. */
 const noExchange: WithdrawalExchange = { publish: () => undefined, received$: NEVER }
 const createExchange = (): WithdrawalExchange => {
   const received$ = new Subject<Withdrawal>()
