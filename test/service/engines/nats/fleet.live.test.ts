@@ -33,6 +33,21 @@ describe.skipIf(natsIsSkipped)(natsTitle('a service whose engines are other proc
     expect((await started).length).toBeGreaterThan(10)
   })
 
+  it('has worker processes with the same default model, each of which uses the engines from its first session on', async () => {
+    fleet = await LiveFleet.start()
+    await Promise.all([fleet.startEngine(), fleet.startEngine()])
+    const service = await fleet.startService({ workers: 2 })
+    expect(service.defaultModel).toBe('call')
+    // A connection goes to the worker with the fewest, so each of them gets one.
+    const [unnamed, named] = await Promise.all([
+      callThrough(service, { over: 'grpc', model: '', speed: 8, resumption: false }),
+      callThrough(service, { over: 'websocket', speed: 8, resumption: false }),
+    ])
+    expect(unnamed.length).toBeGreaterThan(10)
+    expect(unnamed.map(({ text }) => text)).toEqual(named.map(({ text }) => text))
+    expect(fleet.faults).toEqual([])
+  })
+
   it('ends a session whose engine does not come back, and refuses others, with the sentences of TROUBLESHOOTING', async () => {
     const page = readFileSync('docs/TROUBLESHOOTING.md', 'utf8')
     fleet = await LiveFleet.start()

@@ -39,7 +39,7 @@ export interface Heard {
 
 export interface CallOptions {
   readonly over?: 'grpc' | 'websocket' | undefined
-  /** @default the default model of the service */
+  /** Empty if the call names none, which only gRPC can. @default the default model of the service */
   readonly model?: string | undefined
   /** @default none */
   readonly phrases?: readonly string[] | undefined
@@ -156,7 +156,8 @@ export const callThrough = async (
       ? audio$.pipe(
           dataflow({
             ...{ url: service.grpcAddress, tenant: 'Default', project: 'transcribe', token: token$, format },
-            ...{ model, phrases },
+            ...(model !== '' && { model }),
+            phrases,
             insecure: true,
             openTelemetry,
             ...(resumption === false && { resumption }),
