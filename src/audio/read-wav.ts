@@ -1,5 +1,5 @@
 import { SpeechError } from '../errors/speech-error.js'
-import type { AudioFormat } from './format.js'
+import { joinBytes, type AudioFormat } from './format.js'
 import { FrameAligner } from './frame-aligner.js'
 import { maxFormatBytes, parseWavFormat, refuseOtherFile, refuseWav, remedy, type WavFormat } from './wav-header.js'
 import { streamedSamples, wavSampleBytes } from './wav-samples.js'
@@ -37,9 +37,12 @@ const lengthAt = (bytes: Uint8Array, offset: number): number =>
 /** The name of a chunk for a message; characters that are not printable ASCII become dots. */
 const printable = (name: string): string => name.replace(/[^\x20-\x7e]/g, '.')
 
+/** Of a file with 64-bit lengths (EBU Tech 3306, ITU-R BS.2088), the others. */
+const riffNames = ['RIFF', 'RF64', 'BW64']
+
 const readRiff = async (reader: ByteReader): Promise<number> => {
   const riff = await reader.read(12)
-  const isWav = riff.length === 12 && nameAt(riff, 0) === 'RIFF' && nameAt(riff, 8) === 'WAVE'
+  const isWav = riff.length === 12 && riffNames.includes(nameAt(riff, 0)) && nameAt(riff, 8) === 'WAVE'
   return isWav ? lengthAt(riff, 4) : refuseOtherFile(riff)
 }
 
@@ -48,8 +51,23 @@ const readFormat = async (reader: ByteReader, byteCount: number): Promise<WavFor
   const bytes = await reader.read(kept)
   if (bytes.length < kept) refuseWav('The WAV file ends within its header.')
   const format = parseWavFormat(bytes)
-  await reader.skip(byteCount - kept + (byteCount % 2))
+  await reader.skip(byteCount - kept)
   return format
+}
+
+/** The data length of a "ds64" chunk, behind that of the file; 0 if it was never set. */
+const readWideLength = async (reader: ByteReader, byteCount: number): Promise<number> => {
+  const bytes = await reader.read(Math.min(byteCount, 16))
+  if (bytes.length < 16) refuseWav('The "ds64" chunk of the WAV file is too short.')
+  await reader.skip(byteCount - 16)
+  return lengthAt(bytes, 8) + lengthAt(bytes, 12) * 2 ** 32
+}
+
+/** The name and the length of a chunk. The byte after a chunk of an odd length is skipped, which some writers omit. */
+const readHead = async (reader: ByteReader, isAfterOdd: boolean): Promise<Uint8Array> => {
+  const head = await reader.read(8)
+  const isPadded = isAfterOdd && (head[0] === 0 || ['fmt ', 'data'].includes(nameAt(head, 1)))
+  return isPadded ? joinBytes(head.subarray(1), await reader.read(1)) : head
 }
 
 /** An empty data chunk means a streamed length, unless the header says that other chunks follow or the source ends there. */
@@ -64,31 +82,36 @@ const frameBytesOf = ({ format: { channels }, stored }: WavFormat): number => ch
 const readHeader = async (reader: ByteReader): Promise<WavHeader> => {
   const riffByteCount = await readRiff(reader)
   let format: WavFormat | undefined
+  let wideLength = 0
+  let isAfterOdd = false
   for (;;) {
-    const head = await reader.read(8)
+    const head = await readHead(reader, isAfterOdd)
     if (head.length < 8) return refuseWav('The WAV file ends before its data chunk.')
     const name = nameAt(head, 0)
     const byteCount = lengthAt(head, 4)
     if (name === 'data') {
       if (format === undefined) return refuseWav('The WAV file has its samples before their format.')
-      if (isStreamedLength(byteCount)) {
+      if (isStreamedLength(byteCount) && wideLength === 0) {
         await checkStreamedData(reader, riffByteCount, byteCount)
         return { ...format, dataByteCount: undefined }
       }
+      const dataByteCount = isStreamedLength(byteCount) ? wideLength : byteCount
       const frameBytes = frameBytesOf(format)
-      if (byteCount % frameBytes !== 0) {
+      if (dataByteCount % frameBytes !== 0) {
         refuseWav(
-          `The WAV header is wrong: its ${byteCount} bytes of data are not whole frames of ${frameBytes} bytes; ${remedy}`,
+          `The WAV header is wrong: its ${dataByteCount} bytes of data are not whole frames of ${frameBytes} bytes; ${remedy}`,
         )
       }
-      return { ...format, dataByteCount: byteCount }
+      return { ...format, dataByteCount }
     }
     if (reader.positionBytes() + byteCount > maxWavHeaderBytes) {
       refuseWav(
         `The "${printable(name)}" chunk of the WAV file claims ${byteCount} bytes; its samples must begin within ${maxWavHeaderBytes} bytes.`,
       )
     }
-    if (name !== 'fmt ') await reader.skip(byteCount + (byteCount % 2))
+    isAfterOdd = byteCount % 2 === 1
+    if (name === 'ds64') wideLength = await readWideLength(reader, byteCount)
+    else if (name !== 'fmt ') await reader.skip(byteCount)
     else if (format === undefined) format = await readFormat(reader, byteCount)
     else refuseWav('The WAV file has two "fmt " chunks.')
   }
@@ -134,8 +157,9 @@ const releasing = (
 /**
  * Reads the header of a RIFF/WAVE source and returns its samples as a stream. The chunks of the source can have any length.
  *
- * - Supports PCM of 8, 16, 24 and 32 bits, 32-bit floats, µ-law and A-law with 1 or 2 channels at 8000 to 48000 Hz, plain or
- *   WAVE_FORMAT_EXTENSIBLE, with any chunks before the samples. PCM of other than 16 bits and floats become 16-bit PCM. Chunks after the samples are ignored. A data length of 0, of 0xffffffff or near 2^31 means
+ * - Supports PCM of 8, 16, 24 and 32 bits, floats of 32 and 64 bits, µ-law and A-law with 1 or 2 channels at 8000 to 48000 Hz,
+ *   plain or WAVE_FORMAT_EXTENSIBLE, with any chunks before the samples, also in RF64 and BW64. PCM of other than 16 bits and
+ *   floats become 16-bit PCM. Chunks after the samples are ignored. A data length of 0, of 0xffffffff or near 2^31 means
  *   "until the source ends", as writers to a pipe set it.
  * - Rejects everything else with `invalid-wav`, which names the problem: not a WAV file, no samples, another encoding, numbers
  *   that disagree, a sample rate out of range, no samples within the first `maxWavHeaderBytes`.

@@ -29,7 +29,13 @@ const samplesByTag = new Map<number, ReadonlyMap<number, WavSamples>>([
   ],
   [wavTags.alaw, new Map([[8, 'alaw' as const]])],
   [wavTags.ulaw, new Map([[8, 'ulaw' as const]])],
-  [floatTag, new Map([[32, 'float32' as const]])],
+  [
+    floatTag,
+    new Map<number, WavSamples>([
+      [32, 'float32'],
+      [64, 'float64'],
+    ]),
+  ],
 ])
 const otherTags = new Map([
   [2, 'Microsoft ADPCM'],
@@ -50,7 +56,9 @@ export const refuseWav = (message: string): never => {
 
 /** What makes a file that can be read of nearly any other. The command puts the name of its file in place of FILE. */
 export const remedy = 'ffmpeg -i FILE -ar 16000 -c:a pcm_s16le converted.wav converts it.'
-const mixingRemedy = remedy.replace('-ar', '-ac 1 -ar')
+const mixingRemedy = remedy
+  .replace('-ar', '-ac 1 -ar')
+  .replace('converts it.', "mixes them, or with -af 'pan=stereo|c0=c0|c1=c1' in place of -ac 1 takes the first two.")
 
 /** The beginnings of other kinds of files with audio, and where these are. */
 const otherFiles: readonly (readonly [name: string, at: number, ...begins: readonly string[]])[] = [
@@ -66,7 +74,6 @@ const otherFiles: readonly (readonly [name: string, at: number, ...begins: reado
   ['CAF', 0, 'caff'],
   ['Windows Media', 0, '\x30\x26\xb2\x75'],
   ['Wave64', 0, 'riff'],
-  ['RF64', 0, 'RF64', 'BW64'],
   ['RIFX', 0, 'RIFX'],
 ]
 

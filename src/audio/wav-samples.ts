@@ -1,7 +1,7 @@
 import { bytesOf } from './pcm.js'
 
 /** How a WAV file stores its samples. The first three are streamed as they are, the others as 16-bit PCM. */
-export type WavSamples = 'pcm' | 'alaw' | 'ulaw' | 'pcm8' | 'pcm24' | 'pcm32' | 'float32'
+export type WavSamples = 'pcm' | 'alaw' | 'ulaw' | 'pcm8' | 'pcm24' | 'pcm32' | 'float32' | 'float64'
 
 export const wavSampleBytes: Readonly<Record<WavSamples, number>> = {
   pcm: 2,
@@ -11,6 +11,7 @@ export const wavSampleBytes: Readonly<Record<WavSamples, number>> = {
   pcm24: 3,
   pcm32: 4,
   float32: 4,
+  float64: 8,
 }
 
 const clip = (value: number): number => Math.max(-0x8000, Math.min(0x7fff, Math.round(value)))
@@ -23,6 +24,7 @@ const readers: Partial<Readonly<Record<WavSamples, (view: DataView, offset: numb
   pcm32: (view, offset) => view.getInt32(offset, true) / 65_536,
   // Not a number is silence.
   float32: (view, offset) => (view.getFloat32(offset, true) || 0) * 32_768,
+  float64: (view, offset) => (view.getFloat64(offset, true) || 0) * 32_768,
 }
 
 /** Whole samples of a WAV file as they are streamed: themselves, or 16-bit PCM, rounded and clipped. */

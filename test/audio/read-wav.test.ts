@@ -9,6 +9,7 @@ import { runs } from '../thorough.js'
 
 const samples = Uint8Array.from({ length: 32 }, (_, i) => i + 1)
 const junk = chunkOf('LIST', Uint8Array.of(100, 97, 116)) // odd, and padded
+const unpadded = junk.subarray(0, -1)
 const plain = riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', samples)])
 
 const invalidWav = (message: RegExp): Error =>
@@ -34,6 +35,44 @@ describe('readWav', () => {
       const { audio } = await readWav(slicedSource(riffOf(chunks), sizes))
       expect(await drained(audio)).toMatchObject({ bytes: samples, error: undefined })
     }
+  })
+
+  const odd = joined(formatBody(), new Uint8Array(31))
+  it.each([
+    ['omitted before the format', [unpadded, chunkOf('fmt ', formatBody())]],
+    ['omitted before the data', [chunkOf('fmt ', formatBody()), unpadded]],
+    ['omitted before another chunk', [unpadded, unpadded, junk, chunkOf('fmt ', formatBody()), junk]],
+    ['omitted after the format', [chunkOf('fmt ', odd).subarray(0, -1)]],
+    ['not zero', [joined(unpadded, Uint8Array.of(88)), chunkOf('fmt ', odd).fill(88, -1)]],
+  ])('finds the samples where the byte after an odd chunk is %s', async (_title, chunks) => {
+    for (const sizes of [[Infinity], [1], [3, 0, 7]]) {
+      const { audio } = await readWav(slicedSource(riffOf([...chunks, chunkOf('data', samples)]), sizes))
+      expect(await drained(audio)).toMatchObject({ bytes: samples, error: undefined })
+    }
+  })
+
+  it.each(['RF64', 'BW64'])('reads the data length of %s, or to the end where it was never set', async (name) => {
+    const wide = (dataBytes: number): Uint8Array => {
+      const lengths = new DataView(new ArrayBuffer(28))
+      lengths.setBigUint64(8, BigInt(dataBytes), true)
+      const chunks = [
+        chunkOf('ds64', new Uint8Array(lengths.buffer)),
+        chunkOf('fmt ', formatBody()),
+        chunkOf('data', samples, 0xffffffff),
+        junk,
+      ]
+      return joined(Buffer.from(name), riffOf(chunks, 0xffffffff).subarray(4))
+    }
+    const { durationMs, audio } = await readWav(slicedSource(wide(32), [7]))
+    expect(durationMs).toBe(2)
+    expect(await drained(audio)).toMatchObject({ bytes: samples, error: undefined })
+    const streamed = await readWav(slicedSource(wide(0)))
+    expect(streamed).not.toHaveProperty('durationMs')
+    expect((await drained(streamed.audio)).bytes).toHaveLength(32 + junk.length)
+    const huge = await readWav(slicedSource(wide(5 * 2 ** 32)))
+    expect(huge.durationMs).toBe((5 * 2 ** 32) / 16)
+    expect((await drained(huge.audio)).error).toEqual(invalidWav(/ends early: 21474836\d+ of the 21474836480 bytes/))
+    await expect(readWav(slicedSource(wide(31)))).rejects.toThrowError(invalidWav(/31 bytes of data are not whole/))
   })
 
   it.each([
@@ -97,6 +136,7 @@ describe('readWav', () => {
 
 describe('readWav, on samples that are not streamed as they are', () => {
   const float = (value: number): readonly number[] => [...new Uint8Array(Float32Array.of(value).buffer)]
+  const double = (value: number): readonly number[] => [...new Uint8Array(Float64Array.of(value).buffer)]
   const kinds = [
     ['8-bit PCM', { bits: 8 }, [[0], [128], [255], [127]], [-32_768, 0, 32_512, -256]],
     [
@@ -125,6 +165,12 @@ describe('readWav, on samples that are not streamed as they are', () => {
       '32-bit floats',
       { tag: 3, bits: 32 },
       [float(-1.5), float(0.5), float(NaN), float(1)],
+      [-32_768, 16_384, 0, 32_767],
+    ],
+    [
+      '64-bit floats',
+      { tag: 3, bits: 64 },
+      [double(-1.5), double(0.5), double(NaN), double(Infinity)],
       [-32_768, 16_384, 0, 32_767],
     ],
   ] as const
@@ -168,7 +214,6 @@ describe('readWav, on an invalid file', () => {
         ['AU', [0x2e, 0x73, 0x6e, 0x64]],
         ['CAF', [0x63, 0x61, 0x66, 0x66, 0, 1]],
         ['Wave64', [0x72, 0x69, 0x66, 0x66, 0x2e, 0x91]],
-        ['RF64', [0x42, 0x57, 0x36, 0x34]],
         ['Windows Media', [0x30, 0x26, 0xb2, 0x75]],
       ] as const
     ).map(([name, begin]): [string, Uint8Array, RegExp] => [
@@ -200,7 +245,11 @@ describe('readWav, on an invalid file', () => {
     ['a rate too high', withFormat(formatBody({ sampleRateHz: 96000 })), /96000 Hz/],
     ['ADPCM', withFormat(formatBody({ tag: 2, bits: 4 })), /Microsoft ADPCM samples \(format tag 2\)/],
     ['IMA ADPCM', withFormat(formatBody({ tag: 0x11, bits: 4 })), /IMA ADPCM/],
-    ['64-bit floats', withFormat(formatBody({ tag: 3, bits: 64 })), /64 bits per sample; format tag 3 is read with 32/],
+    [
+      '16-bit floats',
+      withFormat(formatBody({ tag: 3, bits: 16 })),
+      /16 bits per sample; format tag 3 is read with 32, 64;/,
+    ],
     ['an unknown coding', withFormat(formatBody({ tag: 0x1234 })), /unknown samples \(format tag 4660\)/],
     ['12 bits', withFormat(formatBody({ bits: 12 })), /12 bits per sample; format tag 1 is read with 8, 16, 24, 32;/],
     ['16-bit µ-law', withFormat(formatBody({ tag: 7, bits: 16 })), /16 bits per sample; format tag 7 is read with 8;/],
@@ -218,6 +267,7 @@ describe('readWav, on an invalid file', () => {
       riffOf([fmt, chunkOf('data', samples.subarray(0, 5))]),
       /5 bytes of data are not whole frames of 2 bytes; ffmpeg -i FILE /,
     ],
+    ['short 64-bit lengths', riffOf([chunkOf('ds64', new Uint8Array(8))]), /"ds64" chunk .* is too short/],
     ['no samples', riffOf([fmt, chunkOf('data', new Uint8Array(0))]), /holds no samples/],
     ['no samples but chunks after them', riffOf([fmt, chunkOf('data', new Uint8Array(0)), junk]), /holds no samples/],
     [

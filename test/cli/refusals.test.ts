@@ -91,6 +91,11 @@ describe('an invalid command line exits with 2 and explains what to do', () => {
       /cannot be created \(ENOTDIR\)/,
     ],
     [
+      'a folder above that of the models',
+      ['transcribe', 'a.wav', '--models', 'samples'],
+      /^There is no model in samples, .* pass samples\/models, in which there is Default\/call\/1\.$/,
+    ],
+    [
       'a rate that is not a number',
       ['transcribe', 'a.raw', '--encoding', 'pcm', '--rate', 'abc'],
       /--rate .* not "abc"/,
@@ -170,7 +175,7 @@ describe('an input that cannot be read exits with 3', () => {
         bytes.writeUInt16LE(5, 22)
         return [made('five.wav', bytes)]
       },
-      /5 channels; .* ffmpeg -i \S+five\.wav -ac 1 -ar 16000 -c:a pcm_s16le \S+\/five-converted\.wav converts it\.$/,
+      /5 channels; .* ffmpeg -i \S+five\.wav -ac 1 -ar 16000 -c:a pcm_s16le \S+\/five-converted\.wav mixes them, or with -af 'pan=stereo\|c0=c0\|c1=c1' in place of -ac 1 takes the first two\.$/,
     ],
     ['a WAV file without samples', () => [made('bare.wav', 'RIFF\u0004\0\0\0WAVE')], /bare\.wav: .*data chunk/],
     ['nothing on standard input', () => ['-'], /Standard input is empty/],
