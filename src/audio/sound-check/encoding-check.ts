@@ -1,11 +1,8 @@
 import type { AudioFormat } from '../format.js'
-import { aLawSamples, muLawSamples } from '../g711.js'
+import { flatShare, measurePrediction, type Prediction, type Reading, type Section } from './predictability.js'
 import { Scratch } from './scratch.js'
-import { measurePrediction, type Prediction } from './predictability.js'
 import type { FoundFault } from './sound-warning.js'
 
-/** A way to read the bytes of a stream: the encodings, and PCM with the high byte first. */
-type Reading = 'pcm' | 'swapped' | 'ulaw' | 'alaw'
 const readings: readonly Reading[] = ['pcm', 'swapped', 'ulaw', 'alaw']
 
 /** About 32 ms at 8 kHz, for one channel. A block is divided into two or three such sections, of more bytes at higher rates. */
@@ -29,10 +26,16 @@ const verdicts = [
 const loudnessShare = 0.1
 /** Below this the declared reading is not in doubt. */
 const doubtDb = 0.7
+/** After so many sections in which every other reading was worse by this, one section of a block is enough. */
+const likely = { sections: 4, marginDb: -1 }
+/** The declared reading is right after so many sections in which every other one was worse by this. */
+const settled = [
+  { sections: 10, marginDb: -3 },
+  { sections: 24, marginDb: 0 },
+] as const
 /** After this many sections older ones count half. */
 const memorySections = 48
 
-const sectionSamples = new Scratch((length) => new Float64Array(length))
 const channelBytes = new Scratch((length) => new Uint8Array(length))
 
 /** What the sections so far say about one other reading; louder sections count more. */
@@ -89,6 +92,11 @@ class Rival {
     return this.marginDb > doubtDb || this.#silences >= doubtfulSilences
   }
 
+  /** Whether the declared reading has been better by so much for so long. */
+  isWorse(than: { readonly sections: number; readonly marginDb: number }): boolean {
+    return this.sections >= than.sections && this.marginDb < than.marginDb
+  }
+
   /** Whether the declared reading is predicted so much worse that it is wrong. */
   get isClear(): boolean {
     const { sections, marginDb, gainDb } = this
@@ -119,6 +127,7 @@ export class EncodingCheck {
   readonly #sectionBytes: number
   readonly #declaredPrediction: Prediction = { power: 0, gainDb: 0 }
   readonly #prediction: Prediction = { power: 0, gainDb: 0 }
+  readonly #section: Section = { bytes: new Uint8Array(0), from: 0, to: 0, channels: 1 }
 
   /** @param blockBytes of each block, whole frames */
   constructor({ encoding, channels }: AudioFormat, blockBytes: number) {
@@ -137,12 +146,13 @@ export class EncodingCheck {
 
   /** Whether the declared reading was predicted best for long enough. */
   get isSettled(): boolean {
-    return this.#rivals.every(({ sections, marginDb }) => sections >= 24 && marginDb < 0)
+    return this.#rivals.every((rival) => settled.some((verdict) => rival.isWorse(verdict)))
   }
 
   /** Examines a block; returns the fault once it is certain. Blocks begin with a whole frame. */
   examine(block: Uint8Array): FoundFault | undefined {
-    for (let section = 0; section < this.#sections; section++) {
+    const isLikely = this.#rivals.every((rival) => rival.isWorse(likely))
+    for (let section = isLikely ? this.#sections - 1 : 0; section < this.#sections; section++) {
       this.#examineSection(block, section * this.#sectionBytes, this.#sectionBytes)
     }
     let best: Rival | undefined
@@ -154,9 +164,19 @@ export class EncodingCheck {
   }
 
   #examineSection(block: Uint8Array, from: number, length: number): void {
+    const section = this.#section
     const live = this.#channels === 1 ? undefined : this.#liveChannel(block, from, length)
-    if (live === undefined) this.#compare(block, from, length, this.#channels)
-    else this.#compare(live, 0, length / 2, 1)
+    section.bytes = live ?? block
+    section.from = live === undefined ? from : 0
+    section.to = live === undefined ? from + length : length / 2
+    section.channels = live === undefined ? this.#channels : 1
+    const declared = this.#declaredPrediction
+    measurePrediction(this.#declared, section, declared)
+    if (declared.power < minPower || flatShare(this.#declared, section) > maxFlat) return
+    for (const rival of this.#rivals) {
+      measurePrediction(rival.reading, section, this.#prediction)
+      rival.add(declared, this.#prediction)
+    }
   }
 
   /** The bytes of one of two channels if the other one is constant, which other readings predict well. */
@@ -180,41 +200,4 @@ export class EncodingCheck {
     }
     return bytes
   }
-
-  #compare(bytes: Uint8Array, from: number, length: number, channels: number): void {
-    const count = readSamples(this.#declared, bytes, from, length)
-    measurePrediction(sectionSamples.take(length), count, channels, this.#declaredPrediction)
-    if (this.#declaredPrediction.power < minPower || isFlat(sectionSamples.take(length), count, channels)) return
-    for (const rival of this.#rivals) {
-      const rivalCount = readSamples(rival.reading, bytes, from, length)
-      measurePrediction(sectionSamples.take(length), rivalCount, channels, this.#prediction)
-      rival.add(this.#declaredPrediction, this.#prediction)
-    }
-  }
-}
-
-/** Writes the samples of a section to `sectionSamples`; returns how many there are. */
-const readSamples = (reading: Reading, bytes: Uint8Array, from: number, length: number): number => {
-  const samples = sectionSamples.take(length)
-  if (reading === 'ulaw' || reading === 'alaw') {
-    const table = reading === 'ulaw' ? muLawSamples() : aLawSamples()
-    for (let i = 0; i < length; i++) samples[i] = table[bytes[from + i] ?? 0] ?? 0
-    return length
-  }
-  const [high, low] = reading === 'pcm' ? [1, 0] : [0, 1]
-  const count = length / 2
-  for (let i = 0; i < count; i++) {
-    samples[i] = (((bytes[from + 2 * i + high] ?? 0) << 24) >> 16) | (bytes[from + 2 * i + low] ?? 0)
-  }
-  return count
-}
-
-/** Whether most samples are the largest or smallest that there are, or equal to the one before of the same channel. */
-const isFlat = (samples: Float64Array, count: number, channels: number): boolean => {
-  let flat = 0
-  for (let i = channels; i < count; i++) {
-    const sample = samples[i]
-    if (sample === samples[i - channels] || sample === 32_767 || sample === -32_768) flat += 1
-  }
-  return flat > maxFlat * count
 }

@@ -20,13 +20,20 @@ const minShare = 0.01
 /** About -60 dBFS, as power of a frame. */
 const minPower = 1e-6 * 32_768 ** 2
 
-/** How clear speech of a wrong rate has to be, after how many frames of 17 ms with sound. */
+/** A quieter block, as mean square and as a share of the loudest, has no frame that is kept. */
+const [minBlockPower, minBlockShare] = [300, 0.002]
+
+/**
+ * How clear speech of a wrong rate has to be, and from which score on speech of the right rate is clear, after how many
+ * frames of 17 ms with sound.
+ */
 const verdicts = [
-  { frames: 30, faster: 4, slower: Infinity },
-  { frames: 45, faster: 2, slower: 3 },
-  { frames: 60, faster: 1, slower: 2 },
-  { frames: 80, faster: 0.5, slower: 1.5 },
-  { frames: 100, faster: 0, slower: 1 },
+  { frames: 20, faster: Infinity, slower: Infinity, right: -4.5 },
+  { frames: 30, faster: 4, slower: Infinity, right: -3.5 },
+  { frames: 45, faster: 2, slower: 3, right: -3 },
+  { frames: 60, faster: 1, slower: 2, right: -2.5 },
+  { frames: 80, faster: 0.5, slower: 1.5, right: -2 },
+  { frames: 100, faster: 0, slower: 1, right: Infinity },
 ] as const
 const maxFrames = 100
 /** How far the features may be from those of such speech, as a mean of squared deviations; tones and music are further away. */
@@ -47,6 +54,7 @@ export class RateCheck {
   readonly #bands = new Float32Array(maxFrames * bandCount)
   readonly #powers = new Float32Array(maxFrames)
   #maxPower = 0
+  #maxBlockPower = 0
   #frames = 0
   #next = 0
   #isOver = false
@@ -64,6 +72,11 @@ export class RateCheck {
 
   /** Examines `count` samples, a block of 100 ms; returns the fault once it is certain. */
   examine(samples: Float64Array, count: number): FoundFault | undefined {
+    let squares = 0
+    for (let i = 0; i < count; i++) squares += (samples[i] ?? 0) ** 2
+    const blockPower = squares / count
+    this.#maxBlockPower = Math.max(this.#maxBlockPower, blockPower)
+    if (blockPower < Math.max(minBlockPower, minBlockShare * this.#maxBlockPower)) return undefined
     const step = Math.floor((count - this.#spectra.size) / (windowsPerBlock - 1))
     for (let window = 0; window < windowsPerBlock && !this.#isOver; window += 2) {
       this.#spectra.transform(samples, window * step, (window + 1) * step)
@@ -82,9 +95,10 @@ export class RateCheck {
     for (let band = 0; band < bandCount; band++) {
       const sum = this.#spectra.power(window, this.#bins[band] ?? 0, this.#bins[band + 1] ?? 0)
       power += sum
-      this.#bands[at + band] = 10 * Math.log10(sum + 1e-3)
+      this.#bands[at + band] = sum
     }
     if (power < minPower || power < minShare * this.#maxPower) return
+    for (let i = at; i < at + bandCount; i++) this.#bands[i] = 10 * Math.log10((this.#bands[i] ?? 0) + 1e-3)
     this.#powers[this.#frames] = power
     this.#frames += 1
     if (power > this.#maxPower) {
@@ -110,8 +124,8 @@ export class RateCheck {
     const verdict = verdicts[this.#next]
     if (verdict === undefined || this.#frames < verdict.frames) return undefined
     this.#next += 1
-    this.#isOver = this.#next === verdicts.length
     const features = this.features()
+    this.#isOver = [fasterSpeech, ...slowerSpeech].every(({ notRight }) => scoreOf(features, notRight) < verdict.right)
     if (isLike(fasterSpeech, features, verdict.faster)) return { kind: 'wrong-rate', found: 'lower' }
     if (slowerSpeech.some((speech) => isLike(speech, features, verdict.slower))) {
       return { kind: 'wrong-rate', found: 'higher' }

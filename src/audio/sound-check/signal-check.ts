@@ -210,6 +210,9 @@ export class SignalCheck {
   }
 
   #hums(reals: Float64Array | undefined, imaginaries: Float64Array | undefined): boolean {
+    const last = (this.#blocks - 1) % spanBlocks
+    // Steady hum is in each block.
+    if (Math.abs(reals?.[last] ?? 0) + Math.abs(imaginaries?.[last] ?? 0) < minHum / 2) return false
     let [real, imaginary, unitReal, unitImaginary] = [0, 0, 0, 0]
     for (let i = 0; i < spanBlocks; i++) {
       const [x, y] = [reals?.[i] ?? 0, imaginaries?.[i] ?? 0]

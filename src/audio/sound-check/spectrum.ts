@@ -35,7 +35,8 @@ export class SpectrumPair {
       this.#real[at] = weight * (samples[first + i] ?? 0)
       this.#imaginary[at] = weight * (samples[second + i] ?? 0)
     }
-    for (let half = 1; half < this.size; half *= 2) this.#combine(half)
+    this.#combineFours()
+    for (let half = 4; half < this.size; half *= 2) this.#combine(half)
   }
 
   /** The power in bins of one of the windows: the sum or the difference of each bin and the mirror image of its conjugate. */
@@ -51,14 +52,33 @@ export class SpectrumPair {
     return sum
   }
 
+  /** The transforms of four neighbors each, whose factors are 1 and -i. */
+  #combineFours(): void {
+    const [reals, imaginaries] = [this.#real, this.#imaginary]
+    for (let at = 0; at < this.size; at += 4) {
+      const [r0, r1, r2, r3] = [reals[at] ?? 0, reals[at + 1] ?? 0, reals[at + 2] ?? 0, reals[at + 3] ?? 0]
+      const [i0, i1] = [imaginaries[at] ?? 0, imaginaries[at + 1] ?? 0]
+      const [i2, i3] = [imaginaries[at + 2] ?? 0, imaginaries[at + 3] ?? 0]
+      reals[at] = r0 + r1 + r2 + r3
+      imaginaries[at] = i0 + i1 + i2 + i3
+      reals[at + 1] = r0 - r1 + i2 - i3
+      imaginaries[at + 1] = i0 - i1 - r2 + r3
+      reals[at + 2] = r0 + r1 - r2 - r3
+      imaginaries[at + 2] = i0 + i1 - i2 - i3
+      reals[at + 3] = r0 - r1 - i2 + i3
+      imaginaries[at + 3] = i0 - i1 + r2 - r3
+    }
+  }
+
   /** Joins the transforms of neighbors of `half` numbers to those of twice as many. */
   #combine(half: number): void {
-    const [reals, imaginaries] = [this.#real, this.#imaginary]
+    const [reals, imaginaries, cosines, sines] = [this.#real, this.#imaginary, this.#cosines, this.#sines]
     const turn = this.size / (2 * half)
-    for (let k = 0; k < half; k++) {
-      const cosine = this.#cosines[k * turn] ?? 0
-      const sine = this.#sines[k * turn] ?? 0
-      for (let top = k; top < this.size; top += 2 * half) {
+    for (let start = 0; start < this.size; start += 2 * half) {
+      for (let k = 0; k < half; k++) {
+        const cosine = cosines[k * turn] ?? 0
+        const sine = sines[k * turn] ?? 0
+        const top = start + k
         const bottom = top + half
         const real = reals[bottom] ?? 0
         const imaginary = imaginaries[bottom] ?? 0
