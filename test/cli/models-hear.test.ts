@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
@@ -61,6 +61,27 @@ describe('rxspeech models hear', { timeout: 120_000 }, () => {
     expect(code).toBe(3)
     expect(stdout).toBe('silence.wav 44100 Hz, mono\n  no speech\n')
     expect(stderr).toMatch(/^rxspeech: .*none\.wav.*\nrxspeech: .*text\.wav.* is text; pass a recording\.\n$/)
+  })
+
+  it('recognizes phrases in addition to the model, and says which words it does not know', async () => {
+    const said = 'friday at half past seven please'
+    writeFileSync(join(folder, 'model.json'), '{"phrases":"p.txt"}')
+    writeFileSync(join(folder, 'p.txt'), 'one moment please\n')
+    const call = readFileSync('samples/call.wav')
+    const format = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
+    // Only this sentence: 8.5 to 12 s, of 16 bytes a millisecond, behind the header.
+    const part = call.subarray(58 + 8_500 * 16, 58 + 12_000 * 16)
+    writeFileSync(join(folder, 'part.wav'), Buffer.concat([wavHeader(format, part.length), part]))
+    const args = [folder, join(folder, 'part.wav'), '--json']
+    expect((await hear(args)).stdout).not.toContain(said)
+    writeFileSync(join(folder, 'more.txt'), `# said by callers\n${said}\n`)
+    const typed = await hear([...args, '--phrase', 'Thank you!', '--phrases', join(folder, 'more.txt')])
+    expect(typed).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(`"${said}"`) as string })
+    const refused = await hear([...args, '--phrase', 'ask for qwzrtpx'])
+    expect(refused.stderr).toBe(
+      'rxspeech: Phrases[0] has the word "qwzrtpx", which the dictionary of the model lacks.\n',
+    )
+    expect([refused.code, refused.stdout]).toEqual([1, ''])
   })
 
   it('refuses a model that is not there, one that the engine refuses, and no file', async () => {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
@@ -6,19 +5,11 @@ import { encodings, maxSampleRateHz, minSampleRateHz, validateFormat, type Audio
 import { commonPace } from '../../client/audio/rate-limiter.js'
 import { codeOf } from '../../errors/speech-error.js'
 import { columnsOf } from '../../operators/captions/caption-tokens.js'
-import { decodeText } from '../input/decode-text.js'
 import { expandFiles, requireDistinctStems, stemOf } from '../input/file-names.js'
 import type { Pace } from '../input/sendable-audio.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
-import {
-  flag,
-  flagGroup,
-  flagOr,
-  repeatedFlag,
-  switchFlag,
-  type FlagValues,
-  type ParseValue,
-} from '../parsing/flags.js'
+import { flag, flagGroup, flagOr, switchFlag, type FlagValues } from '../parsing/flags.js'
+import { phraseFlags, typedPhrases } from '../input/phrase-flags.js'
 import { modelFlags, planService, serviceFlags, type Environment } from '../parsing/service-flags.js'
 import { oneOf, speakers, speed, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
@@ -30,18 +21,6 @@ const formats = Object.keys(formatExtensions) as readonly TranscriptFormat[]
 const transports = ['grpc', 'websocket'] as const
 
 const maxJobs = 64
-
-/** The lines of a file with something but a comment. */
-const phrasesOfFile: ParseValue<readonly string[]> = (typed, name) => {
-  let content: string | undefined
-  try {
-    content = decodeText(readFileSync(typed))
-  } catch (error) {
-    throw usageError(`${name} names ${typed}, which cannot be read (${codeOf(error) ?? 'unknown'}).`, error)
-  }
-  if (content === undefined) throw usageError(`${name} names ${typed}, which is not text in UTF-8; save it as UTF-8.`)
-  return content.split(/\r?\n/).flatMap((line) => line.replace(/#.*$/, '').trim() || [])
-}
 
 export const transcribeFlags = {
   ...flagGroup('Input:', {
@@ -84,12 +63,7 @@ export const transcribeFlags = {
       '1',
     ),
     over: flag('<transport>', 'grpc or websocket (default: that of the address, else grpc)', oneOf(transports)),
-    phrase: repeatedFlag(
-      '<text>',
-      'a sentence that is recognized, too, with a model of a grammar; may be repeated',
-      text,
-    ),
-    phrases: flag('<file>', 'a file with such sentences, one per line; # starts a comment', phrasesOfFile),
+    ...phraseFlags,
     ...modelFlags,
   }),
   ...serviceFlags,
@@ -140,6 +114,7 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
       const plan = planTranscribe(argument, flags, host.env)
       const files = await expandFiles(plan.files)
       checkFiles(plan, files)
+      if (plan.service.where === 'here') await checkFolders(plan.service.modelFolders)
       await createFolder(plan.outputDir)
       const { runTranscribe } = await import('../transcription/run-transcribe.js')
       await runTranscribe(plan, files, host, output)
@@ -155,7 +130,6 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
   const raw = rawFormat(flags)
   const service = planService(flags, env, flags.over)
   const { timeoutMs, record, format, reference, jobs, outputDir, words } = flags
-  const phrases = [...flags.phrase, ...(flags.phrases ?? [])]
   if (words && format !== 'text' && format !== 'json') {
     throw usageError(`--words is for text and json; ${format === 'ndjson' ? 'ndjson has them' : 'captions have none'}.`)
   }
@@ -165,7 +139,7 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
     service,
     over: transportOf(flags, service),
     pace: paceOf(flags, service),
-    phrases: phrases.length === 0 ? undefined : phrases,
+    phrases: typedPhrases(flags),
     format,
     speakers: speakersOf(flags),
     hasWords: words,
@@ -194,6 +168,11 @@ export const checkFiles = (plan: TranscribePlan, files: readonly string[]): void
   if (outputDir === undefined && format !== 'text' && format !== 'json') {
     throw usageError(`The ${format} of several recordings needs a file for each; set --output-dir.`)
   }
+}
+
+/** Loads the code of the engines on demand. */
+const checkFolders = async (folders: readonly string[]): Promise<void> => {
+  if (folders.length > 0) (await import('../input/find-models.js')).checkModelFolders(folders)
 }
 
 const createFolder = async (folder: string | undefined): Promise<void> => {

@@ -1,5 +1,7 @@
 // The phrases of a session: sentences that it recognizes in addition to those of its model (PROTOCOL 3.4 and 4.2).
 import { SpeechError } from '../../errors/speech-error.js'
+import { listOf } from '../../protocol/collections.js'
+import { codec } from '../../protocol/validation.js'
 import type { Engine } from './engine.js'
 import { isWord, wordsOf } from './models/grammar.js'
 
@@ -11,6 +13,24 @@ const maxLength = 200
 const maxSentence = 270
 
 const refused = (sentence: string): SpeechError => new SpeechError('invalid-field', sentence)
+
+const faultOf = (phrase: string): string | undefined => {
+  if (phrase.length > maxLength) return `has more than ${maxLength} characters`
+  const words = wordsOf(phrase)
+  if (words.length === 0) return 'has no word'
+  if (words.length > maxWords) return `has ${words.length} words; at most ${maxWords} are possible`
+  const bad = words.find((word) => !isWord(word))
+  return bad === undefined ? undefined : `has ${JSON.stringify(bad)}, which cannot be a word`
+}
+
+/** The phrases in an option of a node. */
+export const phrasesOption = listOf(
+  codec(
+    `a phrase of 1 to ${maxWords} words`,
+    (phrase): phrase is string => typeof phrase === 'string' && faultOf(phrase) === undefined,
+  ),
+  { maxLength: maxPhrases },
+)
 
 /**
  * The phrases as engines get them, in lower case without punctuation; undefined if there are none. Throws `invalid-field`
@@ -27,14 +47,9 @@ export const readSessionPhrases = (
     throw refused(`${name} has ${phrases.length} phrases; at most ${maxPhrases} are possible.`)
   }
   return phrases.map((phrase, index) => {
-    const entry = `${name}[${index}]`
-    if (phrase.length > maxLength) throw refused(`${entry} has more than ${maxLength} characters.`)
-    const words = wordsOf(phrase)
-    if (words.length === 0) throw refused(`${entry} has no word.`)
-    if (words.length > maxWords) throw refused(`${entry} has ${words.length} words; at most ${maxWords} are possible.`)
-    const bad = words.find((word) => !isWord(word))
-    if (bad !== undefined) throw refused(`${entry} has ${JSON.stringify(bad)}, which cannot be a word.`)
-    return words.join(' ')
+    const fault = faultOf(phrase)
+    if (fault !== undefined) throw refused(`${name}[${index}] ${fault}.`)
+    return wordsOf(phrase).join(' ')
   })
 }
 

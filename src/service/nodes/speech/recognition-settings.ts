@@ -102,6 +102,7 @@ export interface RecognitionPlan {
 export interface RecognitionDefaults {
   readonly model?: ModelName | undefined
   readonly reject?: RejectLevel | undefined
+  readonly phrases?: readonly string[] | undefined
   readonly parameters?: Partial<SegmenterParameters> | undefined
 }
 
@@ -113,19 +114,18 @@ export const readRecognitionSettings = (
   settings: Settings,
   defaults: RecognitionDefaults = {},
 ): either.Either<SpeechError, RecognitionPlan> =>
-  either.chain(
-    ({ modelName, modelTenant, modelVersion, reject = defaults.reject, phrases, ...given }: RecognitionSettings) => {
-      const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...defaults.parameters, ...given }
-      return either.tryCatch(
-        (): RecognitionPlan => ({
-          model: completeModel({ name: modelName, tenant: modelTenant, version: modelVersion }, defaults.model),
-          settings: { reject, phrases: readSessionPhrases(phrases, phrasesSetting) },
-          parameters: validateSegmenterParameters(parameters, 'setting'),
-        }),
-        (error) => error as SpeechError,
-      )
-    },
-  )(decodeSettings(settings))
+  either.chain(({ modelName, modelTenant, modelVersion, ...settings }: RecognitionSettings) => {
+    const { reject = defaults.reject, phrases = defaults.phrases, ...given } = settings
+    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...defaults.parameters, ...given }
+    return either.tryCatch(
+      (): RecognitionPlan => ({
+        model: completeModel({ name: modelName, tenant: modelTenant, version: modelVersion }, defaults.model),
+        settings: { reject, phrases: readSessionPhrases(phrases, phrasesSetting) },
+        parameters: validateSegmenterParameters(parameters, 'setting'),
+      }),
+      (error) => error as SpeechError,
+    )
+  })(decodeSettings(settings))
 
 const modelSettings = [
   { key: 'name', setting: 'ModelName' },

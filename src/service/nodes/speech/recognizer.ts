@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { defer } from 'rxjs'
 import { rejectLevel } from '../../engines/engine.js'
-import { requirePhrases } from '../../engines/session-phrases.js'
+import { phrasesOption, requirePhrases } from '../../engines/session-phrases.js'
 import { portFormat } from '../core/node-steps.js'
 import { recognizeChannels } from './recognize-channels.js'
 import { defineNode } from '../core/define-node.js'
@@ -24,6 +24,7 @@ const options = nodeOptions(
   {
     model: nonEmptyText,
     reject: rejectLevel,
+    phrases: phrasesOption,
     ...voiceOptions,
     gracefulSilenceMs: wholeNumberFrom(0, 86_400_000),
     partials: flag,
@@ -32,12 +33,16 @@ const options = nodeOptions(
 
 type RecognizerOptions = typeof options._A
 
-/** The model of the project and the parameters of the node. */
-const defaultsOf = (given: RecognizerOptions, { resource }: Pick<NodeContext, 'resource'>): RecognitionDefaults => {
-  const named = given.model === undefined ? undefined : resource(given.model)
+/** What the node gives for absent settings; the model of the project is known only to a session. */
+const defaultsOf = (
+  { model, reject, phrases, ...given }: RecognizerOptions,
+  context?: Pick<NodeContext, 'resource'>,
+): RecognitionDefaults => {
+  const named = model === undefined ? undefined : context?.resource(model)
   return {
     model: named?.kind === 'model' ? named.model : undefined,
-    reject: given.reject,
+    reject,
+    phrases,
     parameters: segmenterOptions(given),
   }
 }
@@ -59,9 +64,7 @@ export const recognizer = defineNode({
   manualAck: true,
   handlesDrain: true,
   checkSettings: (next, now, { fromSettings = true, ...given }) =>
-    fromSettings
-      ? checkRecognitionUpdate(next, now, { reject: given.reject, parameters: segmenterOptions(given) })
-      : undefined,
+    fromSettings ? checkRecognitionUpdate(next, now, defaultsOf(given)) : undefined,
   open: async (given, context) => {
     const { fromSettings = true, partials = true, channel = 0, closeAfterSilentWallMs = 1000 } = given
     const defaults = defaultsOf(given, context)

@@ -1,3 +1,4 @@
+import { either } from 'fp-ts'
 import {
   concat,
   defer,
@@ -181,4 +182,46 @@ describe('the recognizer node', () => {
       })
     }
   })
+
+  it('gives its phrases to the engine, unless the settings have other ones', async () => {
+    const phrases = ['Friday at eight, please.']
+    const given: (readonly string[] | undefined)[] = []
+    const engine = fractional()
+    const listening: Engine = {
+      ...engine,
+      capabilities: { ...engine.capabilities, phrases: true },
+      recognize: (settings) => {
+        given.push(settings?.phrases)
+        return engine.recognize(settings)
+      },
+    }
+    for (const [options, settings] of [
+      [{ phrases }, {}],
+      [{ phrases }, { Phrases: ['thank you'] }],
+      [{ phrases }, { Phrases: [] }],
+      [{ phrases, fromSettings: false }, { Phrases: ['thank you'] }],
+      [{}, {}],
+    ] as const) {
+      const { context } = contextOf(mono, settings, listening)
+      const node = await configured(recognizer, options).open(context)
+      await lastValueFrom(node(of(audio(new Uint8Array(1600))), context))
+    }
+    expect(given).toEqual([['friday at eight please'], ['thank you'], undefined, ['friday at eight please'], undefined])
+    const node = configured(recognizer, { phrases })
+    expect(node.checkSettings({ Phrases: ['thank you'] }, {})).toMatchObject({ code: 'invalid-field' })
+    expect(node.checkSettings({ Phrases: ['thank you'] }, { Phrases: ['thank you'] })).toBeUndefined()
+    await expect(node.open(contextOf(mono, {}, fractional()).context)).rejects.toMatchObject({
+      code: 'invalid-field',
+      message: 'Phrases cannot be used with this model: its engine takes no phrases of a session.',
+    })
+  })
+
+  it.each([['?!'], ['one two three four five six seven eight nine ten eleven'], [5]])(
+    'refuses the phrase %s of a project by its index',
+    (phrase) => {
+      expect(recognizer.configure({ phrases: ['thank you', phrase] })).toEqual(
+        either.left([{ path: ['phrases', '1'], message: 'must be a phrase of 1 to 10 words' }]),
+      )
+    },
+  )
 })
