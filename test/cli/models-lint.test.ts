@@ -77,6 +77,27 @@ describe('rxspeech models lint', () => {
     expect(await lint([])).toMatchObject({ code: 2 })
   })
 
+  it('says where models are expected, and where the nearest one is', async () => {
+    const refusalOf = async (typed: string): Promise<string> => {
+      const { code, stdout, stderr } = await lint([typed])
+      expect([code, stdout]).toEqual([2, ''])
+      return stderr.replaceAll(folder, 'DIR').replace('as <tenant>/<name>/<version>/model.json; ', '')
+    }
+    expect(await refusalOf(folder)).toBe('rxspeech: There is no model in DIR, pass a folder that has one.\n')
+    mkdirSync(join(folder, 'models/Acme/empty/1'), { recursive: true })
+    expect(await refusalOf(join(folder, 'models'))).toMatch(
+      /^rxspeech: There is no model in DIR\/models, put a model.json into \S*DIR\/models\/Acme\/empty\/1\.\n$/,
+    )
+    model('models/Acme/lamp', { phrases: 'p.txt' }, { 'p.txt': 'on\n' })
+    expect(await refusalOf(folder)).toBe(
+      'rxspeech: There is no model in DIR, pass DIR/models, in which there is Acme/lamp/1.\n',
+    )
+    expect(await refusalOf(join(folder, 'models/Acme/lamp'))).toBe(
+      'rxspeech: There is no model in DIR/models/Acme/lamp, pass DIR/models/Acme/lamp/1, which is one.\n',
+    )
+    expect((await lint([join(folder, 'models')])).stdout).toContain('OK Acme/lamp/1\n')
+  })
+
   it.each<[string, object, Readonly<Record<string, string | Uint8Array>>, RegExp]>([
     [
       'a binary file',

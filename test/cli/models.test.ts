@@ -61,6 +61,19 @@ describe('rxspeech models', () => {
     })
   })
 
+  it('says where models are if a folder has them elsewhere than expected, and nothing of an empty one', async () => {
+    await add('cards', '--phrases', phrases)
+    mkdirSync(join(folder, 'above/none'), { recursive: true })
+    renameSync(models, join(folder, 'above/models'))
+    const above = await runInProcess(['models', '--models', join(folder, 'above')])
+    expect([above.code, above.stdout]).toEqual([2, ''])
+    expect(above.stderr).toContain(`pass ${join(folder, 'above/models')}, in which there is Default/cards/1.`)
+    expect(await runInProcess(['models', '--models', join(folder, 'above/none')])).toMatchObject({
+      code: 0,
+      stderr: '',
+    })
+  })
+
   it('refuses to overwrite a model, and leaves it unchanged', async () => {
     await add('cards', '--phrases', phrases, '--version', '7', '--tenant', 'Acme')
     const before = readFileSync(join(models, 'Acme/cards/7/phrases.txt'), 'utf8')

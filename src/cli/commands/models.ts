@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { FoundModel } from '../../service/engines/models/model-folders.js'
 import { findModels } from '../../service/engines/models/model-registry.js'
-import { builtInEngines } from '../../service/start/models-and-projects.js'
+import { modelFolders } from '../input/find-models.js'
 import {
   defineCommand,
   defineCommandGroup,
@@ -12,7 +12,6 @@ import {
 import { repeatedFlag } from '../parsing/flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
 import { text } from '../parsing/values.js'
-import { sampleModels } from '../process/package-files.js'
 import { tableText } from '../view/plain-text.js'
 import { addFlags, addToModels } from './models-add.js'
 import { hearFiles, hearFlags } from './models-hear.js'
@@ -32,7 +31,7 @@ const listFlags = {
 export const addModels = (command: Command, context: CommandContext): void => {
   defineCommandGroup(command.helpCommand(false), context, {
     description:
-      'Lists the models of folders, and creates models from grammars, phrase lists, and models for dictation. A service finds them when it starts.',
+      'Lists the models of folders, and creates models from grammars, phrase lists, and models for dictation. A service finds them when it starts, and after rxspeech reload.',
     examples: [
       ['rxspeech models --models ./models', 'list the models and their faults'],
       ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one per line'],
@@ -89,10 +88,7 @@ export const addModels = (command: Command, context: CommandContext): void => {
 
 /** The models of the folders, and their faults. Nothing is loaded. */
 const listModels = ({ flags: { models, json }, host, output }: CommandCall<typeof listFlags, undefined>): void => {
-  const found = findModels({
-    folders: models.length === 0 ? [sampleModels()] : models,
-    kinds: builtInEngines(host.env),
-  })
+  const found = findModels(modelFolders(models, host))
   output.write(json ? `${JSON.stringify(found.map(modelJson))}\n` : modelTable(found))
 }
 
