@@ -41,7 +41,12 @@ const slow = ['--timeout-ms', '60000']
 describe('rxspeech doctor', () => {
   it('recognizes a sample in this process, over both interfaces', async () => {
     const { code, of, findings } = await examine(slow)
-    expect(of('models')).toEqual(['ok: Default/call/1 (soundswallower) loads'])
+    // A warning on a machine that is too slow.
+    expect(of('models')).toEqual([
+      expect.stringMatching(
+        /^(ok|warning): Default\/call\/1 \(soundswallower\) loads, and reads the sample in \d+\.\d s for 3\.5 s of audio/,
+      ),
+    ])
     expect(of('recognition')).toEqual([
       expect.stringMatching(/^ok: the embedded engine reads the sample over gRPC/),
       expect.stringMatching(/^ok: the embedded engine reads the sample over WebSocket/),
@@ -74,7 +79,9 @@ describe('rxspeech doctor', () => {
     expect(named.of('configuration')[0]).toMatch(/^wrong: .*ACME_SECRET must contain a secret/)
     expect(named.of('ports')).toEqual([expect.stringMatching(/^warning: 127\.0\.0\.1:\d+ is in use/)])
     expect(named.of('NATS (engines)')[0]).toMatch(/^wrong: /)
-    expect(named.of('models')).toContainEqual(expect.stringMatching(/^ok: Default\/call\/1 /))
+    expect(named.of('models')).toContainEqual(
+      expect.stringMatching(/^(ok|warning): Default\/call\/1 \(soundswallower\) loads, and reads/),
+    )
     await taken.close()
   })
 

@@ -162,7 +162,7 @@ const accessOf = (flags: DoctorFlags, env: Environment): Access | Finding => {
   }
 }
 
-/** A service in this process needs longer to start than any other check. */
+/** Models and a service in this process need longer than any other check. */
 const recognitionLimitMs = 60_000
 
 const checksOf = async ({ target, ...plan }: DoctorPlan, host: Host): Promise<readonly Check[]> => {
@@ -176,13 +176,13 @@ const checksOf = async ({ target, ...plan }: DoctorPlan, host: Host): Promise<re
   }
   const ports = Object.values(developmentPorts).map((port) => ({ host: '127.0.0.1', port }))
   const { configurationChecks } = await import('../doctor/configuration-checks.js')
-  const models = machine.modelsCheck(modelFolders.length === 0 ? [sampleModels()] : modelFolders, host.env)
   const limitMs = Math.max(timeoutMs, recognitionLimitMs)
+  const folders = modelFolders.length === 0 ? [sampleModels()] : modelFolders
   return [
     ...versions,
-    { ...models, limitMs },
+    machine.modelsCheck(folders, host.env, limitMs),
     { ...machine.recognitionCheck(host, limitMs), limitMs },
-    ...(config === undefined ? [machine.portsCheck(ports)] : await configurationChecks(config, host.env)),
+    ...(config === undefined ? [machine.portsCheck(ports)] : await configurationChecks(config, host.env, limitMs)),
     network,
     machine.audioCheck(),
   ]

@@ -14,7 +14,11 @@ import { ok, wrong, type Check, type Finding } from './check.js'
 import { modelsCheck, portsCheck } from './machine-checks.js'
 
 /** The checks of a configuration file, and of what it names: secrets, certificates, models, ports and NATS. */
-export const configurationChecks = async (file: string, env: Host['env']): Promise<readonly Check[]> => {
+export const configurationChecks = async (
+  file: string,
+  env: Host['env'],
+  modelsLimitMs: number,
+): Promise<readonly Check[]> => {
   const values = await readConfiguration(readFileText('--config', file))
   const name = 'configuration'
   if (either.isLeft(values)) {
@@ -39,7 +43,7 @@ export const configurationChecks = async (file: string, env: Host['env']): Promi
       ? []
       : [natsCheck('NATS (identity)', () => natsOfFile(identity.nats ?? {}, loaded, env))]),
     ...(addresses.length === 0 ? [] : [portsCheck(addresses)]),
-    ...(models?.folders === undefined ? [] : [modelsCheck(models.folders.map(loaded.path), env)]),
+    ...(models?.folders === undefined ? [] : [modelsCheck(models.folders.map(loaded.path), env, modelsLimitMs)]),
   ]
 }
 

@@ -7,6 +7,8 @@ import { codeOf, isSpeechError } from '../../errors/speech-error.js'
 import { findRecordingCommand } from '../../microphone/recording-programs.js'
 import { proxyFor } from '../../proxy/proxy.js'
 import type { ListenAddress } from '../../service/listen/listen-address.js'
+import type { Engine } from '../../service/engines/engine.js'
+import { modelLabel } from '../../service/engines/models/model-json.js'
 import { createModelRegistry } from '../../service/engines/models/model-registry.js'
 import { builtInEngines } from '../../service/start/models-and-projects.js'
 import { loadOptional, resolveOptional } from '../../service/threads/load-optional.js'
@@ -14,6 +16,7 @@ import type { Host } from '../process/host.js'
 import { acquire } from '../process/interruption.js'
 import { packageManifest, sampleCall } from '../process/package-files.js'
 import { reachService } from '../service/reach-service.js'
+import { hear } from '../transcription/hear.js'
 import { failed, ok, warning, wrong, type Check, type Finding } from './check.js'
 import { trySession, type SampleAudio } from './try-session.js'
 
@@ -100,17 +103,19 @@ const portFinding = ({ host, port }: ListenAddress): Promise<Finding> =>
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(ok(`${name} is free`))))
   })
 
-/** The models of folders, each loaded by its engine. */
-export const modelsCheck = (folders: readonly string[], env: Host['env']): Check => ({
+/** The models of folders, each loaded by its engine, which reads the sample: with most models no text comes of it. */
+export const modelsCheck = (folders: readonly string[], env: Host['env'], limitMs: number): Check => ({
   name: 'models',
+  limitMs,
   run: async (signal) => {
     const registry = createModelRegistry({ folders, kinds: builtInEngines(env) })
     try {
       const findings: Finding[] = registry.problems().map(failed)
       for (const model of registry.list()) {
         signal.throwIfAborted()
-        const label = `${model.tenant}/${model.name}/${model.version} (${model.options.engine})`
-        findings.push(await registry.engine(model).then(() => ok(`${label} loads`), failed))
+        const label = `${modelLabel(model)} (${model.options.engine})`
+        const reading = registry.engine(model).then((engine) => readingFinding(label, engine, signal))
+        findings.push(await reading.catch(failed))
       }
       const none = warning('There is no model in the folders.', 'rxspeech models add NAME --phrases FILE --models DIR')
       return findings.length === 0 ? none : findings
@@ -120,8 +125,27 @@ export const modelsCheck = (folders: readonly string[], env: Host['env']): Check
   },
 })
 
+const readingFinding = async (label: string, engine: Engine, signal: AbortSignal): Promise<Finding> => {
+  const { format, samples } = await sampleAudio()
+  async function* audio(): AsyncGenerator<Uint8Array, undefined> {
+    yield await Promise.resolve(samples)
+    return undefined
+  }
+  const startedMs = performance.now()
+  await hear(engine, { format, audio: audio() }, signal)
+  const elapsedMs = performance.now() - startedMs
+  const took = `${label} loads, and reads the sample in ${durationsText(elapsedMs)}`
+  return elapsedMs <= sample.durationMs
+    ? ok(took)
+    : warning(`${took}, more slowly than it is spoken.`, 'Take a smaller model or a faster machine.')
+}
+
 /** The beginning of the sample call, and what the left channel says in it. */
 const sample = { durationMs: 3500, text: 'good evening harbor grill how can i help you' }
+
+/** How long it took to read the sample. */
+const durationsText = (elapsedMs: number): string =>
+  `${(elapsedMs / 1000).toFixed(1)} s for ${sample.durationMs / 1000} s of audio`
 
 /** The embedded engine reads the beginning of the sample call, over both interfaces of a service in this process. */
 export const recognitionCheck = (host: Host, timeoutMs: number): Check => ({
@@ -136,7 +160,7 @@ export const recognitionCheck = (host: Host, timeoutMs: number): Check => ({
         const name = `over ${over === 'grpc' ? 'gRPC' : 'WebSocket'}`
         findings.push(
           text(0) === sample.text
-            ? ok(`the embedded engine reads the sample ${name}, ${(elapsedMs / 1000).toFixed(1)} s for 3.5 s of audio`)
+            ? ok(`the embedded engine reads the sample ${name}, ${durationsText(elapsedMs)}`)
             : wrong(`The embedded engine does not read the sample ${name}.`, 'npm install rxspeech-service'),
         )
       }
