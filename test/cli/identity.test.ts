@@ -62,6 +62,10 @@ describe.skipIf(natsIsSkipped)(natsTitle('rxspeech identity migrate'), () => {
     expect(await migrate('--to', 'nats')).toMatch(
       /added: 0\n.*cancelled.*: 0\n.*same: 2\n.*are: 0\n.*added: 0, already there: 1\n$/s,
     )
+    expect(JSON.parse(await migrate('--to', 'nats', '--dry-run', '--json'))).toEqual({
+      ...{ isDryRun: true, added: [], cancelled: [], unchanged: ['acme', 'gone'], different: [] },
+      revokedTokens: { added: 0, unchanged: 1 },
+    })
     const other = join(folder, 'other')
     expect(await migrate('--to', 'folder', '--state', other)).toContain('subscriptions added: 2')
     expect(await list('--state', other)).toEqual(inFolder)

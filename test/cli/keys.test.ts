@@ -90,6 +90,8 @@ describe('rxspeech keys rotate --file', () => {
     const alone = await runInProcess(['keys', 'rotate', '--alone', '--file', file])
     expect(kidsIn(await readFile(file, 'utf8'))).toHaveLength(1)
     expect(alone.stdout).toMatch(/is the only one; earlier tokens are no longer valid\.\n$/)
+    const again = await runInProcess(['keys', 'rotate', '--alone', '--file', file, '--json'])
+    expect(JSON.parse(again.stdout)).toEqual({ kid: kidsIn(await readFile(file, 'utf8'))[0], isOnly: true })
   })
 
   it('is refused together with --state', async () => {

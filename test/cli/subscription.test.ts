@@ -21,7 +21,8 @@ describe('rxspeech subscription', () => {
     const [, secret = ''] = /^client id: +acme\nclient secret: (\S{43})\n$/.exec(made.stdout) ?? []
     expect([made.code, secret.length, made.stderr.includes(secret)]).toEqual([0, 43, false])
     await subscription(['create', '--json', '--valid-from', '2999-01-01', '--valid-until', '2999-02-01'])
-    await subscription(['cancel', 'acme'])
+    const cancelled = await subscription(['cancel', 'acme', '--json'])
+    expect(cancelled.stdout).toBe('{"clientId":"acme","state":"cancelled"}\n')
     const [table, json] = [await subscription(['list']), await subscription(['list', '--json'])]
     expect(table.stdout).toMatch(
       /^ID +TENANTS +PROJECTS +MODELS +FROM +UNTIL +STATE\nacme +Acme,Default .* cancelled\n/,
@@ -55,6 +56,9 @@ describe('rxspeech subscription', () => {
       ['acme', 3_600],
       ['other', 31_536_000],
     ])
+    expect((await subscription(['update', 'other', '--token-lifetime', '120s', '--json'])).stdout).toBe(
+      '{"clientId":"other","tokenLifetimeSeconds":120}\n',
+    )
     expect(await subscription(['update', 'other', '--token-lifetime', '90s'])).toEqual({
       code: 0,
       stdout: 'New tokens of "other" are valid for 90 seconds.\n',
@@ -94,6 +98,7 @@ describe('rxspeech subscription', () => {
     expect((await subscription(['revoke'], { stdin: Buffer.from(`${token}\n`) })).stdout).toBe(
       'The token the-id is revoked.\n',
     )
+    expect((await subscription(['revoke', 'the-id', '--json'])).stdout).toBe('{"jti":"the-id","state":"revoked"}\n')
     const refused = await subscription(['revoke', token])
     expect([refused.code, refused.stderr.includes(token)]).toEqual([2, false])
   })

@@ -10,6 +10,7 @@ import {
 import { storeFileName } from '../../service/identity/state/state-files.js'
 import { defineCommand, defineCommandGroup, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flag, switchFlag } from '../parsing/flags.js'
+import { jsonFlag } from '../parsing/service-flags.js'
 import { stateFolderWith } from '../parsing/state-folder.js'
 import { oneOf, text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
@@ -20,6 +21,7 @@ const migrateFlags = {
   to: flag('<place>', 'nats, or folder for identity.db of a state folder', oneOf(['nats', 'folder'] as const)),
   state: flag('<dir>', 'the state folder (default: stateFolder of the configuration file)', text),
   dryRun: switchFlag('only print what would be changed'),
+  json: jsonFlag,
 }
 
 /** `rxspeech identity`. */
@@ -42,7 +44,7 @@ export const addIdentity = (command: Command, context: CommandContext): void => 
 }
 
 const runMigrate = async ({ flags, host, output }: CommandCall<typeof migrateFlags, undefined>): Promise<void> => {
-  const { config, to, dryRun } = flags
+  const { config, to, dryRun, json } = flags
   if (config === undefined) throw usageError('Set --config, a configuration file with identity.nats.')
   if (to === undefined) throw usageError('Set --to nats or --to folder.')
   const { connect, stateFolder } = await storePlace({ flags: { config, state: '' }, given: [], host })
@@ -60,7 +62,7 @@ const runMigrate = async ({ flags, host, output }: CommandCall<typeof migrateFla
       const [source, target] = to === 'nats' ? [folder, shared] : [shared, folder]
       const migration = planMigration(source, target, nowMs)
       if (!dryRun) await migrate(migration, target)
-      output.write(reportOf(migration, dryRun))
+      output.write(json ? `${JSON.stringify(jsonOf(migration, dryRun))}\n` : reportOf(migration, dryRun))
     } finally {
       await close()
     }
@@ -68,6 +70,15 @@ const runMigrate = async ({ flags, host, output }: CommandCall<typeof migrateFla
     folder.close()
   }
 }
+
+const jsonOf = ({ add, cancel, unchanged, different, revoke, revoked }: Migration, isDryRun: boolean) => ({
+  isDryRun,
+  added: add.map(({ clientId }) => clientId),
+  cancelled: cancel,
+  unchanged,
+  different,
+  revokedTokens: { added: revoke.length, unchanged: revoked },
+})
 
 /** What was or would be changed, one line each; clients by their ids. */
 const reportOf = (migration: Migration, isDryRun: boolean): string => {

@@ -4,6 +4,7 @@ import { rotateKeysFile, type KeysFileRotation } from '../../service/identity/ke
 import { openSigningKeys, signingKeysFile } from '../../service/identity/keys/signing-keys.js'
 import { defineCommand, defineCommandGroup, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flag, switchFlag } from '../parsing/flags.js'
+import { jsonFlag } from '../parsing/service-flags.js'
 import { stateFlag, stateFolderWith } from '../parsing/state-folder.js'
 import { text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
@@ -18,6 +19,7 @@ const rotateFlags = {
     text,
   ),
   state: stateFlag,
+  json: jsonFlag,
 }
 
 /** `rxspeech keys`. */
@@ -47,10 +49,11 @@ export const addKeys = (command: Command, context: CommandContext): void => {
 }
 
 const rotateKeys = async ({ flags, given, output }: CommandCall<typeof rotateFlags, undefined>): Promise<void> => {
-  const { alone, file, state } = flags
+  const { alone, file, state, json } = flags
   if (file !== undefined && given.includes('state')) throw usageError('Set either --file or --state.')
   const { kid, isNew } = await (file === undefined ? rotateInFolder(state, alone) : rotateInFile(file, alone))
-  if (isNew) output.write(`${file ?? state} is new; its key ${kid} is used at once.\n`)
+  if (json) output.write(`${JSON.stringify({ kid, isOnly: isNew || alone })}\n`)
+  else if (isNew) output.write(`${file ?? state} is new; its key ${kid} is used at once.\n`)
   else if (alone) output.write(`The key ${kid} is the only one; earlier tokens are no longer valid.\n`)
   else output.write(`The key ${kid} is used in 10 minutes; earlier tokens stay valid.\n`)
 }

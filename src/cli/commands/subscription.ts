@@ -25,7 +25,7 @@ import type { Output } from '../process/output.js'
 import { storeFlags, withStore } from '../identity/subscription-store.js'
 import { tableText } from '../view/plain-text.js'
 
-const listFlags = { ...storeFlags, json: jsonFlag }
+const commonFlags = { ...storeFlags, json: jsonFlag }
 
 /** The life of tokens in seconds. */
 const tokenLifetime: ParseValue<number> = (typed, name) => {
@@ -43,10 +43,10 @@ const createFlags = {
   validUntil: flag('<date>', 'the time at which it expires (default: never)', date),
   tokenLifetime: flag('<duration>', 'how long its tokens are valid, 60s to 365d (default: 365d)', tokenLifetime),
   introspect: switchFlag('may inspect the tokens of other clients, as a gateway does'),
-  ...listFlags,
+  ...commonFlags,
 }
 
-const updateFlags = { ...storeFlags, tokenLifetime: createFlags.tokenLifetime }
+const updateFlags = { tokenLifetime: createFlags.tokenLifetime, ...commonFlags }
 
 const maxOverlapMs = 30 * 24 * 3_600_000
 
@@ -57,7 +57,7 @@ const rotateFlags = {
     duration({ maxMs: maxOverlapMs }),
     '1h',
   ),
-  ...listFlags,
+  ...commonFlags,
 }
 
 const clientId = ['<id>', 'its client id'] as const
@@ -85,11 +85,11 @@ export const addSubscription = (command: Command, context: CommandContext): void
     flags: createFlags,
     run: create,
   })
-  defineCommand(command.command('list').summary('show all subscriptions'), context, { flags: listFlags, run: list })
+  defineCommand(command.command('list').summary('show all subscriptions'), context, { flags: commonFlags, run: list })
   defineCommand(
     command.command('cancel').summary('end a subscription, its tokens and its sessions permanently'),
     context,
-    { argument: clientId, flags: storeFlags, run: cancel },
+    { argument: clientId, flags: commonFlags, run: cancel },
   )
   defineCommand(command.command('rotate').summary('give a subscription a new secret'), context, {
     description:
@@ -108,7 +108,7 @@ export const addSubscription = (command: Command, context: CommandContext): void
   defineCommand(command.command('revoke').summary('end one token and its sessions'), context, {
     description: 'Ends one token: the jti as an argument, or the whole token in RXSPEECH_TOKEN or on standard input.',
     argument: ['[jti]', 'the id of the token; never the token itself, which would be visible in the list of processes'],
-    flags: storeFlags,
+    flags: commonFlags,
     run: revoke,
   })
 }
@@ -149,7 +149,7 @@ const planSubscription = (flags: FlagValues<typeof createFlags>, nowMs: number):
   }
 }
 
-const list = (call: CommandCall<typeof listFlags, undefined>): Promise<void> =>
+const list = (call: CommandCall<typeof commonFlags, undefined>): Promise<void> =>
   withStore(call, { mustExist: true }, (store, where) => {
     const { flags, output } = call
     const nowMs = Date.now()
@@ -161,23 +161,31 @@ const list = (call: CommandCall<typeof listFlags, undefined>): Promise<void> =>
 const noSubscriptions = (where: string): string =>
   `There are no subscriptions in ${where}. A service of serve --dev keeps its own in memory.\n`
 
+/** Prints what was done, as a sentence or for programs. */
+const report = (
+  { flags, output }: Pick<CommandCall<typeof commonFlags, unknown>, 'flags' | 'output'>,
+  json: object,
+  sentence: string,
+): void => output.write(`${flags.json ? JSON.stringify(json) : sentence}\n`)
+
 /** Running services end the sessions of the subscription. */
-const cancel = (call: CommandCall<typeof storeFlags, string>): Promise<void> =>
+const cancel = (call: CommandCall<typeof commonFlags, string>): Promise<void> =>
   withStore(call, { mustExist: true }, async (store) => {
-    const { argument: id, output } = call
+    const { argument: id } = call
     if (!(await store.cancel(id))) throw noSubscription(id)
-    output.write(`The subscription ${JSON.stringify(id)} is cancelled.\n`)
+    report(call, { clientId: id, state: 'cancelled' }, `The subscription ${JSON.stringify(id)} is cancelled.`)
   })
 
 const noSubscription = (id: string): SpeechError => usageError(`There is no subscription ${JSON.stringify(id)}.`)
 
 const update = (call: CommandCall<typeof updateFlags, string>): Promise<void> => {
-  const { argument: id, output } = call
+  const { argument: id } = call
   const { tokenLifetime: seconds } = call.flags
   if (seconds === undefined) throw usageError('Nothing to change; set --token-lifetime.')
   return withStore(call, { mustExist: true }, async (store) => {
     if (!(await store.setTokenLifetime(id, seconds))) throw noSubscription(id)
-    output.write(`New tokens of ${JSON.stringify(id)} are valid for ${seconds} seconds.\n`)
+    const sentence = `New tokens of ${JSON.stringify(id)} are valid for ${seconds} seconds.`
+    report(call, { clientId: id, tokenLifetimeSeconds: seconds }, sentence)
   })
 }
 
@@ -200,8 +208,8 @@ const rotate = async (call: CommandCall<typeof rotateFlags, string>): Promise<vo
 const tokenIdForm = /^[\w-]{1,128}$/
 
 /** The token is not verified: a user who can write to the store may end any token, and an unknown id has no effect. */
-const revoke = async (call: CommandCall<typeof storeFlags, string | undefined>): Promise<void> => {
-  const { argument: jti, host, output } = call
+const revoke = async (call: CommandCall<typeof commonFlags, string | undefined>): Promise<void> => {
+  const { argument: jti, host } = call
   if (jti?.includes('.') === true) {
     throw usageError('A whole token must not be an argument; pass it in RXSPEECH_TOKEN or on standard input.')
   }
@@ -210,7 +218,7 @@ const revoke = async (call: CommandCall<typeof storeFlags, string | undefined>):
     throw usageError('A jti consists of letters, digits, - and _; check where it was copied from.')
   await withStore(call, { mustExist: true }, async (store) => {
     await store.revoke(tokenId)
-    output.write(`The token ${tokenId} is revoked.\n`)
+    report(call, { jti: tokenId, state: 'revoked' }, `The token ${tokenId} is revoked.`)
   })
 }
 
