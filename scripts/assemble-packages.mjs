@@ -193,6 +193,8 @@ const withExtension = (/** @type {string} */ name) => `${name}.ts`
 await rm(dirname(client), { recursive: true, force: true })
 await mkdir(join(client, 'dist/esm'), { recursive: true })
 const findFolder = finder('folders of CommonJS', ['transport/grpc/', 'client/dataflow/'])
+/** Small folders of the service, which take fewer blocks together. */
+const findJoined = finder('joined folders of CommonJS', ['service/monitor/', 'service/nats/'])
 /** What only the command uses. */
 const findOfCommand = finder('files of the command', [
   'service/configuration/',
@@ -214,6 +216,7 @@ await bundle(
     if (byFile(file) === null || findInEntryPoint(file) !== undefined) return null
     if (findOfCommand(file) !== undefined) return 'cli'
     if (findOfIdentity(file) !== undefined) return 'service-identity'
+    if (findJoined(file) !== undefined) return 'service-shared'
     const folder = findFolder(file) ?? /^(?:service\/)?[^/]+\//.exec(file)?.[0]
     return folder?.slice(0, -1).replace('/', '-') ?? null
   },
@@ -232,6 +235,7 @@ const moduleGroups = [
     [
       'proxy/',
       'tracing/',
+      'protocol/states',
       ...['traced-session', 'failover/failover'].map((name) => `client/${name}`),
       ...['node-fetch', 'request-token', 'token-response'].map((name) => `auth/${name}`),
       ...['recognize', 'recognize-stereo', 'split-stereo'].map((name) => `client/recognizer/${name}`),
