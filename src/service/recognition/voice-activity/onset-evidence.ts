@@ -1,11 +1,10 @@
-import { predict, unpredictedShare } from './tone-test.js'
-import { Voicing } from './voicing.js'
+import { PitchTrack, type Pitch } from './pitch-track.js'
+import { SpectrumChange } from './spectrum-change.js'
+import { predict, unpredictedShare, type Prediction } from './tone-test.js'
 
 /** A predictor leaves less of a tone than this share. */
 const toneShare = 0.015
-/** What it leaves of a soft tone is noise of the room. What it leaves of a voice with a pitch is this far above that, in dB. */
-const pitchAboveRoomDb = 4
-/** What is this far above it is no tone, however little it is. */
+/** What it leaves of a soft tone is noise of the room. What is this far above that, in dB, is no tone, however little it is. */
 const clearAboveRoomDb = 9
 /** Of the room every so many frames are examined, which then change its level by this share. */
 const roomInterval = 8
@@ -34,8 +33,10 @@ const initialRoomDb = -65
 /** Digital silence is no room. */
 const silenceDb = -80
 
-/** The pitch is looked for after so many frames. */
-const framesBeforePitch = 3
+/** The pitch is looked for in frames this far above the noise floor. */
+const pitchDb = 4
+/** In a quiet room tones have a pitch too, which moves if two of them beat, but a spectrum that changes less than this. */
+const minChangeDb = 1
 /** After this pause in the sound its evidence counts no more. */
 const maxPauseFrames = 20
 /** Sound without evidence for this many frames is noise. */
@@ -58,7 +59,8 @@ interface OnsetFrame {
  * room does not, or it has the pitch of a voice. Costs nothing while there is no sound.
  */
 export class OnsetEvidence {
-  #voicing: Voicing | undefined
+  #pitch: PitchTrack | undefined
+  readonly #change = new SpectrumChange()
   #frames = 0
   #pause = 0
   #clearFrames = 0
@@ -101,7 +103,9 @@ export class OnsetEvidence {
   }
 
   reset(): void {
-    this.#voicing = undefined
+    this.#pitch = undefined
+    this.#change.reset()
+    this.#isPitched = false
     this.#frames = 0
     this.#pause = 0
     this.#forget()
@@ -123,25 +127,43 @@ export class OnsetEvidence {
 
   #isEvidence(frame: OnsetFrame): boolean {
     const { samples, isSpeech, levelDb, floorDb, isFloorGuess } = frame
-    const { share, noiseGainDb } = predict(samples)
-    const restDb = restOf(samples, share)
+    const prediction = predict(samples)
+    const { share, noiseGainDb } = prediction
     const isNoTone = isSpeech && share > toneShare
     if (isFloorGuess) {
       this.#clearFrames = isNoTone ? this.#clearFrames + 1 : 0
-      return this.#clearFrames >= minClearFrames || this.#pitchOf(frame) === 'moving'
+      return this.#clearFrames >= minClearFrames || this.#pitchOf(samples, isSpeech) === 'moving'
     }
-    const aboveRoomDb = restDb - this.#roomDb - noiseGainDb
+    const restDb = restOf(samples, share)
     const isNoisy = this.#roomDb > noisyRoomDb
-    const isClear = isNoisy ? isSpeech && share > noisyShare : isNoTone || aboveRoomDb > clearAboveRoomDb
+    const isAboveRoom = restDb - this.#roomDb - noiseGainDb > clearAboveRoomDb
+    const isClear = isNoisy ? isSpeech && share > noisyShare : isNoTone || isAboveRoom
     const isSound = levelDb > floorDb + soundDb
-    // The pitch counts one frame later, because the frame in which a tone ends looks like that of a voice.
-    if (isSound && (this.#isPitched || this.#isMoving(levelDb, isNoisy ? levelDb : restDb, isClear))) return true
+    if (isSound && this.#isMoving(levelDb, isNoisy ? levelDb : restDb, isClear)) return true
     if (!isSound) this.#forget()
-    const pitch = this.#pitchOf(frame)
-    this.#isPitched =
-      (pitch === 'moving' && (isNoisy || aboveRoomDb > pitchAboveRoomDb)) ||
-      (pitch === 'level' && isNoTone && aboveRoomDb > clearAboveRoomDb)
-    return false
+    // The pitch counts in two frames in a row, because the frame in which a tone ends looks like that of a voice.
+    const wasPitched = this.#isPitched
+    this.#isPitched = this.#hasPitchOfVoice(frame, prediction, { isNoisy, mayBeLevel: isNoTone && isAboveRoom })
+    return wasPitched && this.#isPitched
+  }
+
+  /** In noise a pitch that moves is enough. In a quiet room it may be that of two tones that beat. */
+  #hasPitchOfVoice(
+    { samples, levelDb, floorDb }: OnsetFrame,
+    prediction: Prediction,
+    { isNoisy, mayBeLevel }: { readonly isNoisy: boolean; readonly mayBeLevel: boolean },
+  ): boolean {
+    const isLoud = levelDb > floorDb + pitchDb
+    if (isLoud) this.#change.observe(samples, prediction)
+    else this.#change.reset()
+    const pitch = this.#pitchOf(samples, isLoud)
+    if (isNoisy) return pitch === 'moving'
+    return pitch !== 'none' && (mayBeLevel || (pitch === 'moving' && this.#change.meanDb > minChangeDb))
+  }
+
+  #pitchOf(samples: Int16Array, isLoud: boolean): Pitch {
+    this.#pitch ??= new PitchTrack()
+    return this.#pitch.observe(samples, isLoud)
   }
 
   /** Only frames between two clear ones count: sound fills the frame in which it sets in or stops only in part. */
@@ -162,17 +184,8 @@ export class OnsetEvidence {
     )
   }
 
-  /** The pitch is looked for only if nothing else is evidence, because that costs more than all else. */
-  #pitchOf({ samples, levelDb, isSpeech }: OnsetFrame): 'none' | 'level' | 'moving' {
-    if (this.#frames <= framesBeforePitch) return 'none'
-    this.#voicing ??= new Voicing()
-    if (this.#voicing.isVoiced(samples, levelDb, isSpeech)) return 'moving'
-    return this.#voicing.isPeriodic ? 'level' : 'none'
-  }
-
   #forget(): void {
     this.#clearFrames = 0
-    this.#isPitched = false
     this.#levelsDb = []
     this.#movesDb = []
   }

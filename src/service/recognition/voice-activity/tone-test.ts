@@ -78,12 +78,30 @@ export interface Prediction {
   readonly share: number
   /** By how many dB it raises white noise. Of a tone in a room it leaves the noise of the room, raised by this. */
   readonly noiseGainDb: number
+  /** What the next sample is predicted from: the coefficients of the last one, of the one before, and so on. */
+  readonly coefficients: Float64Array
 }
 
-/** The same test with the gain of the predictor. */
+/** The same test with the predictor and its gain. */
 export const predict = (frame: Int16Array): Prediction => {
   const share = unpredictedShare(frame)
-  return { share, noiseGainDb: share < 1 ? 10 * Math.log10(noiseGain()) : 0 }
+  if (share === 1) return { share, noiseGainDb: 0, coefficients: new Float64Array(order) }
+  const noiseGainDb = 10 * Math.log10(noiseGain())
+  return { share, noiseGainDb, coefficients: solution.slice() }
+}
+
+/** The share of the power of a frame that the predictor of another frame does not explain, as `unpredictedShare`; it can be above 1. */
+export const shareLeftBy = (coefficients: Float64Array, frame: Int16Array): number => {
+  decimate(frame)
+  let power = 0
+  let left = 0
+  for (let now = order; now < points; now += 1) {
+    let rest = at(decimated, now)
+    power += rest ** 2
+    for (let back = 1; back <= order; back += 1) rest -= at(coefficients, back - 1) * at(decimated, now - back)
+    left += rest ** 2
+  }
+  return power > 0 ? left / power : 1
 }
 
 /** One plus the squares of the coefficients, which back substitution in the decomposed equations finds. */

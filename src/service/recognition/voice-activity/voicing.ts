@@ -75,17 +75,12 @@ export class Voicing {
   #powers: readonly number[] = []
   #run = 0
 
-  /** Whether the last frame and the one before were periodic, at whatever level. */
-  get isPeriodic(): boolean {
-    return this.#run >= minVoicedRun
-  }
-
   /** Whether this 10 ms frame and the one before are voiced. All frames must be passed; only candidates are examined. */
   isVoiced(frame: Int16Array, levelDb: number, isCandidate: boolean): boolean {
     this.#append(frame)
     this.#powers = levelDb < silenceDb ? [] : [...this.#powers, 10 ** (levelDb / 10)].slice(-levelFrames)
     this.#run = isCandidate && isPeriodic(this.#buffer) && unpredictedShare(frame) > toneShare ? this.#run + 1 : 0
-    return this.isPeriodic && isMoving(this.#powers)
+    return this.#run >= minVoicedRun && isMoving(this.#powers)
   }
 
   #append(frame: Int16Array): void {

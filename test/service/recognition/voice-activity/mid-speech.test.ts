@@ -53,13 +53,20 @@ const delaysOf = async (samples: Int16Array, rateHz: number): Promise<readonly n
 const shareWithin = (delays: readonly number[], ms: number): number =>
   delays.filter((delay) => delay <= ms).length / delays.length
 
+interface Line {
+  readonly noiseDb: number
+  /** Of the speech. */
+  readonly gainDb?: number
+}
+
 /** The share of the speech, found without noise, that is found in noise whose power falls with its frequency. */
-const shareInNoise = async (samples: Int16Array, rateHz: number, noiseDb: number): Promise<number> => {
+const shareInNoise = async (samples: Int16Array, rateHz: number, { noiseDb, gainDb = 0 }: Line): Promise<number> => {
+  const gain = 10 ** (gainDb / 20)
   const next = noiseSource(21)
   let low = 0
   const noisy = joined(new Int16Array(2 * rateHz), samples).map((sample) => {
     low += 0.3 * (next() - low)
-    return sample + 2.4 * amplitude(noiseDb) * low
+    return gain * sample + 2.4 * amplitude(noiseDb) * low
   })
   const found = (await spansOf(noisy, rateHz)).map(({ startMs, endMs }) => [startMs - 2000, endMs - 2000] as const)
   let all = 0
@@ -77,10 +84,26 @@ describe('speech in a noisy room', () => {
     for (const channel of deinterleaveChannels(bytes, 1)) {
       const samples = decodeSamples(channel, format.encoding)
       for (const noiseDb of [-50, -40]) {
-        expect(await shareInNoise(samples, format.sampleRateHz, noiseDb), `${noiseDb} dBFS`).toBeGreaterThan(0.85)
+        expect(await shareInNoise(samples, format.sampleRateHz, { noiseDb }), `${noiseDb} dBFS`).toBeGreaterThan(0.85)
       }
     }
   })
+})
+
+describe('soft speech', () => {
+  for (const [gainDb, noiseDb] of [
+    [-12, -60],
+    [-18, -60],
+    [-18, -66],
+  ] as const) {
+    it(`is detected ${-gainDb} dB below the sample call, with noise at ${noiseDb} dBFS`, async () => {
+      const { bytes, format } = await readRecording('samples/call.wav')
+      for (const channel of deinterleaveChannels(bytes, 1)) {
+        const samples = decodeSamples(channel, format.encoding)
+        expect(await shareInNoise(samples, format.sampleRateHz, { noiseDb, gainDb })).toBeGreaterThan(0.85)
+      }
+    })
+  }
 })
 
 describe('audio that begins within speech', () => {

@@ -69,6 +69,25 @@ describe('evidence of a voice', () => {
     expect(await clearFrames(noisy)).toBeGreaterThan(50)
   })
 
+  it('is found in dark noise in a voice at one level whose pitch falls, 10 dB above it', async () => {
+    let opened = 0
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const next = noiseSource(500 + seed)
+      let low = 0
+      let cycles = 0
+      const noisy = sound(rateHz, 3, (time) => {
+        low += 0.3 * (next() - low)
+        cycles += (200 - 120 * (time - 2)) / rateHz
+        const isSpoken = time > 2 && time < 2.35
+        const harmonics = [1, 2, 3, 4, 5, 6, 7, 8].reduce((sum, order) => sum + sine(order * cycles, 1) / order, 0)
+        return amplitude(-38) * 2.4 * low + (isSpoken ? amplitude(-27) * harmonics : 0)
+      })
+      if ((await clearFrames(noisy)) >= 6) opened += 1
+    }
+    // Without the pitch it is none of 20.
+    expect(opened).toBeGreaterThan(10)
+  })
+
   for (const levelDb of [-50, -45, -40, -35, -30]) {
     it(`is not found in tones of ${levelDb} dBFS in a room`, async () => {
       const next = noiseSource(13)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { predict, unpredictedShare } from '../../../../src/service/recognition/voice-activity/tone-test.js'
+import { predict, shareLeftBy, unpredictedShare } from '../../../../src/service/recognition/voice-activity/tone-test.js'
 import { amplitude, noiseSource, recording, recordingsMissing, sine, sound, throughUlaw } from '../sounds.js'
 
 const rates = [8000, 16_000, 32_000, 48_000]
@@ -57,6 +57,18 @@ describe('predict', () => {
   it('gives the share of the tone test, and no gain for digital silence', () => {
     const frame = sound(8000, 0.01, tone(480, 620))
     expect(predict(frame).share).toBe(unpredictedShare(frame))
-    expect(predict(new Int16Array(80))).toEqual({ share: 1, noiseGainDb: 0 })
+    expect(predict(new Int16Array(80))).toMatchObject({ share: 1, noiseGainDb: 0 })
+  })
+})
+
+describe('shareLeftBy', () => {
+  it('is the share of the own predictor, little more for the same tones later, and much more for others', () => {
+    const noise = noiseSource(6)
+    const second = sound(8000, 1, (time) => tone(480, 620)(time) + amplitude(-50) * noise())
+    const { share, coefficients } = predict(second.subarray(0, 80))
+    expect(shareLeftBy(coefficients, second.subarray(0, 80))).toBeCloseTo(share, 5)
+    expect(shareLeftBy(coefficients, second.subarray(4000, 4080))).toBeLessThan(2 * share)
+    expect(shareLeftBy(coefficients, sound(8000, 0.01, tone(1209)))).toBeGreaterThan(20 * share)
+    expect(shareLeftBy(coefficients, new Int16Array(80))).toBe(1)
   })
 })

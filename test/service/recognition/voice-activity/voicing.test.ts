@@ -58,18 +58,4 @@ describe('Voicing', () => {
       ),
     ).not.toContain(true)
   })
-
-  it('is periodic at one level too', () => {
-    const voicing = new Voicing()
-    const samples = sound(8000, 0.1, voice(120))
-    for (let from = 0; from < samples.length; from += 80) voicing.isVoiced(samples.subarray(from, from + 80), -20, true)
-    expect(voicing.isPeriodic).toBe(true)
-    const next = noiseSource(3)
-    voicing.isVoiced(
-      sound(8000, 0.01, () => amplitude(-20) * next()),
-      -20,
-      true,
-    )
-    expect(voicing.isPeriodic).toBe(false)
-  })
 })
