@@ -26,6 +26,8 @@ const maxDrift = 0.12
 const minDriftPoints = 2
 /** Noise has a steady period for fewer frames. */
 const minRun = 4
+/** So many are kept. */
+const maxRun = 40
 /** The level moves if means over `meanFrames` differ by this, and the pitch if the period does by so many points. */
 const meanFrames = 3
 const levelRangeDb = 1.5
@@ -73,7 +75,7 @@ export class PitchTrack {
   #last = 0
   #secondLast = 0
   #frames = 0
-  /** The period and the power of each frame since the period is steady. */
+  /** The period and the power of the last frames since the period is steady. */
   #periods: readonly number[] = []
   #powers: readonly number[] = []
 
@@ -96,8 +98,8 @@ export class PitchTrack {
     if (period === 0) return
     let power = 0
     for (let index = bufferPoints - framePoints; index < bufferPoints; index += 1) power += at(this.#buffer, index) ** 2
-    this.#periods = [...this.#periods, period]
-    this.#powers = [...this.#powers, power]
+    this.#periods = [...this.#periods, period].slice(-maxRun)
+    this.#powers = [...this.#powers, power].slice(-maxRun)
   }
 
   get #isMoving(): boolean {
