@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { checkFlags, checkProjectFile, listFlags, listProjects } from '../../src/cli/commands/project.js'
 import { readFlags, type TypedFlags } from '../../src/cli/parsing/flags.js'
@@ -112,5 +112,20 @@ describe('rxspeech project list', () => {
     const projects = [join(__dirname, '../../samples/projects')]
     expect(await list({ projects })).toEqual({ text: 'Acme/calls/1\n', code: 0 })
     expect((await list({})).code).toBe('invalid-options')
+    const folder = join(__dirname, '../../samples/models/Default')
+    const text = `There is no project in ${folder}, as <tenant>/<name>/<version>.yaml.\n`
+    expect(await list({ projects: [folder] })).toEqual({ text, code: 0 })
+  })
+
+  it('shows each fault of a broken project in a line', async () => {
+    const folder = dirname(await fileOf('version: 1\nnodes: { in: nothing }\nwires: [a]\n'))
+    await mkdir(join(folder, 'Acme/calls'), { recursive: true })
+    await rename(join(folder, '1.yaml'), join(folder, 'Acme/calls/1.yaml'))
+    const { text, code } = await list({ projects: [folder] })
+    expect(code).toBe(3)
+    const [first, second, ...faults] = text.trimEnd().split('\n')
+    expect([first, second]).toEqual(['Acme/calls/1  broken', 'Project Acme/calls/1'])
+    expect(faults.length).toBeGreaterThan(1)
+    for (const fault of faults) expect(fault).toMatch(/^ {2}\S+1\.yaml:\d+:\d+: (?!.*1\.yaml:\d)/)
   })
 })

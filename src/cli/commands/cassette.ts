@@ -18,7 +18,7 @@ const showFlags = {
 
 /** `rxspeech cassette`. */
 export const addCassette = (command: Command, context: CommandContext): void => {
-  command.description('Shows sessions that `rxspeech transcribe --record` or the library recorded.')
+  command.helpCommand(false).description('Shows sessions that `rxspeech transcribe --record` or the library recorded.')
   defineCommand(command.command('show').summary('draw a cassette as marbles'), context, {
     description:
       'Draws a session over time: connections, control messages, audio, speech, partials, milestones, finals.',

@@ -34,7 +34,9 @@ export const listFlags = {
 
 /** `rxspeech project`. */
 export const addProject = (command: Command, context: CommandContext): void => {
-  command.description('Checks and lists projects: YAML files that define the nodes that process a session.')
+  command
+    .helpCommand(false)
+    .description('Checks and lists projects: YAML files that define the nodes that process a session.')
   defineCommand(command.command('check').summary('check a project file and draw its graph'), context, {
     description: 'Checks a project file, prints every fault with its position, and draws the graph if there is none.',
     argument: ['<file>', 'the project file, YAML'],
@@ -95,10 +97,16 @@ export const listProjects = async ({ flags, host, output }: Call<typeof listFlag
   else {
     for (const { tenant, name, version, isSound } of rows)
       output.write(`${tenant}/${name}/${version}${isSound ? '' : '  broken'}\n`)
-    for (const { problem } of loaded) if (problem !== undefined) output.write(`${problem.message}\n`)
+    for (const { problem } of loaded) if (problem !== undefined) output.write(`${faultPerLine(problem.message)}\n`)
+    if (rows.length === 0) {
+      output.write(`There is no project in ${folders.join(', ')}, as <tenant>/<name>/<version>.yaml.\n`)
+    }
   }
   if (rows.some(({ isSound }) => !isSound)) throw new SilentExit(exitCode.unreadable)
 }
+
+/** The faults of a project, each with its position, below its name. */
+const faultPerLine = (message: string): string => message.replaceAll(/[:;] (?=\S+:\d+:\d+: )/g, '\n  ')
 
 const factsOf = async ({
   models: folders,

@@ -56,13 +56,20 @@ export const failureOf = (error: unknown, command = 'rxspeech'): Failure => {
   if (error instanceof SilentExit) return { exitCode: error.exitCode }
   if (error instanceof CommandError) return { exitCode: exitCode.failed, sentence: oneLine(error.message) }
   if (isSpeechError(error))
-    return { exitCode: exitCodes[error.code] ?? exitCode.failed, sentence: oneLine(error.message) }
+    return { exitCode: exitCodes[error.code] ?? exitCode.failed, sentence: oneLine(withCause(error)) }
   if (isHelp(error)) return { exitCode: exitCode.usage }
   if (isUsageRefusal(error)) return { exitCode: exitCode.usage, sentence: usageSentence(error.message, command) }
   return {
     exitCode: exitCode.failed,
     sentence: `An unexpected error occurred (${oneLine(messageOf(error))}); run it again with RXSPEECH_DEBUG=1 to see where.`,
   }
+}
+
+/** The sentence; of custom nodes with the cause, which their code gives. Other causes may contain a secret. */
+const withCause = ({ message, cause }: SpeechError): string => {
+  if (!message.startsWith('nodes: ') || !(cause instanceof Error)) return message
+  const reason = cause.message.replace(/( imported from |\n)[^]*/, '').replace(/\.$/, '')
+  return message.replace('; see the cause.', () => `: ${reason}.`)
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

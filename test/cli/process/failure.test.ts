@@ -28,6 +28,16 @@ describe('failureOf', () => {
     expect(sentence.length).toBeLessThan(700)
   })
 
+  it('has the cause of custom nodes that cannot be loaded, and no other', () => {
+    const cause = new Error("Cannot find module '/a/$&.js' imported from /b/load.js\nat c")
+    const sentenceOf = (message: string): string | undefined =>
+      failureOf(new SpeechError('invalid-options', message, { cause })).sentence
+    expect(sentenceOf('nodes: "$&.js" cannot be loaded; see the cause. It must be JavaScript.')).toBe(
+      'nodes: "$&.js" cannot be loaded: Cannot find module \'/a/$&.js\'. It must be JavaScript.',
+    )
+    expect(sentenceOf('The token failed; see the cause.')).toBe('The token failed; see the cause.')
+  })
+
   it('names the flag if the library names its option', () => {
     expect(failureOf(new SpeechError('start-timeout', 'Raise timeouts.startMs.')).sentence).toBe('Raise --timeout-ms.')
     expect(failureOf(new SpeechError('invalid-options', 'ca must be PEM.')).sentence).toBe('--ca must be PEM.')
