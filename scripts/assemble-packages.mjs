@@ -193,6 +193,8 @@ const withExtension = (/** @type {string} */ name) => `${name}.ts`
 await rm(dirname(client), { recursive: true, force: true })
 await mkdir(join(client, 'dist/esm'), { recursive: true })
 const findFolder = finder('folders of CommonJS', ['transport/grpc/', 'client/dataflow/'])
+/** Too small for a file of its own. */
+const findOfAuth = finder('files of auth', ['tracing/'])
 /** Small folders of the service, which take fewer blocks together. */
 const findJoined = finder('joined folders of CommonJS', ['service/monitor/', 'service/nats/'])
 /** What only the command uses. */
@@ -217,6 +219,7 @@ await bundle(
     if (findOfCommand(file) !== undefined) return 'cli'
     if (findOfIdentity(file) !== undefined) return 'service-identity'
     if (findJoined(file) !== undefined) return 'service-shared'
+    if (findOfAuth(file) !== undefined) return 'auth'
     const folder = findFolder(file) ?? /^(?:service\/)?[^/]+\//.exec(file)?.[0]
     return folder?.slice(0, -1).replace('/', '-') ?? null
   },

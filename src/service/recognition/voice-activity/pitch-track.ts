@@ -19,7 +19,7 @@ const minDip = 0.5
 /** Half as much noise as voice leaves this correlation. Noise alone has it for one frame now and then. */
 const minCorrelation = 0.65
 /** A longer period must correlate better by this, because two periods correlate as well as one. */
-const clearlyBetter = 0.02
+const margin = 0.02
 
 /** From one frame to the next the period of a voice changes by less than this share, or by two points. */
 const maxDrift = 0.12
@@ -39,20 +39,19 @@ const at = (array: Float64Array, index: number): number => array[index] ?? 0
 const periodOf = (buffer: Float64Array): number => {
   let now = 1
   let before = 1
-  for (let index = windowFrom; index < bufferPoints; index += 1) {
+  for (let index = windowFrom; index < bufferPoints; index++) {
     now += at(buffer, index) ** 2
     before += at(buffer, index - firstLag) ** 2
   }
   let lowest = 1
-  let highest = minCorrelation - clearlyBetter
+  let highest = minCorrelation - margin
   let period = 0
-  for (let lag = firstLag; lag <= maxLag; lag += 1) {
+  for (let lag = firstLag; lag <= maxLag; lag++) {
     let product = 0
-    for (let index = windowFrom; index < bufferPoints; index += 1)
-      product += at(buffer, index) * at(buffer, index - lag)
+    for (let index = windowFrom; index < bufferPoints; index++) product += at(buffer, index) * at(buffer, index - lag)
     const value = product / Math.sqrt(now * before)
     lowest = Math.min(lowest, value)
-    if (lag >= minLag && value > highest + clearlyBetter && value - lowest > minDip) {
+    if (lag >= minLag && value > highest + margin && value - lowest > minDip) {
       highest = value
       period = lag
     }
@@ -73,7 +72,7 @@ export class PitchTrack {
   readonly #buffer = new Float64Array(bufferPoints)
   #low = 0
   #last = 0
-  #secondLast = 0
+  #earlier = 0
   #frames = 0
   /** The period and the power of the last frames since the period is steady. */
   #periods: readonly number[] = []
@@ -97,7 +96,7 @@ export class PitchTrack {
     }
     if (period === 0) return
     let power = 0
-    for (let index = bufferPoints - framePoints; index < bufferPoints; index += 1) power += at(this.#buffer, index) ** 2
+    for (let index = bufferPoints - framePoints; index < bufferPoints; index++) power += at(this.#buffer, index) ** 2
     this.#periods = [...this.#periods, period].slice(-maxRun)
     this.#powers = [...this.#powers, power].slice(-maxRun)
   }
@@ -125,8 +124,8 @@ export class PitchTrack {
       const sample = sum / step
       this.#low += highPassShare * (sample - this.#low)
       const high = sample - this.#low
-      this.#buffer[bufferPoints - framePoints + point] = (high + 2 * this.#last + this.#secondLast) / 4
-      this.#secondLast = this.#last
+      this.#buffer[bufferPoints - framePoints + point] = (high + 2 * this.#last + this.#earlier) / 4
+      this.#earlier = this.#last
       this.#last = high
     }
   }
