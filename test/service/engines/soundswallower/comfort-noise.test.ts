@@ -28,10 +28,17 @@ const lineNoise = (level: number, length: number, seed: number): Int16Array => {
   )
 }
 
-const silence = filled(new Int16Array(16_000))
+const tone = (peak: number): Int16Array =>
+  Int16Array.from({ length: frameSamples }, (_none, at) => peak * Math.sin(at / 3))
+
+/** What samples become after a frame of sound. */
+const filledAfter = (sound: Int16Array, samples: Int16Array): Int16Array =>
+  filled(Int16Array.from([...sound, ...samples])).slice(sound.length)
+
+const silence = filledAfter(tone(5000), new Int16Array(16_000))
 
 describe('comfort noise', () => {
-  it('fills silence with white noise of -60 dBFS, without an offset', () => {
+  it('fills silence after speech with white noise of -60 dBFS, without an offset', () => {
     expect(levelOf(silence)).toBeCloseTo(-60.4, 0)
     expect(Math.abs(meanOf(silence))).toBeLessThan(2)
     for (const distance of [1, 2, 3, 40]) {
@@ -52,7 +59,7 @@ describe('comfort noise', () => {
 
   it('fills a line with less noise up to -60 dBFS, and not above', () => {
     for (const level of [-80, -70, -66, -64, -62, -61]) {
-      const result = levelOf(filled(lineNoise(level, 40_000, 1)))
+      const result = levelOf(filledAfter(tone(5000), lineNoise(level, 40_000, 1)))
       expect(Math.abs(result + 60.6)).toBeLessThan(1)
     }
   })
@@ -64,8 +71,21 @@ describe('comfort noise', () => {
     expect(levelOf(result.slice(4000))).toBeCloseTo(-60.4, 0)
   })
 
+  for (const [peak, level] of [
+    [500, -75.4],
+    [200, -83.3],
+  ] as const) {
+    it(`fills silence after soft speech with a peak of ${peak} up to ${level} dBFS, 36 dB below it`, () => {
+      expect(Math.abs(levelOf(filledAfter(tone(peak), new Int16Array(16_000))) - level)).toBeLessThan(1)
+    })
+  }
+
+  it('fills silence before the first word with soft noise', () => {
+    expect(Math.abs(levelOf(filled(new Int16Array(16_000))) + 86)).toBeLessThan(1)
+  })
+
   it('gives equal segments equal noise', () => {
-    expect(filled(new Int16Array(16_000))).toEqual(silence)
+    expect(filledAfter(tone(5000), new Int16Array(16_000))).toEqual(silence)
     expect(silence.slice(0, 8000)).not.toEqual(silence.slice(8000))
   })
 
