@@ -76,6 +76,13 @@ describe('the rejection of speech', { timeout: 120_000 }, () => {
     }
   })
 
+  it('accepts them when they are 24 dB softer', async () => {
+    const phrases = turns.map(({ text }) => text)
+    const engine = await open('soft', phrases)
+    const soft = turns.map(({ text, samples }) => ({ text, samples: samples.map((sample) => sample / 16) }))
+    expect(await readAll(engine, soft, 'medium')).toEqual(phrases)
+  })
+
   it('rejects what the grammar does not contain, the more the higher the level, and nothing that is off', async () => {
     const rejected: number[] = []
     for (const level of levels) {
