@@ -39,30 +39,56 @@ const kinds = {
   near: 'near misses: one other word',
 }
 
-/** A confidence is that of speech of which half is foreign; the rows are weighted so. */
+/**
+ * The interval in which a share lies with a probability of 95 % (Wilson), by the weights of the utterances. The lines of an
+ * utterance are alike, so they count as one.
+ */
+const intervalOf = (share, weights) => {
+  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  const count = total ** 2 / weights.reduce((sum, weight) => sum + weight ** 2, 0)
+  const z = 1.96
+  const middle = (share + z ** 2 / (2 * count)) / (1 + z ** 2 / count)
+  const half = (z / (1 + z ** 2 / count)) * Math.sqrt((share * (1 - share)) / count + z ** 2 / (4 * count ** 2))
+  return [middle - half, middle + half]
+}
+
+/**
+ * A confidence is that of speech of which half is foreign; the rows are weighted so. With few readings the share of right ones
+ * may differ from it by chance, as its interval shows.
+ */
 const printCalibration = (rows) => {
   const read = rows.filter(({ readings }) => readings.length === 1)
   const right = read.filter(({ isRight }) => isRight).length
   const weight = ({ isRight }) => 0.5 / (isRight ? right : read.length - right)
-  console.log('  confidence   readings   mean   right')
-  let total = 0
-  let worst = 0
+  const sumOf = (some) => some.reduce((all, row) => all + weight(row), 0)
+  console.log('  confidence   readings   mean   right   95 %')
+  const differences = []
   let error = 0
   const bounds = [0, 0.2, 0.4, 0.6, 0.8, 0.9, 1]
   for (const [at, from] of bounds.slice(0, -1).entries()) {
     const to = bounds[at + 1]
     const bin = read.filter(({ confidence }) => confidence >= from && (confidence < to || to === 1))
-    const sum = bin.reduce((all, row) => all + weight(row), 0)
+    if (bin.length === 0) continue
+    const sum = sumOf(bin)
     const mean = bin.reduce((all, row) => all + weight(row) * row.confidence, 0) / sum
-    const correct = bin.filter(({ isRight }) => isRight).reduce((all, row) => all + weight(row), 0) / sum
+    const share = sumOf(bin.filter(({ isRight }) => isRight)) / sum
+    const utterances = new Map()
+    for (const row of bin) {
+      const name = [row.grammar, row.voice.voice, row.text].join()
+      utterances.set(name, (utterances.get(name) ?? 0) + weight(row))
+    }
+    const [least, most] = intervalOf(share, [...utterances.values()])
     console.log(
-      `  ${from.toFixed(1)} to ${to.toFixed(1)} ${String(bin.length).padStart(10)}   ${mean.toFixed(2)}   ${correct.toFixed(2)}`,
+      `  ${from.toFixed(1)} to ${to.toFixed(1)} ${String(bin.length).padStart(10)}   ${mean.toFixed(2)}    ${share.toFixed(2)}   ${least.toFixed(2)} to ${most.toFixed(2)}`,
     )
-    worst = Math.max(worst, Math.abs(mean - correct))
-    total += sum
-    error += sum * Math.abs(mean - correct)
+    differences.push({ difference: Math.abs(mean - share), isByChance: mean >= least && mean <= most })
+    error += sum * Math.abs(mean - share)
   }
-  console.log(`  mean difference ${(error / total).toFixed(3)}, largest ${worst.toFixed(3)}`)
+  const largest = (some) => Math.max(0, ...some.map(({ difference }) => difference)).toFixed(3)
+  const real = differences.filter(({ isByChance }) => !isByChance)
+  console.log(
+    `  mean difference ${error.toFixed(3)}, largest ${largest(differences)}, largest outside of its interval ${largest(real)}`,
+  )
 }
 
 const printGroup = (name, rows) => {
