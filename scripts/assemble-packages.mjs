@@ -195,11 +195,8 @@ await mkdir(join(client, 'dist/esm'), { recursive: true })
 const findFolder = finder('folders of CommonJS', ['transport/grpc/', 'client/dataflow/'])
 /** Too small for a file of its own. */
 const findOfAuth = finder('files of auth', ['tracing/'])
-/** Folders of the service that take fewer blocks together. */
-const findJoined = finder(
-  'joined folders of CommonJS',
-  ['custom-nodes', 'monitor', 'nats', 'recognition'].map((name) => `service/${name}/`),
-)
+/** Small folders of the service, which take fewer blocks together. */
+const findJoined = finder('joined folders of CommonJS', ['service/monitor/', 'service/nats/'])
 /** What only the command uses. */
 const findOfCommand = finder('files of the command', [
   'service/configuration/',
