@@ -49,7 +49,7 @@ const intervalOf = (share, weights) => {
   const z = 1.96
   const middle = (share + z ** 2 / (2 * count)) / (1 + z ** 2 / count)
   const half = (z / (1 + z ** 2 / count)) * Math.sqrt((share * (1 - share)) / count + z ** 2 / (4 * count ** 2))
-  return [middle - half, middle + half]
+  return [Math.max(middle - half, 0), middle + half]
 }
 
 /**

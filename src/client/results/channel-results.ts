@@ -45,7 +45,7 @@ export class ChannelResults {
   /** The times of the final that answered: how far the audio was read, and the end of the final. */
   #answer: Pick<FinalEvent, 'heardMs' | 'endMs'> = noTimes
   #recognitionId: string | undefined
-  /** The end of the last milestone or silence. */
+  /** The end of the last milestone, silence, or speech that matched nothing. */
   #endMs = 0
   /** The end of the last milestone. */
   #spokenMs = 0
@@ -128,12 +128,14 @@ export class ChannelResults {
     return milestone
   }
 
-  /** The new part of a silence; undefined if nothing is new. */
+  /** The new part of a silence, or of speech that matched nothing; undefined if nothing is new. */
   silence(event: NodeEvent): NodeEvent | undefined {
     const beforeMs = this.#endMs
     this.#endMs = Math.max(beforeMs, event.endMs)
     if (this.#isFirst) return event
-    return event.endMs <= beforeMs ? undefined : { ...event, startMs: Math.max(event.startMs, beforeMs) }
+    return event.endMs <= beforeMs + slackOf(event)
+      ? undefined
+      : { ...event, startMs: Math.max(event.startMs, beforeMs) }
   }
 
   /** The final of a recognition, with its text from all connections; audio was sent up to `sentMs`. */
@@ -262,7 +264,7 @@ export class ChannelResults {
 }
 
 /** Less for a short result, because it may be new. */
-const slackOf = ({ startMs = -Infinity, endMs = Infinity }: PartialEvent | MilestoneEvent): number =>
+const slackOf = ({ startMs = -Infinity, endMs = Infinity }: PartialEvent | MilestoneEvent | NodeEvent): number =>
   Math.min(slackMs, (endMs - startMs) / 4)
 
 const middleOf = ({ startMs, endMs }: Word): number => (startMs + endMs) / 2

@@ -148,7 +148,7 @@ export class ResultTimeline {
       case 'final':
         return this.#final(this.#withinSent(this.#timed(event)))
       case 'event':
-        return event.name === eventName.silence
+        return event.name === eventName.silence || event.name === eventName.noMatch
           ? this.#silence(this.#timed(event))
           : this.#nodeEvent(this.#timed(event))
       default:
@@ -193,7 +193,7 @@ export class ResultTimeline {
     return this.#msAt(this.#base, 'start') + (this.#clock.now() - this.#beganMs) * minReadSpeed
   }
 
-  /** A channel was silent: all audio before the end of the silence has its results and is not sent again. */
+  /** A channel was silent, or nothing matched: all audio before the end of that has its results and is not sent again. */
   #silence(event: NodeEvent): NodeEvent | undefined {
     const { channel, startMs, endMs } = event
     const results = this.#channels[channel]

@@ -103,3 +103,27 @@ describe('a silence that the service reports', () => {
     expect(read(milestone(0, 49_640, 51_000, 'yes'))).toEqual(milestone(0, 59_640, 61_000, 'yes'))
   })
 })
+
+describe('speech that matches nothing', () => {
+  const noMatch = (channel: number, startMs: number, endMs: number): NodeEvent => ({
+    ...silence(channel, startMs, endMs),
+    name: 'SR No Match',
+  })
+
+  it('settles its channel up to its end like a silence', () => {
+    const { read, settledMs } = timelineAfter(20_000)
+    read(milestone(1, 0, 15_000, 'one'))
+    expect(read(noMatch(0, 11_000, 12_000))).toEqual(noMatch(0, 11_000, 12_000))
+    expect(settledMs()).toBe(12_000)
+  })
+
+  it('is not emitted if another connection reads only the end of a sentence that has its milestone', () => {
+    const { timeline, read, send } = timelineAfter(20_000)
+    read(milestone(0, 0, 12_800, 'one'))
+    read(milestone(1, 12_200, 13_300, 'sure'))
+    expect(timeline.begin()).toEqual({ replayedMs: 7_200, gaps: [] })
+    send(20_000)
+    expect(read(noMatch(1, 0, 530))).toBeUndefined()
+    expect(read(noMatch(1, 2_000, 3_000))).toEqual(noMatch(1, 14_800, 15_800))
+  })
+})
