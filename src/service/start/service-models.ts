@@ -25,9 +25,9 @@ import { sharedTenant } from '../sessions/rights.js'
 import { openModels } from './models-and-projects.js'
 import type { ServiceOptions } from './service-options.js'
 
-/** How long the start waits for a default model that is named: four times as long as engine processes take to tell theirs. */
+/** How long the start waits for a default model that is named: four times as long as engine processes take to report their models. */
 const namedModelMs = 1_000
-/** How long others may tell theirs after the first, so that each start chooses the same default among them. */
+/** After the first model the start waits that long for others, so that each start chooses the same default among them. */
 const settleMs = 500
 
 /** The models of a service, and what operators see of the engine processes. */
@@ -38,7 +38,7 @@ export interface ServiceModels {
 
 /**
  * The models of the folders of a service and, with `natsEngines`, those of engine processes. Rejects with the errors of
- * `connectNats`, and with `invalid-model` if no engine process has told a model in time and there is none here.
+ * `connectNats`, and with `invalid-model` if no engine process has reported a model in time and there is none here.
  *
  * @param cores how many cores the built-in engines may use; default: all
  */
@@ -63,7 +63,7 @@ export const openServiceModels = async (options: ServiceOptions, cores?: number)
     },
   }
   try {
-    await toldModel(models, { ...options, waitMs, scheduler })
+    await waitForDefaultModel(models, { ...options, waitMs, scheduler })
   } catch (error) {
     await models.close()
     throw error
@@ -87,20 +87,20 @@ export const logConnection = (bus: MessageBus, logger: Logger | undefined): (() 
  * Resolves when the default model can be chosen: if it is named, with that one, because sessions would be denied until then; a
  * service whose default model is named starts without engine processes too. Otherwise soon after the first one.
  */
-export const toldModel = async (
+export const waitForDefaultModel = async (
   models: Pick<ModelRegistry, 'list' | 'changed$'>,
-  { defaultModel, waitMs, scheduler }: Pick<ServiceOptions, 'defaultModel'> & ToldOptions,
+  { defaultModel, waitMs, scheduler }: Pick<ServiceOptions, 'defaultModel'> & WaitOptions,
 ): Promise<void> => {
   const isNamed = ({ tenant, name }: ModelDescription): boolean => tenant === sharedTenant && name === defaultModel
-  const isTold = (): boolean => (defaultModel === undefined ? models.list().length > 0 : models.list().some(isNamed))
+  const isKnown = (): boolean => (defaultModel === undefined ? models.list().length > 0 : models.list().some(isNamed))
   const limit: TimeoutConfig<unknown, Observable<undefined>> = defaultModel === undefined
     ? { first: waitMs, scheduler, with: () => throwError(() => noModel(waitMs)) }
     : { first: Math.min(waitMs, namedModelMs), scheduler, with: () => of(undefined) }
-  await firstValueFrom((models.changed$ ?? NEVER).pipe(startWith(undefined), filter(isTold), timeout(limit)))
+  await firstValueFrom((models.changed$ ?? NEVER).pipe(startWith(undefined), filter(isKnown), timeout(limit)))
   if (defaultModel === undefined) await firstValueFrom(timer(settleMs, scheduler))
 }
 
-interface ToldOptions {
+interface WaitOptions {
   readonly waitMs: number
   readonly scheduler: SchedulerLike
 }
@@ -108,5 +108,5 @@ interface ToldOptions {
 const noModel = (waitMs: number): SpeechError =>
   new SpeechError(
     'invalid-model',
-    `No engine process has told a model within ${waitMs} ms; start one, or set the default model so that the service does not wait.`,
+    `No engine process has reported a model within ${waitMs} ms; start one, or set the default model so that the service does not wait.`,
   )

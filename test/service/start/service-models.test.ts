@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { chooseDefaultModel } from '../../../src/service/start/models-and-projects.js'
-import { toldModel } from '../../../src/service/start/service-models.js'
+import { waitForDefaultModel } from '../../../src/service/start/service-models.js'
 import { callsModel, VirtualFleet } from '../engines/nats/virtual-fleet.js'
 
 let current: VirtualFleet | undefined
@@ -18,11 +18,11 @@ interface Start {
     { readonly atMs: number; readonly model?: string | undefined; readonly code?: string } | undefined
 }
 
-/** A service that starts, whose engine processes tell their models after it began to wait. */
+/** A service that starts, whose engine processes report their models after it began to wait. */
 const startWith = (defaultModel?: string): Start => {
   const fleet = (current = new VirtualFleet())
   let ended: ReturnType<Start['ended']>
-  toldModel(fleet.models, { defaultModel, waitMs: 10_000, scheduler: fleet.clock }).then(
+  waitForDefaultModel(fleet.models, { defaultModel, waitMs: 10_000, scheduler: fleet.clock }).then(
     () => (ended = { atMs: fleet.clock.now(), model: chooseDefaultModel(fleet.models, { defaultModel, natsEngines }) }),
     (error: unknown) => (ended = { atMs: fleet.clock.now(), code: (error as { readonly code: string }).code }),
   )
@@ -45,7 +45,7 @@ describe('the default model of a service whose engines are other processes', () 
     expect(ended()).toMatchObject({ model: 'alpha' })
   })
 
-  it('is one that all tenants share, also if a model of a tenant is told before', async () => {
+  it('is one that all tenants share, also if a model of a tenant is reported before', async () => {
     const { fleet, ended } = startWith()
     fleet.startEngine(serving('alpha', 'acme'))
     await fleet.pass(300)

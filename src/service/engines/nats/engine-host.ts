@@ -41,7 +41,7 @@ import {
 
 const tickMs = 100
 const advertMs = 250
-/** Changes of the used places are told after this, together. */
+/** Changes of the used places are reported together, after this. */
 const gatherMs = 20
 
 /** A model that this process serves, with its engine. */

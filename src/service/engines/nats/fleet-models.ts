@@ -24,7 +24,7 @@ export interface FleetModelsOptions {
   /** Called with failures of engines that are retried. */
   readonly onFault: (error: SpeechError) => void
   /**
-   * A model that no engine has told or served for this long is forgotten; until then its sessions are refused as overloaded.
+   * A model that no engine process has reported or served for this long is forgotten; until then its sessions are refused as overloaded.
    * @default 300000
    */
   readonly forgetMs?: number | undefined
@@ -163,10 +163,10 @@ class FleetModels {
     if (this.#isClosed) return
     const { fleet, forgetMs = 300_000 } = this.#options
     const nowMs = this.#scheduler.now()
-    const told = new Set<string>()
+    const reported = new Set<string>()
     for (const { models } of fleet.roster.engines) {
       for (const [label, advert] of models) {
-        told.add(label)
+        reported.add(label)
         this.#meet(label, advert)
       }
     }
@@ -174,7 +174,7 @@ class FleetModels {
       const serving = fleet.isUp ? fleet.roster.serving({ label }) : []
       model.admission.sample(serving)
       if (serving.length > 0) model.lastServedMs = nowMs
-      else if (fleet.isUp && !told.has(label) && nowMs - model.lastServedMs > forgetMs) {
+      else if (fleet.isUp && !reported.has(label) && nowMs - model.lastServedMs > forgetMs) {
         this.#models.delete(label)
         void model.engine.close()
       }
