@@ -56,6 +56,16 @@ log: { level: warn }
     expect(await served.end).toMatchObject({ code: 0, stderr: '' })
   })
 
+  it('warns of folders without a model, which may get some before a reload', async () => {
+    await mkdir(join(folder, 'models'))
+    await write('service.yaml', 'stateFolder: state\nmodels: { folders: [models] }\nlog: { level: warn }\n')
+    const served = startInProcess(['serve', '--config', file])
+    await firstLine(served)
+    served.kill('SIGTERM')
+    const { code, stderr } = await served.end
+    expect([code, stderr]).toEqual([0, expect.stringContaining('There is no model, so that no session can begin; ')])
+  })
+
   it('starts nothing for a file with faults, and reports each with its position', async () => {
     await write('service.yaml', 'limits:\n  sesions: 3\n')
     const { code, stdout, stderr } = await runInProcess(['serve', '--config', file])

@@ -83,7 +83,9 @@ describe('rxspeech models lint', () => {
       expect([code, stdout]).toEqual([2, ''])
       return stderr.replaceAll(folder, 'DIR').replace('as <tenant>/<name>/<version>/model.json; ', '')
     }
-    expect(await refusalOf(folder)).toBe('rxspeech: There is no model in DIR, pass a folder that has one.\n')
+    expect(await refusalOf(folder)).toBe(
+      'rxspeech: There is no model in DIR, pass a folder that has one, or make one with: rxspeech models add NAME --phrases FILE --models DIR.\n',
+    )
     mkdirSync(join(folder, 'models/Acme/empty/1'), { recursive: true })
     expect(await refusalOf(join(folder, 'models'))).toMatch(
       /^rxspeech: There is no model in DIR\/models, put a model.json into \S*DIR\/models\/Acme\/empty\/1\.\n$/,

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -7,6 +7,7 @@ import { cards, run, sampleCall } from './command.js'
 import { runInProcess } from './in-process.js'
 
 let folder: string
+let folders = 0
 const made = (name: string, bytes: Uint8Array | string): string => {
   writeFileSync(join(folder, name), bytes)
   return join(folder, name)
@@ -130,6 +131,37 @@ describe('an invalid command line exits with 2 and explains what to do', () => {
     ['an address to listen on without a port', ['serve', '--dev', '--http', 'localhost'], /HOST:PORT/],
   ])('for %s', async (_what, args, sentence) => {
     const refusal = await refused(args)
+    expect(refusal.sentence).toMatch(sentence)
+    expect(refusal.code).toBe(2)
+  })
+
+  it.each<[string, (name: string) => string[], RegExp]>([
+    [
+      'models',
+      (name) => ['--models', join(folder, 'none', name)],
+      /^The folder of models \S+ does not exist; create it, /,
+    ],
+    [
+      'models',
+      (name) => ['--dev', '--models', made(name, '')],
+      /^The folder of models \S+ is a file; name the folder /,
+    ],
+    [
+      'models',
+      (name) => {
+        mkdirSync(join(folder, name))
+        return ['--dev', '--models', join(folder, name)]
+      },
+      /^There is no model in \S+, as \S+; pass .* or make one with: rxspeech models add NAME --phrases FILE --models \S+\.$/,
+    ],
+    ['models', () => ['--models', 'samples'], /pass samples\/models, in which there is Default\/call\/1\.$/],
+    ['projects', (name) => ['--projects', join(folder, 'none', name)], /^The folder of projects \S+ does not exist; /],
+    ['recordings', (name) => ['--recordings', made(name, '')], /^The folder of recordings \S+ is a file; /],
+    ['state', (name) => ['--state', made(name, '')], /^--state names \S+, which cannot be used as a folder; /],
+  ])('for a folder of %s that a service cannot use, before anything listens', async (_what, argsFor, sentence) => {
+    folders += 1
+    const state = join(folder, `state-${folders}`)
+    const refusal = await refused(['serve', '--state', state, ...argsFor(`unusable-${folders}`)])
     expect(refusal.sentence).toMatch(sentence)
     expect(refusal.code).toBe(2)
   })

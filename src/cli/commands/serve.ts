@@ -170,6 +170,7 @@ const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> =
   const start = async (): Promise<StartedService> => {
     if (loaded !== undefined) return (await loadConfigured()).startConfigured(loaded, logger, host.env)
     const plan = planServe(flags, host.env)
+    if (plan.modelFolders.length > 0) (await import('../input/find-models.js')).requireModels(plan.modelFolders)
     const { startPlanned } = await import('../service/start-planned.js')
     return startPlanned(plan, logger, host.env)
   }
@@ -267,6 +268,9 @@ const runUntilSignal = async (
     control = stateFolder === undefined ? undefined : await openControlOrWarn(stateFolder, reload, logger)
     const problems = [...service.models.problems(), ...service.projects.problems()]
     for (const { code, message } of problems) logger.log('warn', message, { code })
+    if (service.models.list().length + problems.length === 0) {
+      logger.log('warn', 'There is no model, so that no session can begin; add one, and then run: rxspeech reload')
+    }
     const isTerminal = host.stdout.isTTY
     // A closed stdout does not end the service.
     if (!isTerminal) output.write(`${JSON.stringify(access)}\n`)

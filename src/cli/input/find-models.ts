@@ -10,6 +10,7 @@ import { text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { sampleModels } from '../process/package-files.js'
+import { shellWord } from '../view/typed-command.js'
 
 /** Whether the text names a file or a folder that exists. */
 const kindOfPath = (path: string): 'file' | 'folder' | undefined => {
@@ -44,6 +45,14 @@ export const checkModelFolders = (folders: readonly string[]): void => {
     const found = findModels({ folders: [folder], kinds: [] })
     const isEmpty = found.length === 0 && nearestModel(folder) === undefined
     if (!isEmpty && !hasModels(found)) throw noModelsIn(folder, found)
+  }
+}
+
+/** Throws `invalid-options` for a folder that does not exist, or has no models where they are expected. */
+export const requireModels = (folders: readonly string[]): void => {
+  for (const folder of folders) {
+    const found = findModels({ folders: [folder], kinds: [] })
+    if (!hasModels(found)) throw noModelsIn(folder, found)
   }
 }
 
@@ -101,7 +110,7 @@ const noModelsIn = (folder: string, found: readonly FoundModel[]): SpeechError =
       : nearest !== undefined
         ? `pass ${nearest}, which is one`
         : found.length === 0
-          ? 'pass a folder that has one'
+          ? `pass a folder that has one, or make one with: rxspeech models add NAME --phrases FILE --models ${shellWord(folder)}`
           : `put a model.json into ${join(folder, relative(folder, found[0]?.model.folder ?? ''))}`
   return usageError(`There is no model in ${folder}, as ${layout}; ${remedy}.`)
 }

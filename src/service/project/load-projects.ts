@@ -2,6 +2,7 @@ import { either } from 'fp-ts'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { SpeechError } from '../../errors/speech-error.js'
+import { unreadableFolder } from '../engines/models/model-folders.js'
 import { builtInNodes } from '../nodes/built-in-nodes.js'
 import type { AnyNodeDefinition, ModelName } from '../nodes/core/node.js'
 import { checkProject, type ProjectCheck } from './check/check-project.js'
@@ -75,9 +76,7 @@ const projectPlaces = (folder: string): readonly ProjectPlace[] => {
       ),
     )
   } catch (cause) {
-    throw new SpeechError('invalid-options', `The folder of projects ${folder} does not exist or cannot be read.`, {
-      cause,
-    })
+    throw unreadableFolder('projects', folder, cause)
   }
 }
 

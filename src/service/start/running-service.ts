@@ -1,4 +1,6 @@
+import { statSync } from 'node:fs'
 import type { Observable, SchedulerLike } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { durationMs, optionsOf } from '../../protocol/validation.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
@@ -68,6 +70,12 @@ export const closeAll = async (opened: Readonly<Opened>): Promise<void> => {
       .catch((error: unknown) => failures.push(error))
   }
   if (failures.length > 0) throw failures[0]
+}
+
+/** Throws `invalid-options` if the folder of recordings is a file. One that does not exist is made when it is needed. */
+export const checkRecordingsFolder = ({ recordingsFolder: folder }: ServiceOptions): void => {
+  if (folder === undefined || (statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? true)) return
+  throw new SpeechError('invalid-options', `The folder of recordings ${folder} is a file; name a folder.`)
 }
 
 /** Starts to repair the recordings of a killed process; returns a function that waits for it. */

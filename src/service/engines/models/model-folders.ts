@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { SpeechError } from '../../../errors/speech-error.js'
+import { codeOf, SpeechError } from '../../../errors/speech-error.js'
 import { parseJsonObject } from '../../../protocol/parse-json.js'
 import { nonEmptyText } from '../../../protocol/validation.js'
 import type { ModelDescription } from '../engine.js'
@@ -78,8 +78,18 @@ export const scanModelFolder = (folder: string): readonly FoundModel[] => {
   try {
     return hasModelFile(root) ? [rootModel(root)] : foldersIn(root).flatMap((first) => modelsIn(root, first))
   } catch (cause) {
-    throw new SpeechError('invalid-options', `The folder of models ${folder} does not exist or cannot be read.`, {
-      cause,
-    })
+    throw unreadableFolder('models', folder, cause)
   }
+}
+
+/** The error `invalid-options` for a folder of models or projects, with what to do. */
+export const unreadableFolder = (what: 'models' | 'projects', folder: string, cause: unknown): SpeechError => {
+  const code = codeOf(cause) ?? 'unknown'
+  const problem =
+    code === 'ENOENT'
+      ? 'does not exist; create it, or name another'
+      : code === 'ENOTDIR'
+        ? `is a file; name the folder in which the ${what} are`
+        : `cannot be read (${code}); change its permissions`
+  return new SpeechError('invalid-options', `The folder of ${what} ${folder} ${problem}.`, { cause })
 }

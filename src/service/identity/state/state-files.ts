@@ -26,8 +26,8 @@ export const makePrivateFolder = async (folder: string): Promise<void> => {
 }
 
 const makeOne = async (folder: string): Promise<void> => {
-  await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
-    if (codeOf(error) !== 'EEXIST') throw error
+  await mkdir(folder, { mode: 0o700 }).catch(async (error: unknown) => {
+    if (codeOf(error) !== 'EEXIST' || !(await stat(folder)).isDirectory()) throw error
   })
 }
 
