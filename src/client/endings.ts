@@ -115,9 +115,10 @@ export const endings = {
  * - `keep`: they remain pending.
  * - `emit`: no later result can replace them.
  * - `continue`: the next recognition continues their text; what they add to the milestones is emitted as milestones.
+ * - `pause`: as `continue`, but they remain pending, because no recognition may follow.
  * - `drop`: a stopped session emits no results.
  */
-export type Fate = 'keep' | 'emit' | 'continue' | 'drop'
+export type Fate = 'keep' | 'emit' | 'continue' | 'pause' | 'drop'
 
 export const fates: Readonly<Record<Exclude<Ending, 'follow'> | Following, Fate>> = {
   stay: 'keep',
@@ -128,7 +129,7 @@ export const fates: Readonly<Record<Exclude<Ending, 'follow'> | Following, Fate>
   reopen: 'keep',
   resume: 'continue',
   'hand-over': 'continue',
-  pause: 'continue',
+  pause: 'pause',
   next: 'continue',
   retry: 'continue',
   finish: 'emit',

@@ -114,7 +114,9 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
     case 'progress':
       return phase.name === 'draining' ? restartDeadline(state, context) : { state }
     case 'sound':
-      return phase.name === 'paused' ? nextRecognition(state, false, phase.isConnected, context) : { state }
+      return phase.name === 'paused'
+        ? nextRecognition({ ...state, pendingFinals: [] }, false, phase.isConnected, context)
+        : { state }
     case 'read':
       return onRead(state, input, context)
     case 'retry':
@@ -402,7 +404,7 @@ const conclude = (
   const { pendingFinals } = state
   const fate = fates[ending]
   const outputs = outputsOf(fate, pendingFinals)
-  const left = fate === 'keep' ? state : { ...state, pendingFinals: [] }
+  const left = fate === 'keep' || fate === 'pause' ? state : { ...state, pendingFinals: [] }
   const step = perform(left, ending, context, error, isConnected)
   // All audio that was sent has its results, unless a final has an error.
   if (ending === 'finish' && pendingFinals.length === 0) return join([{ do: 'settle' }], step)
@@ -411,7 +413,7 @@ const conclude = (
 
 const outputsOf = (fate: Fate, finals: ClientState['pendingFinals']): readonly ClientOutput[] => {
   if (fate === 'emit') return finals.map((event) => ({ do: 'read', event }))
-  return fate === 'continue' ? [{ do: 'continue-after', finals }] : []
+  return fate === 'continue' || fate === 'pause' ? [{ do: 'continue-after', finals }] : []
 }
 
 /** The pending finals have been handled. */

@@ -38,8 +38,8 @@ const maxArrivals = 64
 export class ChannelResults {
   readonly #text = new ChannelText()
   #connections = 0
-  /** The last result of this connection. */
-  #last: 'nothing' | 'result' | 'final' = 'nothing'
+  /** The last result of this recognition; `failed`: a final with an error on this connection, which is not emitted yet. */
+  #last: 'nothing' | 'result' | 'failed' | 'final' = 'nothing'
   /** Whether a final arrived after the finalize request. */
   #isAnswered = false
   /** The times of the final that answered: how far the audio was read, and the end of the final. */
@@ -58,12 +58,12 @@ export class ChannelResults {
   #earlierConfidence = noConfidence
   #confidence = noConfidence
 
-  /** Whether the last result of this connection was a final. */
+  /** Whether the last result was a final. */
   get isFinal(): boolean {
     return this.#last === 'final'
   }
 
-  /** Whether this connection has results without the final that ends them. */
+  /** Whether the recognition has results, on this connection or an earlier one, without the final that ends them. */
   get isOpen(): boolean {
     return this.#last === 'result'
   }
@@ -89,14 +89,16 @@ export class ChannelResults {
 
   /** The recognition failed; another connection may continue it. */
   end(): void {
-    this.#last = 'nothing'
+    this.#last = 'failed'
   }
 
   /** Another connection reads from `fromMs` on. */
   begin(fromMs: number): void {
     this.#connections += 1
-    if (this.#last === 'final') this.#beginRecognition()
-    this.#last = 'nothing'
+    if (this.#last === 'final') {
+      this.#beginRecognition()
+      this.#last = 'nothing'
+    } else if (this.#last === 'failed') this.#last = 'result'
     if (this.#connections === 1) return
     this.#earlierConfidence = this.#confidence
     // One millisecond more, because times are rounded.
@@ -164,14 +166,16 @@ export class ChannelResults {
   }
 
   /** The text of a final that does not end the session, beyond its milestones, as one more milestone. */
-  milestoneOf({ recognitionId, channel, endMs, text }: FinalEvent): MilestoneEvent | undefined {
+  milestoneOf({ recognitionId, channel, startMs, endMs, text }: FinalEvent): MilestoneEvent | undefined {
     const added = this.#text.addedBy(text)
     if (added.trim() === '') return undefined
+    // A final that may repeat earlier words begins before them.
+    const fromMs = this.#text.isRepeating && startMs !== undefined ? startMs : this.#endMs
     return {
       type: 'milestone',
       ...(channel === undefined ? {} : { channel }),
       ...(recognitionId === undefined ? {} : { recognitionId }),
-      ...(endMs === undefined ? {} : { startMs: Math.min(this.#endMs, endMs), endMs }),
+      ...(endMs === undefined ? {} : { startMs: Math.min(fromMs, endMs), endMs }),
       text: added,
     }
   }
@@ -224,7 +228,11 @@ export class ChannelResults {
 
   /** Whether a result lies in audio that already has its milestones. */
   #isBefore(event: PartialEvent | MilestoneEvent): boolean {
-    return this.#endMs > 0 && event.endMs !== undefined && event.endMs <= this.#endMs + slackOf(event)
+    return (
+      this.#endMs > 0 &&
+      event.endMs !== undefined &&
+      event.endMs <= this.#endMs + slackOf(event, event.text.trim().split(/\s+/).length)
+    )
   }
 
   #isAfter(event: PartialEvent | MilestoneEvent): boolean {
@@ -263,8 +271,10 @@ export class ChannelResults {
   }
 }
 
-/** Less for a short result, because it may be new. */
-const slackOf = ({ startMs = -Infinity, endMs = Infinity }: PartialEvent | MilestoneEvent | NodeEvent): number =>
-  Math.min(slackMs, (endMs - startMs) / 4)
+/** Less than a word lasts, because the last one may be new. */
+const slackOf = (
+  { startMs = -Infinity, endMs = Infinity }: PartialEvent | MilestoneEvent | NodeEvent,
+  wordCount = 1,
+): number => Math.min(slackMs, (endMs - startMs) / 4 / wordCount)
 
 const middleOf = ({ startMs, endMs }: Word): number => (startMs + endMs) / 2

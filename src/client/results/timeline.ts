@@ -78,7 +78,7 @@ export class ResultTimeline {
     return this.#isFinalizing && this.#channels.every(({ isAnswered }) => isAnswered)
   }
 
-  /** Whether every channel of this connection that has results has its final. */
+  /** Whether every channel that has results has its final. */
   get isWhole(): boolean {
     return !this.#channels.some(({ isOpen }) => isOpen)
   }

@@ -96,13 +96,13 @@ describe('a pending final', () => {
     ['finalizing', 'link-ended', 'lastingSocket', 'waiting+over', 'continued'],
     ['closing', 'link-ended', 'lastingSocket', 'done', 'emitted'],
     ['stopping', 'link-ended', 'lastingSocket', 'stopped', 'dropped'],
-    ['streaming', 'link-ended', 'lastingStream', 'paused+alone', 'continued'],
+    ['streaming', 'link-ended', 'lastingStream', 'paused+alone', 'continued+held'],
     ['draining', 'link-ended', 'lastingStream', 'done', 'emitted'],
     ['finalizing', 'link-ended', 'lastingStream', 'done', 'emitted'],
     ['unanswered', 'link-ended', 'lastingStream', 'done', 'emitted'],
     ['streaming', 'link-ended', 'noResumption', 'failed', 'emitted'],
     // The service ends the recognition.
-    ['streaming', 'session-ended', 'lastingSocket', 'paused', 'continued'],
+    ['streaming', 'session-ended', 'lastingSocket', 'paused', 'continued+held'],
     ['streaming', 'session-ended', 'oneRecognition', 'done', 'emitted'],
     ['draining', 'session-ended', 'lastingSocket', 'done', 'emitted'],
     ['finalizing', 'session-ended', 'lastingSocket', 'done', 'emitted'],
@@ -110,6 +110,12 @@ describe('a pending final', () => {
     ['closing', 'finalize-answer', 'lastingSocket', 'done', 'emitted'],
     ['closing', 'finalize-answer, refused', 'lastingSocket', 'done', 'emitted'],
     ['stopping', 'session-ended', 'lastingSocket', 'stopped', 'dropped'],
+    // Another recognition follows that pause, or none.
+    ['paused', 'sound', 'lastingSocket', 'starting', 'dropped'],
+    ['paused', 'link-ended', 'lastingSocket', 'paused+alone', 'held'],
+    ['paused', 'audio-over', 'lastingSocket', 'done', 'emitted'],
+    ['paused', 'stop', 'lastingSocket', 'stopped', 'dropped'],
+    ['paused', 'failed', 'lastingSocket', 'failed', 'emitted'],
     // The service does not answer in time.
     ['draining', 'deadline', 'lastingSocket', 'failed', 'emitted'],
     ['finalizing', 'deadline', 'lastingSocket', 'failed', 'emitted'],

@@ -73,6 +73,23 @@ describe('the final of a session with several connections', () => {
   })
 })
 
+describe('what a final adds to its milestones', () => {
+  it('begins where the last one ends', () => {
+    const results = new ChannelResults()
+    results.begin(0)
+    results.milestone(milestone('good evening', 500, 1_900), 2_000, 2_000)
+    const added = results.milestoneOf({ ...spoken, startMs: 500, text: 'good evening madam' })
+    expect(added).toMatchObject({ startMs: 1_900, endMs: 4_000, text: ' madam' })
+  })
+
+  it('is only what lies in new audio if another connection reads a part again', () => {
+    const results = resumed()
+    results.begin(1_000)
+    const added = results.milestoneOf({ ...spoken, startMs: 1_500, text: 'evening madam' })
+    expect(added && results.milestone(added, 5_000, 5_000)).toMatchObject({ startMs: 1_900, text: ' madam' })
+  })
+})
+
 describe('a milestone of a connection that hears a part again', () => {
   const word = (text: string, startMs: number, endMs: number) => ({ text, startMs, endMs, confidence: 0.8 })
 
