@@ -84,6 +84,7 @@ describe('phrases of a session with a model of sherpa-onnx', () => {
     expect(withClubs).toEqual(await textsWithHotwords(clubs.phrases))
     expect(withOthers).toEqual(await textsWithHotwords(others.phrases))
     expect(new Set([...plain, ...withClubs, ...withOthers]).size).toBe(9)
+    expect(await textsOf(engine, { phrases: ['forward'] })).not.toEqual(plain)
     expect([await textsOf(engine, others), await textsOf(engine)]).toEqual([withOthers, plain])
   })
 
@@ -107,6 +108,22 @@ describe('phrases of a session with a model of sherpa-onnx', () => {
         'phrases[3] has the word "warding", which cannot be written with the tokens of the model.',
     })
   })
+
+  it.each([-1.5, -2.5])(
+    'are refused exactly if the library splits a word into others than tokens (%d)',
+    async (score) => {
+      const pieces = readFileSync(join(folder, 'bpe.vocab'), 'utf8')
+      writeFileSync(join(folder, 'other.vocab'), `${pieces}\u2581forward\t${score}\n`)
+      const opened = await sherpaOnnx().open(
+        tinyModel(folder, { ...beam, sessionPhrases: true, bpeVocab: 'other.vocab' }),
+      )
+      const isTaken = (await refusalOf(opened, 'forward')) === 'taken'
+      const texts = await textsOf(opened, { phrases: ['forward'] })
+      expect(isTaken).toBe(score < -2)
+      expect(texts).toEqual(await textsOf(engine, isTaken ? { phrases: ['forward'] } : {}))
+      await opened.close()
+    },
+  )
 
   it('are refused by a model without "sessionPhrases"', async () => {
     const opened = await sherpaOnnx().open(tinyModel(folder, beam))
