@@ -2,6 +2,7 @@ import { SpeechError } from '../../../errors/speech-error.js'
 import type { Hotwords } from './hotwords.js'
 import {
   loadSherpaLibrary,
+  sherpaPlatform,
   type SherpaConfig,
   type SherpaRecognizer,
   type SherpaResult,
@@ -101,7 +102,7 @@ type NativeFunctions = ReturnType<typeof declareFunctions>
 const wrongVersion = (version: string): SpeechError =>
   new SpeechError(
     'invalid-model',
-    `"sessionPhrases" in model.json needs version ${knownVersion}x of sherpa-onnx, and ${version} is installed.`,
+    `"sessionPhrases" in model.json needs sherpa-onnx ${knownVersion}x, and ${version} is installed: npm install ${sherpaPlatform}@~${knownVersion}0.`,
   )
 
 class PhraseStream implements SherpaStream {

@@ -65,12 +65,13 @@ export const requireSherpa = (withPhrases: boolean): void => {
 /** Loads the package and its native library; throws `missing-dependency`. */
 export const loadSherpa = (): SherpaPackage => requireOptional(...sherpa) as SherpaPackage
 
-/** Loads the C interface of the package's library. */
+/** The package with the library for this machine. */
+export const sherpaPlatform = `sherpa-onnx-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
+
+/** Loads the library itself, whose functions are those of its C interface. */
 export const loadSherpaLibrary = (): { readonly koffi: typeof Koffi; readonly library: Koffi.LibraryHandle } => {
   const loaded = requireOptional(...koffi) as typeof Koffi
-  const platform = process.platform === 'win32' ? 'win' : process.platform
-  const find = createRequire(resolveOptional(...sherpa))
-  const folder = dirname(find.resolve(`sherpa-onnx-${platform}-${process.arch}/package.json`))
+  const folder = dirname(createRequire(resolveOptional(...sherpa)).resolve(`${sherpaPlatform}/package.json`))
   const name = { win32: 'sherpa-onnx-c-api.dll', darwin: 'libsherpa-onnx-c-api.dylib' }[process.platform as string]
   return { koffi: loaded, library: loaded.load(join(folder, name ?? 'libsherpa-onnx-c-api.so')) }
 }
