@@ -185,7 +185,7 @@ describe('rxspeech transcribe of several files', () => {
     kill('SIGINT')
     const { code, stderr } = await end
     expect(code).toBe(130)
-    expect(stderr).toMatch(/agent\.wav: \d\.\d s of audio, \d+ words?, .*, interrupted at 00:0\d\n/)
+    expect(stderr).toMatch(/agent\.wav: interrupted at \d\.\d s, \d+ words?, mean [^\n]*, real-time factor \d\.\d\d\n/)
     expect(stderr).toMatch(/Not transcribed to the end: \S+agent\.wav, \S+call\.wav, \S+song é\.mp3\.\n$/)
     // Whole lines, up to the last one of the session.
     expect(readdirSync(outputs).sort()).toEqual(['agent.ndjson.partial', 'call.ndjson.partial'])
@@ -411,10 +411,29 @@ describe.concurrent('a process of rxspeech transcribe', () => {
       const events = eventsOf(stdout)
       expect(events.filter(({ type }) => type === 'milestone')).toMatchObject([{ channel: 0, text: left }])
       expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
-      expect(stderr).toMatch(/^\d+\.\d s of audio, \d+ words, [^\n]*, interrupted at 00:\d\d\n$/)
+      expect(stderr).toMatch(/^interrupted at \d+\.\d s, \d+ words, mean [^\n]*\n$/)
       expect(code).toBe(expected)
     },
   )
+
+  it('ends at a second signal with the results so far, and says where it was interrupted', async () => {
+    const args = ['transcribe', long, '--speed', '1', '--format', 'json', '--output-dir', join(folder, 'twice')]
+    const { kill, end, stderr } = startInProcess([...args, ...overGrpc], { env })
+    Object.assign(stderr, { isTTY: true, columns: 80 })
+    let progress = ''
+    stderr.on('data', (text: string) => (progress += text))
+    await expect.poll(() => progress).toMatch(/ 00:0[6-9]\.\d /)
+    kill('SIGINT')
+    kill('SIGINT')
+    const ended = await end
+    expect(ended.code).toBe(130)
+    expect(ended.stderr).toMatch(/interrupted at [6-9]\.\d s, without the results of its last audio\n$/)
+    const [json] = eventsOf(readFileSync(join(folder, 'twice', 'long.json.partial'), 'utf8'))
+    expect(json).toMatchObject({ text: left, error: { code: 'interrupted' } })
+    expect(json.error.message).toBe(
+      `The command was interrupted at ${(json.audioMs / 1000).toFixed(1)} s of the recording.`,
+    )
+  })
 
   it('ends immediately at a second signal', async () => {
     const { child, end } = playing(overGrpc)
