@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -106,6 +106,17 @@ describe('rxspeech transcribe of several files', () => {
       'rxspeech: 3 of 5 recordings failed: broken [2J.wav (invalid-wav), missing.wav (source-failed), song é.mp3 (invalid-wav).',
     )
     expect(code).toBe(3)
+  })
+
+  it('recognizes several at a time on all cores with a service of its own', async () => {
+    let threads = 0
+    const count = (): void => void (threads += 1)
+    process.on('worker', count)
+    onTestFinished(() => void process.off('worker', count))
+    const args = ['transcribe', agent, call, '--jobs', '2', '--models', callModels, '--model', 'call']
+    const { code, stderr } = await runInProcess([...args, ...patience])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('2 of 2 recordings transcribed')])
+    expect(threads).toBeGreaterThanOrEqual(Math.min(2, availableParallelism()))
   })
 
   it('recognizes phrases in addition to the model, and prints why the service refuses them', async () => {
