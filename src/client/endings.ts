@@ -156,7 +156,9 @@ export const endingOf = (
 ): keyof typeof fates => {
   const column = columns[groupOf(state.phase)]
   const ending: Ending = endings[cause][column]
-  if (ending === 'follow') return afterRecognition(state, policy, facts)
+  // Without the answer to the finalize request the final may have crossed it.
+  const isCrossed = ending === 'finish' && cause !== 'answered' && facts.isUnread
+  if (ending === 'follow' || isCrossed) return afterRecognition(state, policy, facts)
   return ending === 'resume' && policy.resumption === undefined ? endings.permanent[column] : ending
 }
 

@@ -32,6 +32,8 @@ export interface Break {
 export interface Contrariness {
   readonly channels: 1 | 2
   readonly timed: boolean
+  /** Whether finals say how far the audio was read. */
+  readonly heard: boolean
   /** Words per milestone, by channel. */
   readonly milestoneWords: readonly [number, number]
   /** Delay of milestones, by channel. */
@@ -264,6 +266,7 @@ export const contraryRecognizer = (
           text,
           confidence: '0.9',
           ...times(0, to),
+          ...(options.heard ? { 'heard-msec': String(to * wordMs) } : {}),
         }),
       endsLink: false,
     },
@@ -297,7 +300,11 @@ export const contraryDataflow = (
       result: ({ kind, channel, text, from, to }) =>
         send(kind === 'partial' ? 'SR Partial' : 'SR Milestone', channel, from, to, { Text: text }),
       final: ({ channel, text, to }, failed) =>
-        send('SR Final', channel, 0, to, { Text: text, ...(failed ? { Error: 'engine-failed: Broken.' } : {}) }),
+        send('SR Final', channel, 0, to, {
+          Text: text,
+          ...(options.heard ? { HeardMsec: to * wordMs } : {}),
+          ...(failed ? { Error: 'engine-failed: Broken.' } : {}),
+        }),
       endsLink: true,
     },
     scheduler,

@@ -29,6 +29,7 @@ const plots = fc.record({
   finalizeBy: fc.constantFrom('request', 'half-close'),
   channels: fc.constantFrom<(1 | 2)[]>(1, 2),
   timed: fc.boolean(),
+  heard: fc.boolean(),
   milestoneWords: fc.tuple(fc.integer({ min: 1, max: 15 }), fc.integer({ min: 1, max: 15 })),
   lateMs: fc.tuple(fc.constantFrom(0, 0, 7, 60), fc.constantFrom(0, 0, 7, 110)),
   restInFinal: fc.boolean(),
@@ -76,6 +77,7 @@ const play = (plot: Plot): Outcome => {
     const service = {
       channels,
       timed: plot.timed,
+      heard: plot.heard,
       milestoneWords: plot.milestoneWords,
       lateMs: plot.lateMs,
       restInFinal: plot.restInFinal,
@@ -215,6 +217,7 @@ const checkText = (
     expect(milestone.endMs).toBeGreaterThanOrEqual(milestone.startMs)
     endMs = milestone.endMs
   }
+  for (const { startMs = 0, endMs = Infinity } of finals) expect(startMs).toBeLessThanOrEqual(endMs)
   // One for each recognition that the service ended by itself, and the last.
   const unasked = plot.breaks.filter(({ final }) => final !== undefined).length
   expect(finals.length).toBeLessThanOrEqual(unasked + 1)
@@ -227,8 +230,12 @@ const checkText = (
   )
   expect(whole).toEqual([...new Set(whole)].sort((a, b) => a - b))
   for (const word of reported) expect(whole).toContain(word)
-  if (isUnasked || isEndUnread(plot, events)) return
+  if (!plot.restInFinal) expect(whole).toEqual(reported)
   const captured = own.filter((event) => event.type === 'ledger').at(-1)?.capturedMs ?? 0
+  const isRegular = !plot.breaks.some(({ code, final }) => code === undefined && final === undefined)
+  if (isRegular && captured >= wordMs) expect(finals).not.toHaveLength(0)
+  // Only a position, and audio that is kept, show what an unrequested final does not cover.
+  if ((isUnasked && !(plot.heard && plot.maxReplayBytes > 6_400)) || isEndUnread(plot, events)) return
   for (let word = 0; (word + 1) * wordMs <= captured; word++) {
     const isTouched = gaps.some(([fromMs, toMs]) => fromMs < (word + 1) * wordMs && toMs > word * wordMs)
     if (!isTouched) expect(whole).toContain(word)
@@ -244,7 +251,15 @@ const isEndUnread = ({ transport, finalizeBy, breaks: given }: Plot, events: rea
 
 const normalEnd = { afterChunks: 1, final: undefined, finalError: false, code: undefined, retryAfterMs: undefined }
 const calm: Plot = {
-  ...{ transport: 'grpc', finalizeBy: 'request', channels: 1, timed: false, milestoneWords: [1, 1], lateMs: [0, 0] },
+  ...{
+    transport: 'grpc',
+    finalizeBy: 'request',
+    channels: 1,
+    timed: false,
+    heard: false,
+    milestoneWords: [1, 1],
+    lateMs: [0, 0],
+  },
   ...{ restInFinal: false, breaks: [], outageMs: 0, startMs: [], deafMs: [], highWaterMarkBytes: 320, waitsMs: [0] },
   ...{ tailBytes: 0, tokenLifeMs: Infinity, tokenFails: 0, verb: 'none', on: 'time', verbAtMs: 0, nth: 1 },
   ...{ maxReplayBytes: 960_000, maxBufferMs: 60_000, budgetMs: 60_000 },
@@ -286,6 +301,19 @@ describe('a session with a contrary service', () => {
         ...{ channels: 2, timed: true, milestoneWords: [4, 6], deafMs: [900], tokenLifeMs: 300, maxReplayBytes: 6_400 },
         waitsMs: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 300],
       },
+    ],
+    [
+      'has no final that begins after its end, where audio was dropped before its connection',
+      {
+        ...{ transport: 'websocket', timed: true, waitsMs: [0, 0, 0] },
+        breaks: [normalEnd],
+        maxReplayBytes: 0,
+        maxBufferMs: 40,
+      },
+    ],
+    [
+      'loses nothing after a final that crossed the finalize request, if the connection closes without an answer',
+      { transport: 'websocket', heard: true, breaks: [{ ...normalEnd, final: 5 }], waitsMs: [0, 0] },
     ],
   ])('%s', (_title, plot) => check({ ...calm, ...plot }))
 })

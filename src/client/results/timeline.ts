@@ -255,13 +255,16 @@ export class ResultTimeline {
     }
   }
 
-  /** Limits the end of a result to the audio that was sent, because a service may round its times or count them wrongly. */
+  /**
+   * Limits the end of a result to the audio that was sent, because a service may round its times or count them wrongly. An
+   * empty result where audio was dropped begins after the gap and ends before it.
+   */
   #withinSent<Event extends Result>(event: Event): Event {
     const { startMs, endMs } = event
     if (endMs === undefined) return event
-    const sentMs = Math.ceil(this.#msAt(this.#buffer.sent, 'end'))
-    if (endMs <= sentMs) return event
-    return { ...event, endMs: sentMs, ...(startMs !== undefined && { startMs: Math.min(startMs, sentMs) }) }
+    const toMs = Math.min(endMs, Math.ceil(this.#msAt(this.#buffer.sent, 'end')))
+    if (endMs === toMs && !(startMs !== undefined && startMs > toMs)) return event
+    return { ...event, endMs: toMs, ...(startMs !== undefined && { startMs: Math.min(startMs, toMs) }) }
   }
 
   #sourceMs(ms: number, edge: 'start' | 'end'): number {
