@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -108,6 +108,17 @@ describe('rxspeech transcribe of several files', () => {
     expect(code).toBe(3)
   })
 
+  it('recognizes several at a time on all cores with a service of its own', async () => {
+    let threads = 0
+    const count = (): void => void (threads += 1)
+    process.on('worker', count)
+    onTestFinished(() => void process.off('worker', count))
+    const args = ['transcribe', agent, call, '--jobs', '2', '--models', callModels, '--model', 'call']
+    const { code, stderr } = await runInProcess([...args, ...patience])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('2 of 2 recordings transcribed')])
+    expect(threads).toBeGreaterThanOrEqual(Math.min(2, availableParallelism()))
+  })
+
   it('recognizes phrases in addition to the model, and prints why the service refuses them', async () => {
     const args = ['transcribe', agent, '--model', 'cards', ...overGrpc]
     const without = await runInProcess(args, { env })
@@ -185,7 +196,7 @@ describe('rxspeech transcribe of several files', () => {
     kill('SIGINT')
     const { code, stderr } = await end
     expect(code).toBe(130)
-    expect(stderr).toMatch(/agent\.wav: \d\.\d s of audio, \d+ words?, .*, interrupted at 00:0\d\n/)
+    expect(stderr).toMatch(/agent\.wav: interrupted at \d\.\d s, \d+ words?, mean [^\n]*, real-time factor \d\.\d\d\n/)
     expect(stderr).toMatch(/Not transcribed to the end: \S+agent\.wav, \S+call\.wav, \S+song é\.mp3\.\n$/)
     // Whole lines, up to the last one of the session.
     expect(readdirSync(outputs).sort()).toEqual(['agent.ndjson.partial', 'call.ndjson.partial'])
@@ -411,10 +422,29 @@ describe.concurrent('a process of rxspeech transcribe', () => {
       const events = eventsOf(stdout)
       expect(events.filter(({ type }) => type === 'milestone')).toMatchObject([{ channel: 0, text: left }])
       expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
-      expect(stderr).toMatch(/^\d+\.\d s of audio, \d+ words, [^\n]*, interrupted at 00:\d\d\n$/)
+      expect(stderr).toMatch(/^interrupted at \d+\.\d s, \d+ words, mean [^\n]*\n$/)
       expect(code).toBe(expected)
     },
   )
+
+  it('ends at a second signal with the results so far, and says where it was interrupted', async () => {
+    const args = ['transcribe', long, '--speed', '1', '--format', 'json', '--output-dir', join(folder, 'twice')]
+    const { kill, end, stderr } = startInProcess([...args, ...overGrpc], { env })
+    Object.assign(stderr, { isTTY: true, columns: 80 })
+    let progress = ''
+    stderr.on('data', (text: string) => (progress += text))
+    await expect.poll(() => progress).toMatch(/ 00:0[6-9]\.\d /)
+    kill('SIGINT')
+    kill('SIGINT')
+    const ended = await end
+    expect(ended.code).toBe(130)
+    expect(ended.stderr).toMatch(/interrupted at [6-9]\.\d s, without the results of its last audio\n$/)
+    const [json] = eventsOf(readFileSync(join(folder, 'twice', 'long.json.partial'), 'utf8'))
+    expect(json).toMatchObject({ text: left, error: { code: 'interrupted' } })
+    expect(json.error.message).toBe(
+      `The command was interrupted at ${(json.audioMs / 1000).toFixed(1)} s of the recording.`,
+    )
+  })
 
   it('ends immediately at a second signal', async () => {
     const { child, end } = playing(overGrpc)

@@ -1,5 +1,5 @@
 import { Subject, type Subscription } from 'rxjs'
-import type { Engine, Hypothesis, SegmentPart } from '../../src/service/engines/engine.js'
+import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from '../../src/service/engines/engine.js'
 
 type Test = (output: readonly Hypothesis[]) => boolean
 
@@ -13,8 +13,8 @@ export class TestChannel {
   readonly #subscription: Subscription
   readonly #waiting = new Set<{ readonly test: Test; readonly done: () => void }>()
 
-  constructor(engine: Engine) {
-    this.#subscription = this.#part$.pipe(engine.recognize()).subscribe({
+  constructor(engine: Engine, settings?: RecognizeSettings) {
+    this.#subscription = this.#part$.pipe(engine.recognize(settings)).subscribe({
       next: (hypothesis) => {
         this.output.push(hypothesis)
         this.#check()

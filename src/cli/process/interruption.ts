@@ -10,6 +10,8 @@ export interface Interruption {
 export interface InterruptionOptions {
   /** Handles the first signal instead of an abort; returns false when it cannot, and then the command aborts. */
   readonly first?: (signal: EndingSignal) => boolean
+  /** Handles the second signal; then the third one ends the process at once. */
+  readonly second?: (signal: EndingSignal) => void
   /** Handles SIGHUP, each time; without it SIGHUP ends the command as the other signals do. */
   readonly hangup?: (() => void) | undefined
   /** Also aborts the command, for example when the output is closed. */
@@ -23,7 +25,10 @@ export const hangupOf = (
 ): (() => void) | undefined => (stdout.isTTY || stderr.isTTY ? undefined : act)
 
 /** The first signal ends the command in an orderly way, the second one at once. */
-export const watchInterruption = (host: Host, { first, hangup, also }: InterruptionOptions = {}): Interruption => {
+export const watchInterruption = (
+  host: Host,
+  { first, second, hangup, also }: InterruptionOptions = {},
+): Interruption => {
   const controller = new AbortController()
   let count = 0
   const offSignal = host.onSignal((signal) => {
@@ -32,7 +37,8 @@ export const watchInterruption = (host: Host, { first, hangup, also }: Interrupt
       return
     }
     count += 1
-    if (count > 1) host.exit(signalExitCode(signal))
+    if (count === 2 && second !== undefined) second(signal)
+    else if (count > 1) host.exit(signalExitCode(signal))
     else if (first?.(signal) !== true) controller.abort(new SilentExit(signalExitCode(signal)))
   })
   const abort = (): void => controller.abort(also?.reason)

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
 import type { Host } from '../process/host.js'
 import type { Access, ModelChoice } from './access.js'
@@ -53,6 +53,9 @@ interface EmbeddedService {
   readonly close: () => Promise<void>
 }
 
+/** A thread for each core: no other client waits, and beside the recognition a session takes a tenth of a core. */
+const embeddedThreads = (cores: number): number => Math.min(cores, 8)
+
 /**
  * Starts the whole service in this process, with its own TLS and its state in a temporary folder. Loads the code of the
  * service when it is called. Rejects with `invalid-options` if there is no such model.
@@ -62,6 +65,7 @@ const startEmbedded = async (
   host: Pick<Host, 'onExit' | 'env'>,
 ): Promise<EmbeddedService> => {
   const { startDevelopmentService } = await import('../../service/start/development-service.js')
+  const { soundswallower } = await import('../../service/engines/soundswallower/soundswallower.js')
   const stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-')).catch((error: unknown) => {
     throw usageError(`The folder for temporary files ${tmpdir()} cannot be written to; set TMPDIR to another.`, error)
   })
@@ -77,6 +81,7 @@ const startEmbedded = async (
     const service = await startDevelopmentService({
       stateFolder,
       env: host.env,
+      engines: [soundswallower({ workers: embeddedThreads(availableParallelism()) })],
       modelFolders: [...modelFolders, sampleModels()],
       tenants: [tenant],
     })

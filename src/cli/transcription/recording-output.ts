@@ -14,7 +14,7 @@ import type { Paint } from '../view/paint.js'
 import type { Pane } from '../view/panes.js'
 import { Segments } from '../view/segments.js'
 import { openTextView } from '../view/text-view.js'
-import { summaryLine, type TranscriptReader } from '../view/transcript-reader.js'
+import { secondsText, summaryLine, type TranscriptReader } from '../view/transcript-reader.js'
 import type { View } from '../view/view.js'
 import { errorsOf, wordErrorsText, type WordErrorsStyle } from '../view/word-errors-view.js'
 import { ReferenceComparison } from './reference.js'
@@ -100,9 +100,9 @@ export class RecordingOutput implements Recording {
     if (format === 'json' && (isStdout ? !(error instanceof SilentExit) || this.#isOpen : this.#isOpen)) {
       const json = recordingJson({
         ...{ file, segments: this.#segments, speakers: this.#speakers, hasWords },
-        audioMs: outcome.run?.audioMs,
+        audioMs: outcome.run?.audioMs ?? (error instanceof SilentExit ? outcome.sentMs : undefined),
         wordErrors: this.#isOpen && this.comparison ? errorsOf(this.comparison.texts()) : undefined,
-        error: error === undefined ? undefined : errorJson(error),
+        error: error === undefined ? undefined : errorJson(error, outcome),
       })
       this.#paneOfText(pane).write(json)
     }
@@ -192,17 +192,21 @@ const namesFor = ({ speakers: names }: OutputPlan, channels: number): readonly s
 export const failureCode = (error: unknown): string | undefined =>
   codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined)
 
-const errorJson = (error: unknown): { readonly code?: string | undefined; readonly message: string } =>
+const errorJson = (
+  error: unknown,
+  { sentMs = 0 }: Outcome,
+): { readonly code?: string | undefined; readonly message: string } =>
   error instanceof SilentExit
-    ? { code: 'interrupted', message: 'The command was ended before the recording.' }
+    ? { code: 'interrupted', message: `The command was interrupted at ${secondsText(sentMs)} of the recording.` }
     : { code: failureCode(error), message: failureOf(error).sentence ?? '' }
 
 /** What stderr says of one of several recordings at its end. */
-const endText = (name: string, { counts, run }: Outcome, error: unknown): string => {
-  const summary = run === undefined ? undefined : `${name}: ${summaryLine(counts, run)}`
-  if (error === undefined) return summary === undefined ? '' : `${summary}\n`
+const endText = (name: string, outcome: Outcome, error: unknown): string => {
+  const { counts, run } = outcome
+  if (error === undefined) return run === undefined ? '' : `${name}: ${summaryLine(counts, run)}\n`
   if (error instanceof SilentExit) {
-    return run === undefined || summary === undefined ? '' : `${summary}, ${interruptedText(run)}\n`
+    const text = interruptedText(outcome)
+    return text === '' ? '' : `${name}: ${text}\n`
   }
   const { sentence = '' } = failureOf(error)
   return `rxspeech: ${sentence.startsWith(name) ? '' : `${name}: `}${sentence}\n`

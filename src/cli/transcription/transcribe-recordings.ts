@@ -11,8 +11,13 @@ import { LiveScreen } from '../view/live-screen.js'
 import { Panes, type Pane } from '../view/panes.js'
 import { lastColumns } from '../view/plain-text.js'
 import { loadProgressLine, startingLine, withProgress, type ProgressLine } from '../view/progress.js'
-import { summaryLine, TranscriptReader, type RunSummary, type TranscriptCounts } from '../view/transcript-reader.js'
-import { clockText } from '../view/transcript-line.js'
+import {
+  secondsText,
+  summaryLine,
+  TranscriptReader,
+  type RunSummary,
+  type TranscriptCounts,
+} from '../view/transcript-reader.js'
 import type { View } from '../view/view.js'
 import { openCassetteFile } from './cassette-file.js'
 import { runTranscription } from './run-transcription.js'
@@ -49,6 +54,8 @@ export interface Outcome {
   readonly counts: TranscriptCounts
   /** Undefined unless the session ran to its end. */
   readonly run?: RunSummary | undefined
+  /** How much audio has been sent; undefined if no session began. */
+  readonly sentMs?: number | undefined
   /** Why it failed, if it did; a `SilentExit` if the command was ended before the recording. */
   readonly error?: Error | undefined
 }
@@ -79,7 +86,7 @@ interface Run {
  * Transcribes recordings, `jobs` at a time, and shows them in their order. A recording that fails does not end the others,
  * unless the service cannot be reached at all; one that ends prematurely is transcribed up to there, and then fails. The
  * first signal begins no further recording and ends the audio of the running ones, and the command when the results of the
- * sent audio have arrived, after 3 s at the latest; the second one ends it at once.
+ * sent audio have arrived, after 3 s at the latest; the second one ends it with the results so far, the third one at once.
  */
 export const transcribeRecordings = async (
   plan: TranscriptionPlan & { readonly jobs: number },
@@ -107,6 +114,7 @@ export const transcribeRecordings = async (
       }
       return true
     },
+    second: (signal) => tooLate.abort(new SilentExit(signalExitCode(signal))),
   })
   let reached: ReturnType<typeof reachService> | undefined
   const run: Run = {
@@ -122,6 +130,8 @@ export const transcribeRecordings = async (
     screen: new LiveScreen({ out: output.terminal, err: host.stderr, env: host.env }),
     status: recordings.length === 1 ? undefined : (hidden, columns) => statusLine(outcomes, hidden, columns),
   })
+  // Nothing that changes is left on the screen if the process ends at once.
+  const offExit = host.onExit(() => panes.end())
   const transcribe = async (recording: Recording, at: number): Promise<void> => {
     if (run.isStopped || interruption.signal.aborted) return
     const one = new RunningRecording(interruption.signal)
@@ -144,6 +154,7 @@ export const transcribeRecordings = async (
     return { outcomes, exit: interruption.signal.aborted ? (interruption.signal.reason as Error) : exit }
   } finally {
     panes.end()
+    offExit()
     await reached?.then(({ close }) => close()).catch(() => undefined)
     clearTimeout(deadline)
     interruption.release()
@@ -161,15 +172,19 @@ export const transcribeRecording = async (
   output: Output,
 ): Promise<string> => {
   const { outcomes, exit } = await transcribeRecordings({ ...plan, jobs: 1 }, [recording], host, output)
-  const { counts, run, error = exit } = outcomes[0] ?? { error: exit }
-  const summary = counts === undefined || run === undefined ? '' : summaryLine(counts, run)
-  if (error === undefined) return summary
-  if (error instanceof SilentExit && run !== undefined) host.stderr.write(`${summary}, ${interruptedText(run)}\n`)
+  const [outcome] = outcomes
+  const error = outcome?.error ?? exit
+  if (error === undefined) return outcome?.run === undefined ? '' : summaryLine(outcome.counts, outcome.run)
+  const text = error instanceof SilentExit && outcome !== undefined ? interruptedText(outcome) : ''
+  if (text !== '') host.stderr.write(`${text}\n`)
   throw error
 }
 
-/** `interrupted at mm:ss`, the position of the audio. */
-export const interruptedText = ({ audioMs }: RunSummary): string => `interrupted at ${clockText(audioMs, 0)}`
+/** `interrupted at 12.9 s` of the audio, and the numbers of what was transcribed; empty if no session had begun. */
+export const interruptedText = ({ counts, run, sentMs }: Outcome): string => {
+  if (run !== undefined) return summaryLine(counts, run).replace(/^(.*?) of audio/, 'interrupted at $1')
+  return sentMs === undefined ? '' : `interrupted at ${secondsText(sentMs)}, without the results of its last audio`
+}
 
 /** `3 of 12 done, 1 failed, 2 more running`. */
 const statusLine = (outcomes: Transcriptions['outcomes'], hidden: number, columns: number): string => {
@@ -226,6 +241,7 @@ const runRecording = async (
   if (name !== undefined) pane.show({ progress: (columns) => startingLine(name, columns) })
   // A failure there is one of the service rather than of the recording.
   let isAtService = false
+  let sentMs: number | undefined
   try {
     const input = await acquire(openInput(request, host, signal), signal)
     opened.push(input.close)
@@ -253,7 +269,14 @@ const runRecording = async (
     opened.push(view.end)
     isAtService = true
     const summary = await runTranscription({
-      ...{ audio, session, view, pace, whenWritable },
+      ...{ audio, session, pace, whenWritable },
+      view: {
+        ...view,
+        sent: (audioMs) => {
+          sentMs = audioMs
+          view.sent(audioMs)
+        },
+      },
       interruption: signal,
       connected: () => {
         run.hasConnected = true
@@ -261,10 +284,10 @@ const runRecording = async (
       isEndedEarly: () => running.isEndedEarly,
     })
     view.end()
-    return { counts: reader.counts(), run: summary, error: running.exit ?? input.fault() ?? cassette?.fault() }
+    return { counts: reader.counts(), run: summary, sentMs, error: running.exit ?? input.fault() ?? cassette?.fault() }
   } catch (error) {
     if (isAtService && !run.hasConnected) run.isStopped = true
-    return { counts: reader.counts(), error: error instanceof Error ? error : new Error(String(error)) }
+    return { counts: reader.counts(), sentMs, error: error instanceof Error ? error : new Error(String(error)) }
   } finally {
     for (const close of opened.reverse()) await close()
   }

@@ -15,6 +15,9 @@ export interface TextViewOptions {
   readonly isPaced: boolean
 }
 
+/** The lines without a time come last. */
+const timeOf = ({ startMs = Number.MAX_VALUE }: SpokenText): number => startMs
+
 /** How many lines that wait for their turn are shown on a terminal. */
 const maxWaitingShown = 4
 
@@ -26,7 +29,9 @@ export const openTextView = ({ pane, reader, style, channels, isPaced }: TextVie
   const order = new LineOrder({ channels, isPaced })
   pane.show({
     live: (columns) =>
-      [...order.waiting().slice(-maxWaitingShown), ...reader.live()].map((spoken) => liveLine(spoken, style, columns)),
+      [...order.waiting().slice(-maxWaitingShown), ...reader.live()]
+        .toSorted((a, b) => timeOf(a) - timeOf(b))
+        .map((spoken) => liveLine(spoken, style, columns)),
   })
   const print = (lines: readonly SpokenText[]): void => {
     if (lines.length > 0) pane.write(lines.map((spoken) => finishedLines(spoken, style)).join(''))

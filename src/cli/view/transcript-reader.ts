@@ -76,10 +76,13 @@ export interface RunSummary {
   readonly elapsedMs: number
 }
 
+/** `12.9 s` */
+export const secondsText = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
+
 /** The run in one line: seconds of audio, words, mean confidence, real-time factor (time taken over time of audio). */
 export const summaryLine = (counts: TranscriptCounts, { audioMs, elapsedMs }: RunSummary): string =>
   [
-    `${(audioMs / 1000).toFixed(1)} s of audio`,
+    `${secondsText(audioMs)} of audio`,
     countsText(counts),
     `real-time factor ${audioMs > 0 ? (elapsedMs / audioMs).toFixed(2) : 'unknown'}`,
   ].join(', ')

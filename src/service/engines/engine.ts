@@ -88,9 +88,9 @@ export interface RecognizeSettings {
   /** How readily speech is rejected that the grammar does not contain. @default that of the model */
   readonly reject?: RejectLevel | undefined
   /**
-   * Sentences that this session recognizes as whole segments, in addition to those of the model: 1 to 100 of 1 to 10 words in
-   * lower case, separated by single spaces. Only an engine with the capability `phrases` gets some, and `checkPhrases` has
-   * accepted them. @default none
+   * 1 to 100 phrases of 1 to 10 words in lower case, separated by single spaces. An engine of a grammar recognizes them as whole
+   * segments, in addition to its sentences; for one of dictation they are likelier than other words. Only an engine with the
+   * capability `phrases` gets some, and `checkPhrases` has accepted them. @default none
    */
   readonly phrases?: readonly string[] | undefined
 }

@@ -73,11 +73,11 @@ describe('the text of a transcription', () => {
     expect(terminal.screen).toEqual(['[00:03.0] guest: hello'])
   })
 
-  it('shows waiting lines on a terminal, above the words that may still change', () => {
+  it('shows waiting lines and words that may still change on a terminal, in the order of time', () => {
     const { terminal, view, say } = openView({ isTTY: true })
     say('partial', 1, 1000, 1500, 'i would')
     say('milestone', 0, 1500, 1900, 'yes')
-    expect(terminal.screen).toEqual(['[00:01.5] agent: yes', '[00:01.0] guest: i would'])
+    expect(terminal.screen).toEqual(['[00:01.0] guest: i would', '[00:01.5] agent: yes'])
     say('milestone', 1, 1000, 2500, 'i would like a table')
     expect(terminal.screen).toEqual(['[00:01.0] guest: i would like a table', '[00:01.5] agent: yes'])
     view.end()

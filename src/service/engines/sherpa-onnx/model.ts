@@ -3,6 +3,7 @@ import { codec, flag, oneOf, optionsCodec, wholeNumber } from '../../../protocol
 import type { ModelDescription } from '../engine.js'
 import { findModelFile } from '../models/model-files.js'
 import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
+import type { SherpaConfig } from './package.js'
 
 /** The dimension of the acoustic features of these models. */
 const featureDim = 80
@@ -39,6 +40,8 @@ const modelOptions = optionsCodec(
     // What the tokens are, so that hotwords are split into them.
     modelingUnit: oneOf('bpe', 'cjkchar', 'cjkchar+bpe'),
     bpeVocab: textOption('the name of a file of pieces of words and their scores'),
+    // Whether sessions can have hotwords of their own.
+    sessionPhrases: flag,
     segmentsAtOnce: wholeNumber({ min: 1, max: 256 }),
     language: textOption('the name of a language'),
     // Read by the service.
@@ -55,29 +58,30 @@ const decodeOptions = (model: ModelDescription): SherpaOptions => {
   if (types.length !== 1) {
     throw invalidModel(model, 'model.json must have exactly one of "transducer", "paraformer" and "zipformer2Ctc".')
   }
-  if (hotwords !== undefined && (transducer === undefined || decodingMethod !== 'modified_beam_search')) {
-    throw invalidModel(model, '"hotwords" needs a "transducer" and "decodingMethod": "modified_beam_search".')
+  const key = hotwords !== undefined ? 'hotwords' : options.sessionPhrases === true ? 'sessionPhrases' : undefined
+  if (key !== undefined && (transducer === undefined || decodingMethod !== 'modified_beam_search')) {
+    throw invalidModel(model, `"${key}" needs a "transducer" and "decodingMethod": "modified_beam_search".`)
   }
-  if (hotwords !== undefined && modelingUnit?.endsWith('bpe') !== (bpeVocab !== undefined)) {
+  if (key !== undefined && modelingUnit?.endsWith('bpe') !== (bpeVocab !== undefined)) {
     throw invalidModel(
       model,
-      '"hotwords" needs "modelingUnit", which is "bpe" or "cjkchar+bpe" with the file "bpeVocab", or "cjkchar" without it.',
+      `"${key}" needs "modelingUnit", which is "bpe" or "cjkchar+bpe" with the file "bpeVocab", or "cjkchar" without it.`,
     )
   }
   return options
 }
 
 /** The paths of the named files; rejects for the first that is missing, with its key such as `transducer.joiner`. */
-const findFiles = async (
+const findFiles = async <Name extends string>(
   model: ModelDescription,
   key: string,
-  files: Readonly<Record<string, string>>,
-): Promise<Readonly<Record<string, string>>> => {
+  files: Readonly<Record<Name, string>>,
+): Promise<Readonly<Record<Name, string>>> => {
   const paths: [string, string][] = []
-  for (const [name, file] of Object.entries(files)) {
+  for (const [name, file] of Object.entries<string>(files)) {
     paths.push([name, await findModelFile(model, `${key}.${name}`, file)])
   }
-  return Object.fromEntries(paths)
+  return Object.fromEntries(paths) as Record<Name, string>
 }
 
 /** The configuration of the package's recognizer. The service decides where a segment ends, so its own rules are off. */
@@ -85,7 +89,7 @@ const recognizerConfig = async (
   model: ModelDescription,
   sampleRateHz: number,
   options: SherpaOptions,
-): Promise<object> => {
+): Promise<SherpaConfig> => {
   const { transducer, paraformer, zipformer2Ctc, tokens, hotwords, modelingUnit, bpeVocab } = options
   return {
     featConfig: { sampleRate: sampleRateHz, featureDim },
@@ -103,18 +107,18 @@ const recognizerConfig = async (
     decodingMethod: options.decodingMethod ?? 'greedy_search',
     maxActivePaths: options.maxActivePaths ?? 4,
     enableEndpoint: 0,
-    ...(hotwords !== undefined && {
-      hotwordsFile: await findModelFile(model, 'hotwords', hotwords),
-      hotwordsScore: options.hotwordsScore ?? 1.5,
-    }),
+    hotwordsScore: options.hotwordsScore ?? 1.5,
+    ...(hotwords !== undefined && { hotwordsFile: await findModelFile(model, 'hotwords', hotwords) }),
   }
 }
 
 /** What a model is run with. */
 export interface SherpaPlan {
-  readonly config: object
+  readonly config: SherpaConfig
   readonly sampleRateHz: number
   readonly segmentsAtOnce: number
+  /** Whether sessions have phrases. */
+  readonly phrases: boolean
 }
 
 /**
@@ -123,6 +127,6 @@ export interface SherpaPlan {
  */
 export const readSherpaModel = async (model: ModelDescription): Promise<SherpaPlan> => {
   const options = decodeOptions(model)
-  const { sampleRateHz = 16_000, segmentsAtOnce = 16 } = options
-  return { config: await recognizerConfig(model, sampleRateHz, options), sampleRateHz, segmentsAtOnce }
+  const { sampleRateHz = 16_000, segmentsAtOnce = 16, sessionPhrases: phrases = false } = options
+  return { config: await recognizerConfig(model, sampleRateHz, options), sampleRateHz, segmentsAtOnce, phrases }
 }

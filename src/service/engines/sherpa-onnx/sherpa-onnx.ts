@@ -20,9 +20,9 @@ export const inProcesses: SherpaHost = (settings) => {
 export const createSherpaOnnx = (host: SherpaHost): EngineKind => ({
   name: 'sherpa-onnx',
   open: async (model) => {
-    const { config, sampleRateHz, segmentsAtOnce } = await readSherpaModel(model)
-    requireSherpa()
-    const settings: SherpaSettings = { type: 'rxspeech-sherpa-onnx', config, sampleRateHz }
+    const { config, sampleRateHz, segmentsAtOnce, phrases } = await readSherpaModel(model)
+    requireSherpa(phrases)
+    const settings: SherpaSettings = { type: 'rxspeech-sherpa-onnx', config, sampleRateHz, phrases }
     // One worker: the model is in memory once, and the recognizer has its own threads.
     const pool = {
       start: host(settings),
@@ -31,7 +31,7 @@ export const createSherpaOnnx = (host: SherpaHost): EngineKind => ({
       decodersPerWorker: segmentsAtOnce,
       frameSamples: sampleRateHz / framesPerSecond,
     }
-    return openWorkerEngine(model, pool, { sampleRateHz, partials: true, words: false, kind: 'dictation' })
+    return openWorkerEngine(model, pool, { sampleRateHz, partials: true, words: false, kind: 'dictation', phrases })
   },
 })
 

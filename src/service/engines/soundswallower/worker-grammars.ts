@@ -3,6 +3,7 @@ import { completeSentences } from '../models/complete-sentences.js'
 import { grammarGraph, type GrammarGraph } from '../models/grammar-graph.js'
 import { nearWords } from '../models/near-words.js'
 import { withPhrases } from '../models/phrase-graph.js'
+import { wordFaults } from '../models/word-faults.js'
 import { graphText, setGraph, type Decoder, type SoundswallowerPackage } from './package.js'
 
 /** A grammar in the form in which decoders get it. */
@@ -15,9 +16,6 @@ export interface DecoderGrammar {
 
 /** How many grammars with phrases a worker keeps; one of 1,000 sentences takes about 1 MB. */
 const maxKept = 32
-
-/** More are not listed. */
-const maxFaults = 3
 
 const noGraph =
   'cannot be added to the grammar of this model, which is too large or has imports, recursion or quoted words.'
@@ -53,15 +51,7 @@ export class WorkerGrammars {
   faultsOf(phrases: readonly string[]): readonly PhraseFault[] {
     if (this.#graph === undefined) return [{ reason: noGraph }]
     if (this.#kept.has(keyOf(phrases))) return []
-    const faults = new Map<string, PhraseFault>()
-    for (const [index, phrase] of phrases.entries()) {
-      for (const word of phrase.split(' ')) {
-        if (faults.has(word) || this.#isKnown(word)) continue
-        faults.set(word, { index, reason: this.#reasonFor(word) })
-        if (faults.size === maxFaults) return [...faults.values()]
-      }
-    }
-    return [...faults.values()]
+    return wordFaults(phrases, this.#isKnown, (word) => this.#reasonFor(word))
   }
 
   /** The grammar of the model, with these phrases, which have no fault, if there are some. */
@@ -90,7 +80,7 @@ export class WorkerGrammars {
   #reasonFor(word: string): string {
     const near = nearWords(word, this.#isKnown).map((name) => `"${name}"`)
     const suggestion = near.length === 0 ? '' : `; near are ${near.join(', ')}`
-    return `has the word "${word.slice(0, 40)}", which the dictionary of the model lacks${suggestion}.`
+    return `which the dictionary of the model lacks${suggestion}`
   }
 
   #variantsOf(word: string, decoder: Decoder): readonly string[] {

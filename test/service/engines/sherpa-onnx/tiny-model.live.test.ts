@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { decodeChannels } from '../../../../src/audio/codec.js'
@@ -9,7 +9,7 @@ import { createSherpaOnnx, inProcesses, sherpaOnnx } from '../../../../src/servi
 import { readRecording } from '../../../audio/read-recording.js'
 import { aPartial, TestChannel } from '../../../contract/test-channel.js'
 import { lineNoise, segmentParts } from '../recordings.js'
-import { tinyModel, tinySherpaModel } from './tiny-model.js'
+import { tinyModel, tinySherpaModel, workerPids } from './tiny-model.js'
 
 /** Sentences of both channels of the sample call. */
 const sentences: Int16Array[] = []
@@ -46,18 +46,6 @@ const heard = async (by: Engine, samples: Int16Array, chunkSamples = 160): Promi
 }
 const textOf = async (by: Engine, samples: Int16Array, chunkSamples?: number): Promise<string> =>
   (await heard(by, samples, chunkSamples)).segments.map(({ text }) => text).join()
-
-/** The processes of this engine that this process has started. */
-const workerPids = (): readonly number[] =>
-  readdirSync('/proc').flatMap((name) => {
-    try {
-      const [, parent] = /\) \S (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? []
-      const isWorker = readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('sherpa-onnx/worker.js')
-      return isWorker && Number(parent) === process.pid ? [Number(name)] : []
-    } catch {
-      return []
-    }
-  })
 
 describe('a streaming model of sherpa-onnx with random weights', () => {
   it('has a text that depends on the audio, and not on the length of its chunks', async () => {

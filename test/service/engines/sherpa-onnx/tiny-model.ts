@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ModelDescription } from '../../../../src/service/engines/engine.js'
@@ -171,3 +171,15 @@ export const tinyModel = (folder: string, change: Readonly<Record<string, unknow
   folder,
   options: { engine: 'sherpa-onnx', tokens: 'tokens.txt', transducer: files, sampleRateHz: 8000, ...change },
 })
+
+/** The processes of this engine that this process has started. */
+export const workerPids = (): readonly number[] =>
+  readdirSync('/proc').flatMap((name) => {
+    try {
+      const [, parent] = /\) \S (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? []
+      const isWorker = readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('sherpa-onnx/worker.js')
+      return isWorker && Number(parent) === process.pid ? [Number(name)] : []
+    } catch {
+      return []
+    }
+  })
