@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { wavHeader } from '../../src/audio/wav-header.js'
-import type { Ended } from './command.js'
+import { callSamples, type Ended } from './command.js'
 import { runInProcess, type InProcessOptions } from './in-process.js'
 
 let folder: string
@@ -61,6 +61,15 @@ describe('rxspeech models hear', { timeout: 120_000 }, () => {
     expect(code).toBe(3)
     expect(stdout).toBe('silence.wav 44100 Hz, mono\n  no speech\n')
     expect(stderr).toMatch(/^rxspeech: .*none\.wav.*\nrxspeech: .*text\.wav.* is text; pass a recording\.\n$/)
+  })
+
+  it('reads raw samples in the format that is given', async () => {
+    const raw = join(folder, 'call.raw')
+    writeFileSync(raw, callSamples(3500))
+    const format = ['--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
+    const { code, stdout } = await hear(['call', raw, ...format])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('good evening harbor grill how can i help you')])
+    expect(await hear(['call', raw, '--rate', '8000'])).toMatchObject({ code: 2, stdout: '' })
   })
 
   it('recognizes phrases in addition to the model, and says which words it does not know', async () => {

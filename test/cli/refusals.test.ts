@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -64,6 +64,11 @@ describe('an invalid command line exits with 2 and explains what to do', () => {
     ['subscriptions of a missing folder', ['subscription', 'list', '--state', '/nope'], /^\/nope does not exist; /],
     ['an unknown option', ['transcribe', 'a.wav', '--modle', 'x'], /did you mean --model/],
     ['an option without a value', ['transcribe', 'a.wav', '--rate'], /argument missing/],
+    [
+      'a file that looks like an option',
+      ['transcribe', '-a.wav'],
+      /^Unknown option '-a\.wav'; type \.\/-a\.wav if it is/,
+    ],
     ['no file', ['transcribe'], /missing required argument 'file'; rxspeech transcribe --help shows/i],
     [
       'captions of two files on stdout',
@@ -86,6 +91,12 @@ describe('an invalid command line exits with 2 and explains what to do', () => {
       /^a.txt is a recording; choose another --output-dir/,
     ],
     ['a reference of two files', ['transcribe', 'a.wav', 'b.wav', '--reference', sampleCall], /must be a folder/],
+    [
+      'a folder that is a file',
+      ['transcribe', 'a.wav', '--output-dir', sampleCall],
+      /is a file; choose another folder/,
+    ],
+    ['a folder of the system', ['transcribe', 'a.wav', '--output-dir', '/proc/x/y'], /cannot be created \(ENOENT\)/],
     [
       'a folder that cannot be',
       ['transcribe', 'a.wav', '--output-dir', '/dev/null/x'],
@@ -183,6 +194,16 @@ describe('an input that cannot be read exits with 3', () => {
   it.each<[string, () => string[], RegExp]>([
     ['a file that does not exist', () => ['/nowhere.wav'], /does not exist/],
     ['a folder', () => [folder], /is a folder/],
+    ['a pattern', () => [join(folder, 'nothing*.wav')], /nothing\*\.wav matches no file; check the pattern\.$/],
+    ['a name that is not in UTF-8', () => [join(folder, 'caf\ufffd.wav')], /is not in UTF-8; rename it\.$/],
+    [
+      'a link to nothing',
+      () => {
+        symlinkSync(join(folder, 'gone.wav'), join(folder, 'link.wav'))
+        return [join(folder, 'link.wav')]
+      },
+      /link\.wav is a broken link; pass a file\.$/,
+    ],
     ['an empty file', () => [made('empty.wav', '')], /is empty/],
     ['an empty raw file', () => [made('empty.raw', ''), '--encoding', 'pcm', '--rate', '8000'], /is empty/],
     [

@@ -4,6 +4,7 @@ import { readSessionPhrases, requirePhrases } from '../../service/engines/sessio
 import { expandFiles } from '../input/file-names.js'
 import { modelAt, modelFolders, namedModelFlags } from '../input/find-models.js'
 import { openInput, type AudioInput } from '../input/open-input.js'
+import { rawFlags, rawFormat } from '../input/raw-flags.js'
 import type { CommandCall } from '../parsing/command.js'
 import { wrapText } from '../parsing/help-text.js'
 import { phraseFlags, typedPhrases } from '../input/phrase-flags.js'
@@ -19,7 +20,7 @@ import { clockText } from '../view/transcript-line.js'
 /** In errors, as of a service. */
 const phrasesName = 'Phrases'
 
-export const hearFlags = { ...namedModelFlags, ...phraseFlags, json: jsonFlag }
+export const hearFlags = { ...namedModelFlags, ...rawFlags, ...phraseFlags, json: jsonFlag }
 
 interface Style {
   readonly paint: Paint
@@ -32,6 +33,7 @@ export const hearFiles = async (
   name: string,
 ): Promise<void> => {
   const { models, json } = flags
+  const raw = rawFormat(flags)
   const phrases = readSessionPhrases(typedPhrases(flags), phrasesName)
   const folders = modelFolders(models, host)
   const model = modelAt(name, folders)
@@ -47,7 +49,7 @@ export const hearFiles = async (
       const style = { paint: paintFor(host.stdout, host.env), columns: output.terminal.columns ?? defaultColumns }
       for (const file of files) {
         try {
-          const input = await openInput({ file }, host, signal)
+          const input = await openInput({ file, raw }, host, signal)
           const heard = await hear(engine, input, signal, { phrases }).finally(input.close)
           signal.throwIfAborted()
           output.write(json ? `${JSON.stringify(jsonOf(file, input, heard))}\n` : textOf(file, input, heard, style))

@@ -67,7 +67,7 @@ export const addModels = (command: Command, context: CommandContext): void => {
   defineCommand(hear.summary('recognize recordings with a model in this process'), context, {
     description:
       'Recognizes recordings with a model in this process, and shows each segment: its times, confidence, text and slots. The exit code is 3 if a file cannot be read.',
-    argument: ['<files...>', 'WAV files, or - for standard input'],
+    argument: ['<files...>', 'WAV files, raw samples with --encoding, or - for standard input'],
     flags: hearFlags,
     examples: [
       ["rxspeech models hear orders 'calls/*.wav' --models ./models", 'what the newest orders makes of recordings'],

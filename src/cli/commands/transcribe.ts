@@ -1,11 +1,10 @@
-import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { encodings, maxSampleRateHz, minSampleRateHz, validateFormat, type AudioFormat } from '../../audio/format.js'
 import { commonPace } from '../../client/audio/rate-limiter.js'
 import { codeOf } from '../../errors/speech-error.js'
 import { columnsOf } from '../../operators/captions/caption-tokens.js'
 import { expandFiles, requireDistinctStems, stemOf } from '../input/file-names.js'
+import { rawFlags, rawFormat } from '../input/raw-flags.js'
 import type { Pace } from '../input/sendable-audio.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flag, flagGroup, flagOr, switchFlag, type FlagValues } from '../parsing/flags.js'
@@ -13,6 +12,7 @@ import { phraseFlags, typedPhrases } from '../input/phrase-flags.js'
 import { modelFlags, planService, serviceFlags, type Environment } from '../parsing/service-flags.js'
 import { oneOf, speakers, speed, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
+import { makeFolder } from '../../service/identity/state/state-files.js'
 import type { ServicePlan } from '../service/reach-service.js'
 import { formatExtensions, type OutputPlan, type TranscriptFormat } from '../transcription/recording-output.js'
 import type { TranscriptionPlan } from '../transcription/transcribe-recordings.js'
@@ -24,9 +24,7 @@ const maxJobs = 64
 
 export const transcribeFlags = {
   ...flagGroup('Input:', {
-    encoding: flag('<name>', 'the encoding of raw samples: pcm, ulaw or alaw', oneOf(encodings)),
-    rate: flag('<hz>', 'the sample rate of raw samples', wholeNumber({ min: minSampleRateHz, max: maxSampleRateHz })),
-    channels: flag('<count>', '1 or 2 channels of raw samples (default: 1)', wholeNumber({ min: 1, max: 2 })),
+    ...rawFlags,
     speed: flag(
       '<times>',
       'times real time, such as 1, or max (default: max in this process; for another service 4 s at once, then 1.2)',
@@ -177,18 +175,11 @@ const checkFolders = async (folders: readonly string[]): Promise<void> => {
 
 const createFolder = async (folder: string | undefined): Promise<void> => {
   if (folder === undefined) return
-  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
-    throw usageError(`--output-dir names ${folder}, which cannot be created (${codeOf(error) ?? 'unknown'}).`, error)
+  await makeFolder(resolve(folder)).catch((error: unknown) => {
+    const code = codeOf(error) ?? 'unknown'
+    const problem = code === 'EEXIST' ? 'is a file' : `cannot be created (${code})`
+    throw usageError(`--output-dir names ${folder}, which ${problem}; choose another folder.`, error)
   })
-}
-
-const rawFormat = ({ encoding, rate, channels }: TranscribeFlags): AudioFormat | undefined => {
-  if (encoding !== undefined && rate !== undefined) {
-    return validateFormat({ encoding, sampleRateHz: rate, channels: channels ?? 1 })
-  }
-  if (encoding !== undefined) throw usageError('Raw samples need a rate; set it with --rate, such as --rate 8000.')
-  if (rate === undefined && channels === undefined) return undefined
-  throw usageError('--rate and --channels are for raw samples and need --encoding; a WAV file has its own.')
 }
 
 /**

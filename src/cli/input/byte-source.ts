@@ -1,4 +1,4 @@
-import { constants, openSync } from 'node:fs'
+import { constants, lstatSync, openSync } from 'node:fs'
 import { open, stat, type FileHandle } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import type { Host } from '../process/host.js'
 import { codeOf, SpeechError } from '../../errors/speech-error.js'
 import { plainText } from '../view/plain-text.js'
 import { shellWord } from '../view/typed-command.js'
+import { isPattern } from './file-names.js'
 
 /** The bytes of a file or of standard input, read in chunks. */
 export interface ByteSource {
@@ -128,10 +129,18 @@ const remedies: Readonly<Record<string, string>> = {
   EBADF: 'is closed; pipe audio into it or pass a file',
 }
 
+/** For a name of nothing that exists, if there is more to say than that. */
+const missingRemedy = (file: string): string | undefined => {
+  if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true) return remedies['ELOOP']
+  if (file.includes('\ufffd')) return 'has a name that is not in UTF-8; rename it'
+  return isPattern(file) ? 'matches no file; check the pattern' : undefined
+}
+
 /** The error of a failed read, with what to do about it. */
 export const unreadable = (file: string, error: unknown): SpeechError => {
   const code = codeOf(error) ?? 'unknown'
-  const remedy = remedies[code] ?? `cannot be read (${code}); try another copy`
+  const missing = code === 'ENOENT' ? missingRemedy(file) : undefined
+  const remedy = missing ?? remedies[code] ?? `cannot be read (${code}); try another copy`
   return new SpeechError('source-failed', `${inputName(file)} ${remedy}.`, { cause: error })
 }
 

@@ -5,7 +5,7 @@ import { loadOptional } from '../../service/threads/load-optional.js'
 import { usageError } from '../process/failure.js'
 
 /** Characters that a pattern has and most names have not. */
-const isPattern = (typed: string): boolean => /[*?[{]/.test(typed)
+export const isPattern = (typed: string): boolean => /[*?[{]/.test(typed)
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(

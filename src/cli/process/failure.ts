@@ -107,6 +107,8 @@ const usageSentence = (message: string, command: string): string => {
     /^\((.*)\?\)$/,
     (_all, question: string) => question.charAt(0).toLowerCase() + question.slice(1),
   )
-  const remedy = hint === undefined || hint === '' ? `${command} --help shows the usage` : `${hint}?`
+  const file = /^unknown option '(-[^-].*\.[A-Za-z]\w*)'$/.exec(sentence)?.[1]
+  const usage = file === undefined ? `${command} --help shows the usage` : `type ./${file} if it is a file`
+  const remedy = hint === undefined || hint === '' ? usage : `${hint}?`
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}; ${remedy}${remedy.endsWith('?') ? '' : '.'}`
 }

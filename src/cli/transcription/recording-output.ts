@@ -205,7 +205,7 @@ const endText = (name: string, outcome: Outcome, error: unknown): string => {
   const { counts, run } = outcome
   if (error === undefined) return run === undefined ? '' : `${name}: ${summaryLine(counts, run)}\n`
   if (error instanceof SilentExit) {
-    const text = interruptedText(outcome)
+    const text = interruptedText(outcome, error)
     return text === '' ? '' : `${name}: ${text}\n`
   }
   const { sentence = '' } = failureOf(error)

@@ -1,7 +1,7 @@
 import { defer, from, lastValueFrom, mergeMap, Subject, toArray } from 'rxjs'
 import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
 import { atTakenRate, type Pace, type SendableAudio } from '../input/sendable-audio.js'
-import { SilentExit } from '../process/failure.js'
+import { exitCode, SilentExit } from '../process/failure.js'
 import { signalExitCode, type Host } from '../process/host.js'
 import { acquire, watchInterruption } from '../process/interruption.js'
 import type { Output } from '../process/output.js'
@@ -175,13 +175,17 @@ export const transcribeRecording = async (
   const [outcome] = outcomes
   const error = outcome?.error ?? exit
   if (error === undefined) return outcome?.run === undefined ? '' : summaryLine(outcome.counts, outcome.run)
-  const text = error instanceof SilentExit && outcome !== undefined ? interruptedText(outcome) : ''
+  const text = error instanceof SilentExit && outcome !== undefined ? interruptedText(outcome, error) : ''
   if (text !== '') host.stderr.write(`${text}\n`)
   throw error
 }
 
-/** `interrupted at 12.9 s` of the audio, and the numbers of what was transcribed; empty if no session had begun. */
-export const interruptedText = ({ counts, run, sentMs }: Outcome): string => {
+/**
+ * `interrupted at 12.9 s` of the audio, and the numbers of what was transcribed. Empty if no session had begun, or if the
+ * reader of the output has enough of it.
+ */
+export const interruptedText = ({ counts, run, sentMs }: Outcome, exit: SilentExit): string => {
+  if (exit.exitCode === exitCode.done) return ''
   if (run !== undefined) return summaryLine(counts, run).replace(/^(.*?) of audio/, 'interrupted at $1')
   return sentMs === undefined ? '' : `interrupted at ${secondsText(sentMs)}, without the results of its last audio`
 }

@@ -1,8 +1,16 @@
 import { isAbsolute, relative } from 'node:path'
 
-/** A word, quoted for a shell where needed. */
-export const shellWord = (text: string): string =>
-  /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+/** The name of a file as a word of a shell, quoted where needed; one that begins with `-` is not taken for an option. */
+export const shellWord = (name: string): string => {
+  const text = name.startsWith('-') ? `./${name}` : name
+  if (/^[\w./:@%+=-]+$/.test(text)) return text
+  if (!/\p{Cc}/u.test(text)) return `'${text.replaceAll("'", String.raw`'\''`)}'`
+  const escaped = text.replace(/['\\]/g, String.raw`\$&`).replace(/\p{Cc}/gu, hexEscape)
+  return `$'${escaped}'`
+}
+
+const hexEscape = (control: string): string =>
+  Array.from(Buffer.from(control), (byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')
 
 /** A path as a person would type it: from the folder, if that is shorter. */
 export const shortPath = (path: string, folder: string): string => {

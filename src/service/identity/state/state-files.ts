@@ -10,23 +10,26 @@ export const ownerOnly = 0o600
 /** The file of client registrations and revoked tokens. */
 export const storeFileName = 'identity.db'
 
+/** Creates a folder that only its owner can read, and its parents. */
+export const makePrivateFolder = (folder: string): Promise<void> => makeFolder(folder, 0o700)
+
 /**
- * Creates a folder that only its owner can read, and its parents. Node's own `recursive` option never returns if the
+ * Creates a folder and its parents. Rejects with `EEXIST` if it is a file. Node's own `recursive` option never returns if the
  * system reports every part of the path as missing, as below `/proc`; here each folder is tried at most twice.
  */
-export const makePrivateFolder = async (folder: string): Promise<void> => {
+export const makeFolder = async (folder: string, mode?: number): Promise<void> => {
   try {
-    await makeOne(folder)
+    await makeOne(folder, mode)
   } catch (error) {
     const parent = dirname(folder)
     if (codeOf(error) !== 'ENOENT' || parent === folder) throw error
-    await makePrivateFolder(parent)
-    await makeOne(folder)
+    await makeFolder(parent, mode)
+    await makeOne(folder, mode)
   }
 }
 
-const makeOne = async (folder: string): Promise<void> => {
-  await mkdir(folder, { mode: 0o700 }).catch(async (error: unknown) => {
+const makeOne = async (folder: string, mode?: number): Promise<void> => {
+  await mkdir(folder, { mode }).catch(async (error: unknown) => {
     if (codeOf(error) !== 'EEXIST' || !(await stat(folder)).isDirectory()) throw error
   })
 }
