@@ -33,8 +33,8 @@ const solve = (matrix, vector) => {
 }
 
 /**
- * Logistic regression by Newton's method. Right readings and foreign ones weigh the same in total, so that a confidence is
- * that of speech of which half is foreign. A small penalty on the standardized weights keeps features that say the same apart.
+ * Logistic regression by Newton's method. Right readings and foreign ones of each grammar weigh the same in total, so that a
+ * confidence is that of speech of which half is foreign. A small penalty on the standardized weights keeps features that say the same apart.
  */
 const fit = (samples) => {
   const count = samples[0].features.length
@@ -43,11 +43,13 @@ const fit = (samples) => {
   const deviations = indices.map((at) =>
     Math.sqrt(samples.reduce((sum, { features }) => sum + (features[at] - means[at]) ** 2, 0) / samples.length),
   )
-  const right = samples.filter(({ isRight }) => isRight).length / samples.length
-  const rows = samples.map(({ features, isRight }) => ({
-    x: [1, ...indices.map((at) => (features[at] - means[at]) / deviations[at])],
-    y: isRight ? 1 : 0,
-    weight: 0.5 / (isRight ? right : 1 - right) / samples.length,
+  const groupOf = ({ grammar, isRight }) => `${grammar} ${isRight}`
+  const counts = new Map()
+  for (const sample of samples) counts.set(groupOf(sample), (counts.get(groupOf(sample)) ?? 0) + 1)
+  const rows = samples.map((sample) => ({
+    x: [1, ...indices.map((at) => (sample.features[at] - means[at]) / deviations[at])],
+    y: sample.isRight ? 1 : 0,
+    weight: 1 / (counts.size * counts.get(groupOf(sample))),
   }))
   const penalty = 0.003
   let weights = new Array(count + 1).fill(0)
@@ -75,11 +77,11 @@ const rows = await readAll()
 // A sentence of the grammar that was misread is neither right nor foreign.
 const readings = rows
   .filter(({ kind, isRight }) => kind !== 'in' || isRight)
-  .flatMap(({ readings, isRight }) => readings.map((reading) => ({ ...reading, isRight })))
+  .flatMap(({ readings, isRight, grammar }) => readings.map((reading) => ({ ...reading, isRight, grammar })))
 const compared = readings.filter((reading) => reading.compared !== undefined && reading.compared !== null)
 console.log(`${readings.length} readings, ${readings.filter(({ isRight }) => isRight).length} of them right`)
 console.log('readingWeights', fit(readings))
 console.log(
   'comparedWeights',
-  fit(compared.map(({ features, compared, isRight }) => ({ features: [...compared, ...features], isRight }))),
+  fit(compared.map(({ features, compared, ...reading }) => ({ ...reading, features: [...compared, ...features] }))),
 )

@@ -1,6 +1,7 @@
 // What the embedded engine reads in the spoken set, with the features of each reading: made by its own classes, in this process.
 import { join } from 'node:path'
 import { readSamples, segmentParts } from '../recordings.mjs'
+import { promptGrammars } from './prompts.mjs'
 import { grammars, recordingsOf, utterancesOf } from './spoken-set.mjs'
 
 const engines = join(new URL('../..', import.meta.url).pathname, 'dist/cjs/service/engines')
@@ -33,19 +34,26 @@ const decodeSegments = async (decoder, samples) => {
   return texts
 }
 
+const grammarsOf = (group, knows) =>
+  group.startsWith('people')
+    ? promptGrammars(group, knows)
+    : grammars.map((grammar) => ({ ...grammar, utterances: utterancesOf(grammar, group) }))
+
 /**
  * Reads each utterance of a group of voices on one line after another, or on every line. A row has the features of its
  * reading; there are none if nothing was read. `cost` sums CPU time and audio in milliseconds.
  */
 export const readUtterances = async function* (
   group,
-  { everyLine = false, cost = { readMs: 0, compareMs: 0, audioMs: 0 } } = {},
+  { everyLine = false, only = () => true, cost = { readMs: 0, compareMs: 0, audioMs: 0 } } = {},
 ) {
   const soundswallower = await loadSoundswallower(findSoundswallowerModels(), 'en-us')
   const verifier = await Verifier.create(soundswallower)
-  for (const grammar of grammars) {
+  const dictionary = await createDecoder(soundswallower)
+  const knows = (word) => dictionary.lookup_word(word) !== null
+  for (const { jsgf, utterances } of grammarsOf(group, knows)) {
     const decoder = await createDecoder(soundswallower)
-    const grammars = new WorkerGrammars(soundswallower, grammar.jsgf, (word) => decoder.lookup_word(word) !== null)
+    const grammars = new WorkerGrammars(soundswallower, jsgf, knows)
     let readings = []
     const rate = async (reading) => {
       const beforeMs = cpuMs()
@@ -56,7 +64,8 @@ export const readUtterances = async function* (
       return 1
     }
     const twoPass = new TwoPassDecoder(decoder, undefined, grammars, { level: 'medium', rate })
-    for (const [number, utterance] of utterancesOf(grammar, group).entries()) {
+    for (const [number, utterance] of utterances.entries()) {
+      if (!only(number)) continue
       const recordings = await recordingsOf(utterance, readSamples)
       for (const { samples, ...recording } of everyLine ? recordings : [recordings[number % recordings.length]]) {
         readings = []
@@ -70,4 +79,5 @@ export const readUtterances = async function* (
     }
     decoder.delete()
   }
+  dictionary.delete()
 }

@@ -33,6 +33,7 @@ const line = (name, rows) =>
 const kinds = {
   sentence: 'sentences',
   mixed: 'sentences with its words',
+  longer: 'its sentences with other speech',
   fragment: 'parts of its sentences',
   word: 'single words',
   digits: 'digits',

@@ -11,6 +11,7 @@ import { randomSource } from './noises.mjs'
  * - `sentence`: ordinary sentences, without the words of the grammar or with few of them
  * - `near`: a sentence of the grammar with one other word in place of one of its words
  * - `mixed`: many words of the grammar, in sentences that it does not have
+ * - `longer`: a sentence of the grammar with other speech before or after it
  * - `fragment`: a part of a sentence of the grammar
  * - `word`: single words; `digits`: three to six digits
  */
@@ -63,6 +64,12 @@ public <order> = <light> | <heat> | <blind> | <music> | <alarm> | <short>;
         'the light in the kitchen is twenty years old',
         'my office is close to the garden',
         'music at night is a good song',
+      ],
+      longer: [
+        'play some music because my brother is in a bad mood',
+        'she told me this morning what time is it',
+        'open the window in the office and throw the old papers away',
+        'good night and give my regards to your parents',
       ],
       fragment: ['turn on the', 'in the bedroom', 'half past eight'],
       word: ['elephant', 'hello', 'thursday', 'maybe'],
@@ -119,9 +126,49 @@ public <call> = <order> | <where> | <pay> | <talk> | <change> | <short>;
         'let the team return to me',
         'a card is in my address book',
       ],
+      longer: [
+        'where is my parcel that was sent from another country',
+        'the woman at the door said i want to pay in cash',
+        'no thank you we already have enough of them at home',
+        'repeat that for everybody who came too late',
+      ],
       fragment: ['i would like to', 'to the service', 'by card'],
       word: ['umbrella', 'purple', 'wednesday', 'library'],
       digits: ['six eight two', 'nine zero seven four', 'one six eight three nine'],
+    },
+  },
+  {
+    name: 'menu',
+    jsgf: `#JSGF V1.0;
+grammar menu;
+public <choice> = north | south | east | west | pause | continue | skip | apple | banana | cherry | lemon | orange | red | green
+  | yellow | silver | small | large | agent | billing | operator | spanish | weather | traffic | sports | go | up | delivery;
+`,
+    sentences:
+      'north south east west pause continue skip apple banana cherry lemon orange red green yellow silver small large agent billing operator spanish weather traffic sports go up delivery'.split(
+        ' ',
+      ),
+    foreign: {
+      sentence: [
+        'the boat was painted again last winter',
+        'we should talk about it on the way home',
+        'her daughter plays chess with the neighbours',
+        'they have never been to an island before',
+        'most of the chairs in here are broken',
+        'it is too late to call him now',
+      ],
+      longer: [
+        'apple pie is what my grandmother made for us',
+        'somebody has eaten the last banana',
+        'weather like this never lasts very long',
+        'we drove for three hours and turned north',
+      ],
+      mixed: ['it is warm today', 'where did he put it', 'a cup of tea'],
+      fragment: ['thank you', 'of course', 'right now', 'not yet', 'good idea', 'how much', 'is here', 'for you'],
+      word: 'table window doctor river paper summer yesterday wonderful chair bread milk house street music seven hundred tomorrow because quickly blue tall bike pencil kitchen forest animal question money husband teacher mountain evening family and it two her'.split(
+        ' ',
+      ),
+      digits: ['b', 'k', 'r', 't'],
     },
   },
 ]
@@ -214,13 +261,13 @@ const seedOf = ({ grammar, text, voice }) =>
     2_166_136_261,
   )
 
-/** Speaks an utterance; `read` makes samples of 8 kHz of a WAV file. Its level varies by 16 dB. */
+/** Speaks an utterance, unless it has the file of a recording; `read` makes samples of 8 kHz of a WAV file. Its level varies by 16 dB. */
 export const spoken = async (utterance, read) => {
   const random = randomSource(seedOf(utterance))
   const folder = mkdtempSync(join(tmpdir(), 'rxspeech-spoken-'))
   try {
-    const file = join(folder, 'speech.wav')
-    speakTo(file, utterance.voice, utterance.text, random)
+    const file = utterance.file ?? join(folder, 'speech.wav')
+    if (utterance.file === undefined) speakTo(file, utterance.voice, utterance.text, random)
     const speech = Float64Array.from(await read(file))
     // Between -34 and -18 dBFS.
     const gain = (655 * 6 ** random()) / Math.sqrt(powerOf(speech))

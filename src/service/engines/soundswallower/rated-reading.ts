@@ -2,6 +2,7 @@ import { isSpoken, type DecodedWord } from '../decoded-words.js'
 import { comparedFeatures, readingFeatures, type ReadingFit } from './confidence.js'
 import { alignedScore, type Decoder } from './package.js'
 import type { RatedReading } from './segment-decoder.js'
+import { unreadFrames } from './unread-speech.js'
 import type { Verifier } from './verifier.js'
 
 /** The phones of a word in the dictionary of a decoder. */
@@ -10,7 +11,10 @@ const phonesOf = (decoder: Decoder, word: string): readonly string[] => decoder.
 const framesOf = ({ startMs, endMs }: DecodedWord): number => Math.max(Math.round((endMs - startMs) / 10), 1)
 
 /** How the words of a reading fit. It has a word. */
-export const fitOf = (words: readonly DecodedWord[], phoneCount: (word: string) => number): ReadingFit => {
+export const fitOf = (
+  { words, samples }: Pick<RatedReading, 'words' | 'samples'>,
+  phoneCount: (word: string) => number,
+): ReadingFit => {
   const spoken = words.filter(({ text }) => isSpoken(text))
   const inner = words.slice(
     words.findIndex(({ text }) => isSpoken(text)),
@@ -24,12 +28,13 @@ export const fitOf = (words: readonly DecodedWord[], phoneCount: (word: string) 
       score: alignedScore({ p: word.posterior }),
     })),
     innerSilence: silences.reduce((sum, silence) => sum + framesOf(silence), 0),
+    unread: samples === undefined ? 0 : unreadFrames(words, samples),
   }
 }
 
 /** What a reading of a decoder tells by itself. */
-export const featuresOf = (decoder: Decoder, { words }: RatedReading): readonly number[] =>
-  readingFeatures(fitOf(words, (word) => phonesOf(decoder, word).length))
+export const featuresOf = (decoder: Decoder, reading: RatedReading): readonly number[] =>
+  readingFeatures(fitOf(reading, (word) => phonesOf(decoder, word).length))
 
 /** The audio around the words that is compared with them. The decoders learn the noise of the line from it. */
 const marginMs = 200

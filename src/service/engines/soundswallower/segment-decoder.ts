@@ -89,6 +89,8 @@ export interface RatedReading {
   readonly words: readonly DecodedWord[]
   /** Whether the audio was cut before the end of a sentence. */
   readonly isIncomplete: boolean
+  /** Those of the segment; undefined if it is too long to be decoded again. */
+  readonly samples: Float32Array | undefined
   /**
    * Resolves with the mean cepstrum of the segment, as a setting of decoders; with undefined if the segment is too long to be
    * decoded again.
@@ -217,7 +219,7 @@ export class TwoPassDecoder implements SegmentDecoder {
     const words = spokenWords(reading.words, startMs, endMs)
     const { isIncomplete } = reading
     if (this.#rejection === undefined || words.length === 0 || isCancelled()) return decoded(words, isIncomplete)
-    const confidence = await this.#rejection.rate({ ...reading, cepstralMean, decode }, this.#level !== 'off')
+    const confidence = await this.#rejection.rate({ ...reading, samples, cepstralMean, decode }, this.#level !== 'off')
     if (confidence < leastConfidence[this.#level]) return { words: [] }
     // A sentence of a grammar is right or wrong as a whole.
     return decoded(

@@ -11,8 +11,8 @@ import {
 import { fitOf } from '../../../../src/service/engines/soundswallower/rated-reading.js'
 
 const fitting: WordFit = { frames: 32, phones: 4, score: -320 }
-const ofWords = (words: readonly WordFit[], innerSilence = 0): number =>
-  confidenceOfReading(readingFeatures({ words, innerSilence }))
+const ofWords = (words: readonly WordFit[], innerSilence = 0, unread = 0): number =>
+  confidenceOfReading(readingFeatures({ words, innerSilence, unread }))
 
 describe('the confidence of a reading by itself', () => {
   it('is high if all words fit alike, and low if none does', () => {
@@ -21,11 +21,12 @@ describe('the confidence of a reading by itself', () => {
     expect(ofWords([foreign, foreign, foreign])).toBeLessThan(0.02)
   })
 
-  it('falls with one word that does not fit, with words too long or too short for their phones, and with silence between them', () => {
+  it('falls with one word that does not fit, with words too long or too short for their phones, with silence between them and speech outside of them', () => {
     const good = ofWords([fitting, fitting, fitting])
     expect(ofWords([fitting, { ...fitting, score: -1600 }, fitting])).toBeLessThan(good)
     expect(ofWords([fitting, { ...fitting, frames: 100, score: -1000 }, fitting])).toBeLessThan(good)
     expect(ofWords([fitting, fitting, fitting], 60)).toBeLessThan(good)
+    expect(ofWords([fitting, fitting, fitting], 0, 100)).toBeLessThan(good)
   })
 
   it('counts the frames and phones of spoken words, and the silence between them', () => {
@@ -39,23 +40,27 @@ describe('the confidence of a reading by itself', () => {
       word('<sil>', 1200, 1600),
     ]
     const score = Math.log(0.9) / Math.log(1.0001)
-    expect(fitOf(words, (text) => text.length)).toEqual({
+    const ofTheWords = {
       words: [
         { frames: 30, phones: 3, score },
         { frames: 50, phones: 5, score },
       ],
       innerSilence: 10,
-    })
+    }
+    expect(fitOf({ words, samples: undefined }, (text) => text.length)).toEqual({ ...ofTheWords, unread: 0 })
+    const samples = Float32Array.from({ length: 16_000 }, (_none, at) => (at >= 2400 && at < 12_000 ? Math.sin(at) : 0))
+    expect(fitOf({ words, samples }, (text) => text.length)).toEqual({ ...ofTheWords, unread: 25 })
   })
 
   it('stays finite for a word whose posterior is 0, and for one without phones', () => {
-    const fit = fitOf([{ text: 'ten', startMs: 0, endMs: 0, posterior: 0 }], () => 0)
+    const ten = { text: 'ten', startMs: 0, endMs: 0, posterior: 0 }
+    const fit = fitOf({ words: [ten], samples: new Float32Array() }, () => 0)
     expect(ofWords(fit.words)).toBeGreaterThanOrEqual(0)
   })
 })
 
 describe('the confidence after a comparison with any phones', () => {
-  const features = readingFeatures({ words: [fitting, fitting, fitting], innerSilence: 0 })
+  const features = readingFeatures({ words: [fitting, fitting, fitting], innerSilence: 0, unread: 0 })
   const compared = (...words: readonly (readonly number[])[]): number =>
     comparedConfidence(features, comparedFeatures(words))
   const flat = (value: number): readonly number[] => new Array<number>(40).fill(value)

@@ -58,7 +58,7 @@ describe('phrases of a session', { timeout: 120_000 }, () => {
       expect(segment?.text).toBe(text)
       expect(segment?.words.map((word) => word.text)).toEqual(text.split(' '))
       for (const word of segment?.words ?? []) {
-        expect(word.confidence).toBeGreaterThanOrEqual(0.4)
+        expect(word.confidence).toBeGreaterThanOrEqual(0.5)
         expect(word.endMs).toBeGreaterThan(word.startMs)
         expect(word.endMs).toBeLessThanOrEqual(samples.length / 8)
       }
