@@ -37,19 +37,16 @@ const recordings = () => {
 const hashOf = (name) =>
   [...name].reduce((hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 16_777_619) >>> 0, 2_166_136_261)
 
-const isFitted = ({ name }) => (hashOf(name) >>> 8) % 2 === 0
-
 const kindOf = ({ name, text }) => {
   if (name.startsWith('letters/')) return 'letter'
-  return text.includes(' ') && text.split(' ').length > 2 ? 'sentence' : 'word'
+  return text.split(' ').length > 2 ? 'sentence' : 'word'
 }
 
 /**
  * Three grammars with their utterances: words of the telephone alphabet, numbers, and a half of the prompts; what is in none of them
- * is foreign to it. `group` is `people`, or `people fitted` for the half of the recordings to which weights may be fitted. `knows` says
- * whether a word has a pronunciation.
+ * is foreign to it. `knows` says whether a word has a pronunciation.
  */
-export const promptGrammars = (group, knows) => {
+export const promptGrammars = (knows) => {
   const all = recordings()
   const named = (pattern) => all.filter(({ name, text }) => pattern.test(name) && text.split(' ').every(knows))
   const prompts = named(/^[^/]+$/).filter(({ name, text }) => text.includes(' ') && (hashOf(name) >>> 4) % 2 === 0)
@@ -57,14 +54,12 @@ export const promptGrammars = (group, knows) => {
   return Object.entries(sets).map(([grammar, own]) => {
     const phrases = [...new Set(own.map(({ text }) => text))]
     const contains = (text) => phrases.some((phrase) => ` ${text} `.includes(` ${phrase} `))
-    const utterances = all
-      .filter((item) => isFitted(item) === (group === 'people fitted'))
-      .flatMap((item) => {
-        const voice = { program: 'person', voice: item.name }
-        const utterance = { text: item.text, file: item.file, grammar, group, voice }
-        if (phrases.includes(item.text)) return [{ ...utterance, kind: 'in' }]
-        return contains(item.text) ? [] : [{ ...utterance, kind: kindOf(item) }]
-      })
+    const utterances = all.flatMap((item) => {
+      const voice = { program: 'person', voice: item.name }
+      const utterance = { text: item.text, file: item.file, grammar, group: 'people', voice }
+      if (phrases.includes(item.text)) return [{ ...utterance, kind: 'in' }]
+      return contains(item.text) ? [] : [{ ...utterance, kind: kindOf(item) }]
+    })
     return {
       name: grammar,
       jsgf: `#JSGF V1.0;\ngrammar ${grammar};\npublic <all> = ${phrases.join(' | ')};\n`,

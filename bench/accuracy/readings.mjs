@@ -35,17 +35,17 @@ const decodeSegments = async (decoder, samples) => {
 }
 
 const grammarsOf = (group, knows) =>
-  group.startsWith('people')
-    ? promptGrammars(group, knows)
+  group === 'people'
+    ? promptGrammars(knows)
     : grammars.map((grammar) => ({ ...grammar, utterances: utterancesOf(grammar, group) }))
 
 /**
- * Reads each utterance of a group of voices on one line after another, or on every line. A row has the features of its
+ * Reads each utterance of a group of voices on one line after another, or on every line if `isOnEveryLine` says so. A row has the features of its
  * reading; there are none if nothing was read. `cost` sums CPU time and audio in milliseconds.
  */
 export const readUtterances = async function* (
   group,
-  { everyLine = false, only = () => true, cost = { readMs: 0, compareMs: 0, audioMs: 0 } } = {},
+  { isOnEveryLine = () => false, cost = { readMs: 0, compareMs: 0, audioMs: 0 } } = {},
 ) {
   const soundswallower = await loadSoundswallower(findSoundswallowerModels(), 'en-us')
   const verifier = await Verifier.create(soundswallower)
@@ -65,9 +65,10 @@ export const readUtterances = async function* (
     }
     const twoPass = new TwoPassDecoder(decoder, undefined, grammars, { level: 'medium', rate })
     for (const [number, utterance] of utterances.entries()) {
-      if (!only(number)) continue
       const recordings = await recordingsOf(utterance, readSamples)
-      for (const { samples, ...recording } of everyLine ? recordings : [recordings[number % recordings.length]]) {
+      for (const { samples, ...recording } of isOnEveryLine(utterance)
+        ? recordings
+        : [recordings[number % recordings.length]]) {
         readings = []
         const beforeMs = cpuMs()
         const read = (await decodeSegments(twoPass, samples)).join(' ').trim()

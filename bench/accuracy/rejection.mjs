@@ -1,8 +1,9 @@
 // node bench/accuracy/rejection.mjs [--every-line]: how much right speech and foreign speech the levels of rejection reject, how much
 // the two more decoders cost, and what confidences mean. Each utterance is on a clean line, with white and with pink noise at 20 dB;
 // the voices of the fit and the British ones, which only compare with the others, have one of them in turn, and all three with
-// `--every-line`. Needs flite and espeak-ng.
+// `--every-line`. Needs flite and espeak-ng. The recordings of a person are measured if they are there, see prompts.mjs.
 import { join } from 'node:path'
+import { promptsAreHere } from './prompts.mjs'
 import { readUtterances } from './readings.mjs'
 
 const module = join(new URL('../..', import.meta.url).pathname, 'dist/cjs/service/engines/soundswallower/confidence.js')
@@ -38,6 +39,7 @@ const kinds = {
   word: 'single words',
   digits: 'digits',
   near: 'near misses: one other word',
+  letter: 'letters',
 }
 
 /**
@@ -111,11 +113,10 @@ const printGroup = (name, rows) => {
       `  ${noise}`,
       foreign.filter((row) => row.noise === noise),
     )
-  for (const [kind, title] of Object.entries(kinds))
-    line(
-      `  ${title}`,
-      foreign.filter((row) => row.kind === kind),
-    )
+  for (const [kind, title] of Object.entries(kinds)) {
+    const some = foreign.filter((row) => row.kind === kind)
+    if (some.length > 0) line(`  ${title}`, some)
+  }
   printCalibration(rows)
 }
 
@@ -131,20 +132,37 @@ const printCost = (rows, { readMs, compareMs, audioMs }) => {
   )
 }
 
-const groups = {
-  unfitted: 'voices that nothing was fitted to',
-  fitted: 'voices of the fit',
-  british: 'British voices, whose accent the model does not know',
+const isMenu = ({ grammar }) => grammar === 'menu'
+
+/** What is printed of each group of voices. */
+const parts = {
+  unfitted: {
+    'voices that nothing was fitted to, two grammars of sentences': (row) => !isMenu(row),
+    'the same voices, a grammar of single words': isMenu,
+  },
+  fitted: { 'voices of the fit': () => true },
+  british: { 'British voices, whose accent the model does not know': () => true },
+  people: Object.fromEntries(
+    ['alphabet', 'numbers', 'prompts'].map((name) => [
+      `a person, to whom nothing was fitted, ${name}`,
+      ({ grammar }) => grammar === name,
+    ]),
+  ),
 }
 
 const everyLine = process.argv.includes('--every-line')
 const cost = { readMs: 0, compareMs: 0, audioMs: 0 }
-const all = []
-for (const [group, name] of Object.entries(groups)) {
+const spoken = []
+for (const [group, names] of Object.entries(parts)) {
+  if (group === 'people' && !promptsAreHere()) {
+    console.error('LEFT OUT: people, because the recordings of prompts.mjs are not there.')
+    continue
+  }
   const rows = []
-  for await (const row of readUtterances(group, { everyLine: everyLine || group === 'unfitted', cost }))
+  const isOnEveryLine = (utterance) => everyLine || (group === 'unfitted' && !isMenu(utterance))
+  for await (const row of readUtterances(group, { isOnEveryLine, cost: group === 'people' ? undefined : cost }))
     rows.push(ratedRow(row))
-  printGroup(name, rows)
-  all.push(...rows)
+  for (const [name, isIn] of Object.entries(names)) printGroup(name, rows.filter(isIn))
+  if (group !== 'people') spoken.push(...rows)
 }
-printCost(all, cost)
+printCost(spoken, cost)

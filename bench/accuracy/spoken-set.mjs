@@ -1,4 +1,4 @@
-// Sentences that belong to two grammars and speech that belongs to neither, spoken by the voices of flite and espeak-ng.
+// Sentences that belong to three grammars and speech that belongs to none of them, spoken by the voices of flite and espeak-ng.
 // Everything is made here and nothing is recorded: the same seed gives the same samples with the same versions of both programs.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { randomSource } from './noises.mjs'
 
 /**
- * The two grammars, the sentences of each, and what is foreign to it, by kind:
+ * Two grammars of sentences and one of single words, the sentences of each, and what is foreign to it, by kind:
  * - `sentence`: ordinary sentences, without the words of the grammar or with few of them
  * - `near`: a sentence of the grammar with one other word in place of one of its words
  * - `mixed`: many words of the grammar, in sentences that it does not have
  * - `longer`: a sentence of the grammar with other speech before or after it
  * - `fragment`: a part of a sentence of the grammar
- * - `word`: single words; `digits`: three to six digits
+ * - `word`: single words; `digits`: three to six digits; `letter`: the name of a letter
  */
 export const grammars = [
   {
@@ -168,7 +168,7 @@ public <choice> = north | south | east | west | pause | continue | skip | apple 
       word: 'table window doctor river paper summer yesterday wonderful chair bread milk house street music seven hundred tomorrow because quickly blue tall bike pencil kitchen forest animal question money husband teacher mountain evening family and it two her'.split(
         ' ',
       ),
-      digits: ['b', 'k', 'r', 't'],
+      letter: ['b', 'k', 'r', 't'],
     },
   },
 ]
