@@ -212,10 +212,17 @@ const findOfIdentity = finder('files of the identity', ['service/machines/'])
 /** The files that are a part of their entry points, as CommonJS and as ES modules. */
 const inEntryPoint = ['react/', 'speech-recognition/']
 const findInEntryPoint = finder('inEntryPoint', inEntryPoint)
+/** The files of one entry point or program alone, where they take fewer blocks. */
+const findAlone = finder('files of one program', [
+  'microphone/command-microphone',
+  'testing/',
+  'service/engines/sherpa-onnx/hotwords',
+  'service/engines/soundswallower/worker-grammars',
+])
 await bundle(
   [...entryPoints.map(withExtension), ...programs],
   (file) => {
-    if (byFile(file) === null || findInEntryPoint(file) !== undefined) return null
+    if (byFile(file) === null || findInEntryPoint(file) !== undefined || findAlone(file) !== undefined) return null
     if (findOfCommand(file) !== undefined) return 'cli'
     if (findOfIdentity(file) !== undefined) return 'service-identity'
     if (findJoined(file) !== undefined) return 'service-shared'

@@ -1,159 +1,105 @@
+import type * as Koffi from 'koffi'
 import { SpeechError } from '../../../errors/speech-error.js'
-import type { Hotwords } from './hotwords.js'
 import {
   loadSherpaLibrary,
   sherpaPlatform,
   type SherpaConfig,
   type SherpaRecognizer,
   type SherpaResult,
-  type SherpaStream,
 } from './package.js'
 
-/** The versions whose `SherpaOnnxOnlineRecognizerConfig` (c-api.h) is as below. */
+/** The versions whose `SherpaOnnxOnlineRecognizerConfig` is known here. */
 const knownVersion = '1.13.'
 
-/** An address within the library. */
-type Pointer = bigint
+type FieldOfConfig = readonly [type: string, value?: string | number | undefined]
 
-/** The structure with all of its parts in one. */
-const configLayout = {
-  sample_rate: 'int32_t',
-  feature_dim: 'int32_t',
-  encoder: 'const char *',
-  decoder: 'const char *',
-  joiner: 'const char *',
-  paraformer_encoder: 'const char *',
-  paraformer_decoder: 'const char *',
-  zipformer2_ctc_model: 'const char *',
-  tokens: 'const char *',
-  num_threads: 'int32_t',
-  provider: 'const char *',
-  debug: 'int32_t',
-  model_type: 'const char *',
-  modeling_unit: 'const char *',
-  bpe_vocab: 'const char *',
-  tokens_buf: 'const char *',
-  tokens_buf_size: 'int32_t',
-  nemo_ctc_model: 'const char *',
-  t_one_ctc_model: 'const char *',
-  decoding_method: 'const char *',
-  max_active_paths: 'int32_t',
-  enable_endpoint: 'int32_t',
-  rule1_min_trailing_silence: 'float',
-  rule2_min_trailing_silence: 'float',
-  rule3_min_utterance_length: 'float',
-  hotwords_file: 'const char *',
-  hotwords_score: 'float',
-  // Fields with strings, numbers and padding, and room for those of later versions.
-  rest: 'uint64_t[64]',
-} as const
+/**
+ * The types and values of the fields of `SherpaOnnxOnlineRecognizerConfig` (c-api.h), with all of its parts in one. What has no value is
+ * 0, for which the library takes its default.
+ */
+const configFields = ({ featConfig, modelConfig, ...config }: SherpaConfig): readonly FieldOfConfig[] => [
+  ['int', featConfig.sampleRate],
+  ['int', featConfig.featureDim],
+  ['str', modelConfig.transducer?.encoder],
+  ['str', modelConfig.transducer?.decoder],
+  ['str', modelConfig.transducer?.joiner],
+  // Two files of a Paraformer and one of a CTC model.
+  ['str[3]'],
+  ['str', modelConfig.tokens],
+  ['int', modelConfig.numThreads],
+  ['str', modelConfig.provider],
+  ['int', modelConfig.debug],
+  // The type of the model, which the library finds out.
+  ['str'],
+  ['str', modelConfig.modelingUnit],
+  ['str', modelConfig.bpeVocab],
+  // The tokens as a text, its length, and one file of each of two other types of models.
+  ['str'],
+  ['int'],
+  ['str[2]'],
+  ['str', config.decodingMethod],
+  ['int', config.maxActivePaths],
+  ['int', config.enableEndpoint],
+  // The rules for the end of speech.
+  ['float[3]'],
+  ['str', config.hotwordsFile],
+  ['float', config.hotwordsScore],
+  // The rest, and room for fields of later versions.
+  ['uint64_t[64]'],
+]
 
-/** What is absent is 0, with which the library takes its own default. */
-const configOf = ({
-  featConfig,
-  modelConfig,
-  ...config
-}: SherpaConfig): Partial<Record<keyof typeof configLayout, string | number | undefined>> => ({
-  sample_rate: featConfig.sampleRate,
-  feature_dim: featConfig.featureDim,
-  ...modelConfig.transducer,
-  tokens: modelConfig.tokens,
-  num_threads: modelConfig.numThreads,
-  provider: modelConfig.provider,
-  modeling_unit: modelConfig.modelingUnit,
-  bpe_vocab: modelConfig.bpeVocab,
-  decoding_method: config.decodingMethod,
-  max_active_paths: config.maxActivePaths,
-  hotwords_file: config.hotwordsFile,
-  hotwords_score: config.hotwordsScore,
-})
+const pointer = 'void *'
+
+type Type = string | Koffi.TypeObject
 
 /** A function of the library. Its declaration says which types it takes and returns. */
 type NativeFunction = (...given: readonly unknown[]) => unknown
 
-const declareFunctions = () => {
-  const { koffi, library } = loadSherpaLibrary()
-  const declare = (signature: string): NativeFunction => library.func(signature)
-  const config = koffi.pointer(koffi.struct(configLayout))
-  const freeText = declare('void SherpaOnnxDestroyOnlineStreamResultJson(void *text)')
-  const text = koffi.disposable('str', freeText)
-  const readResult: NativeFunction = library.func('SherpaOnnxGetOnlineStreamResultAsJson', text, ['void *', 'void *'])
-  const createRecognizer: NativeFunction = library.func('SherpaOnnxCreateOnlineRecognizer', 'void *', [config])
-  return {
-    createRecognizer,
-    readResult,
-    version: declare('const char *SherpaOnnxGetVersionStr()'),
-    createStream: declare('void *SherpaOnnxCreateOnlineStream(void *recognizer)'),
-    createStreamWithHotwords: declare(
-      'void *SherpaOnnxCreateOnlineStreamWithHotwords(void *recognizer, const char *hotwords)',
-    ),
-    freeStream: declare('void SherpaOnnxDestroyOnlineStream(void *stream)'),
-    acceptWaveform: declare(
-      'void SherpaOnnxOnlineStreamAcceptWaveform(void *stream, int32_t rate, const float *samples, int32_t count)',
-    ),
-    inputFinished: declare('void SherpaOnnxOnlineStreamInputFinished(void *stream)'),
-    isReady: declare('int32_t SherpaOnnxIsOnlineStreamReady(void *recognizer, void *stream)'),
-    decode: declare('void SherpaOnnxDecodeOnlineStream(void *recognizer, void *stream)'),
-  }
-}
-
-type NativeFunctions = ReturnType<typeof declareFunctions>
-
-const wrongVersion = (version: string): SpeechError =>
-  new SpeechError(
-    'invalid-model',
-    `"sessionPhrases" in model.json needs sherpa-onnx ${knownVersion}x, and ${version} is installed: npm install ${sherpaPlatform}@~${knownVersion}0.`,
-  )
-
-class PhraseStream implements SherpaStream {
-  readonly #native: NativeFunctions
-  readonly pointer: Pointer
-
-  constructor(native: NativeFunctions, pointer: unknown) {
-    if (pointer === null) throw new Error('The library creates no stream.')
-    this.#native = native
-    this.pointer = pointer as Pointer
-  }
-
-  acceptWaveform({ samples, sampleRate }: { readonly samples: Float32Array; readonly sampleRate: number }): void {
-    this.#native.acceptWaveform(this.pointer, sampleRate, samples, samples.length)
-  }
-
-  inputFinished(): void {
-    this.#native.inputFinished(this.pointer)
-  }
-
-  free(): void {
-    this.#native.freeStream(this.pointer)
-  }
-}
-
-const pointerOf = (stream: SherpaStream): Pointer => {
-  if (stream instanceof PhraseStream) return stream.pointer
-  throw new TypeError('This stream is of another recognizer.')
-}
-
 /**
- * A recognizer whose streams can have hotwords of their own, beside those of the model. The package has no call for that, but
- * the C interface of its library, which is called here through koffi. Throws if the version of the library is not known, and if it
- * does not load the model.
+ * A recognizer whose streams can have hotwords of their own, beside those of the model. The package has no call for
+ * that, but the C interface of its library has one, which is called here through koffi. Throws if the version of the library is not
+ * known, and if it does not load the model.
+ *
+ * @param textOf one hotword per line
  */
-export const createPhraseRecognizer = (config: SherpaConfig, hotwords: Hotwords): SherpaRecognizer => {
-  const native = declareFunctions()
-  const version = native.version() as string
-  if (!version.startsWith(knownVersion)) throw wrongVersion(version)
-  const recognizer = native.createRecognizer(configOf(config))
+export const createPhraseRecognizer = (
+  settings: SherpaConfig,
+  textOf: (phrases: readonly string[]) => string,
+): SherpaRecognizer => {
+  const { koffi, library } = loadSherpaLibrary()
+  const declare = (result: Type, name: string, ...types: Type[]): NativeFunction =>
+    library.func(`SherpaOnnx${name}`, result, types)
+  const version = declare('str', 'GetVersionStr')() as string
+  if (!version.startsWith(knownVersion)) {
+    const sentence = `"sessionPhrases" in model.json needs sherpa-onnx ${knownVersion}x, and ${version} is installed:`
+    throw new SpeechError('invalid-model', `${sentence} npm install ${sherpaPlatform}@~${knownVersion}0.`)
+  }
+  const fields = configFields(settings)
+  const layout = koffi.struct(Object.fromEntries(fields.map(([type], index) => [`field${index}`, type])))
+  const values = Object.fromEntries(fields.map(([, value], index) => [`field${index}`, value]))
+  const recognizer = declare(pointer, 'CreateOnlineRecognizer', koffi.pointer(layout))(values)
   if (recognizer === null) throw new Error('The library does not load the model.')
+  const create = declare(pointer, 'CreateOnlineStreamWithHotwords', pointer, 'str')
+  const free = declare('void', 'DestroyOnlineStream', pointer)
+  const accept = declare('void', 'OnlineStreamAcceptWaveform', pointer, 'int', 'float *', 'int')
+  const finish = declare('void', 'OnlineStreamInputFinished', pointer)
+  const isReady = declare('int', 'IsOnlineStreamReady', pointer, pointer)
+  const decode = declare('void', 'DecodeOnlineStream', pointer, pointer)
+  const result = koffi.disposable('str', declare('void', 'DestroyOnlineStreamResultJson', pointer))
+  const getResult = declare(result, 'GetOnlineStreamResultAsJson', pointer, pointer)
   return {
-    createStream: (phrases) =>
-      new PhraseStream(
-        native,
-        phrases === undefined
-          ? native.createStream(recognizer)
-          : native.createStreamWithHotwords(recognizer, hotwords.textOf(phrases)),
-      ),
-    isReady: (stream) => native.isReady(recognizer, pointerOf(stream)) !== 0,
-    decode: (stream) => void native.decode(recognizer, pointerOf(stream)),
-    getResult: (stream) => JSON.parse(native.readResult(recognizer, pointerOf(stream)) as string) as SherpaResult,
+    createStream: (phrases = []) => {
+      const handle = create(recognizer, textOf(phrases))
+      if (handle === null) throw new Error('The library creates no stream.')
+      return {
+        handle,
+        acceptWaveform: ({ samples, sampleRate }) => void accept(handle, sampleRate, samples, samples.length),
+        inputFinished: () => void finish(handle),
+        free: () => void free(handle),
+      }
+    },
+    isReady: ({ handle }) => isReady(recognizer, handle) !== 0,
+    decode: ({ handle }) => void decode(recognizer, handle),
+    getResult: ({ handle }) => JSON.parse(getResult(recognizer, handle) as string) as SherpaResult,
   }
 }

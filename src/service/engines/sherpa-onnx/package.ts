@@ -5,6 +5,8 @@ import { requireOptional, resolveOptional } from '../../threads/load-optional.js
 
 /** One utterance in a recognizer. */
 export interface SherpaStream {
+  /** What the native library knows it by. */
+  readonly handle: unknown
   acceptWaveform(sound: { readonly samples: Float32Array; readonly sampleRate: number }): void
   inputFinished(): void
   /** Frees it at once. @default the garbage collection does */

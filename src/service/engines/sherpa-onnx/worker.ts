@@ -8,7 +8,7 @@ import { SherpaSegments } from './segments.js'
 type Receive = (message: ToWorker) => void
 
 const openRecognizer = (settings: SherpaSettings, hotwords: Hotwords | undefined): SherpaRecognizer => {
-  if (hotwords !== undefined) return createPhraseRecognizer(settings.config, hotwords)
+  if (hotwords !== undefined) return createPhraseRecognizer(settings.config, (phrases) => hotwords.textOf(phrases))
   const { OnlineRecognizer } = loadSherpa()
   return new OnlineRecognizer(settings.config)
 }
