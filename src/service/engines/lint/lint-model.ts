@@ -1,14 +1,19 @@
 // Everything that is wrong with the files of a model, without loading it.
+import { isUtf8 } from 'node:buffer'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSpeechError } from '../../../errors/speech-error.js'
-import { debianModels } from '../pocketsphinx/model.js'
+import { debianModels, readSphinxOptions } from '../pocketsphinx/model.js'
+import { readRemoteOptions } from '../remote/remote.js'
+import { readSherpaOptions } from '../sherpa-onnx/model.js'
+import { readSoundswallowerOptions } from '../soundswallower/soundswallower.js'
 import { findSoundswallowerModels } from '../soundswallower/package.js'
 import type { ModelDescription } from '../engine.js'
 import { readPhrases } from '../models/grammar.js'
 import { rootRuleOf, type ModelFault, type Span } from '../models/jsgf.js'
 import type { FoundModel } from '../models/model-folders.js'
 import { findModelFile } from '../models/model-files.js'
+import { modelLabel } from '../models/model-json.js'
 import { visitExpansion } from '../models/slots.js'
 import { lintGrammar } from './lint-grammar.js'
 import { addPronunciations, nearestWords, spelledPronunciation, type Pronunciations } from './pronunciations.js'
@@ -35,8 +40,11 @@ const readText = async (path: string): Promise<{ readonly text: string; readonly
   try {
     const { size } = await stat(path)
     if (size > maxFileBytes) return { text: '', fault: error(start, `The file is longer than ${maxFileBytes} bytes.`) }
-    const text = await readFile(path, 'utf8')
-    return text.includes('\0') ? { text: '', fault: error(start, 'The file is not text.') } : { text }
+    const bytes = await readFile(path)
+    const text = bytes.toString('utf8')
+    return text.includes('\0') || !isUtf8(bytes)
+      ? { text: '', fault: error(start, 'The file is not text in UTF-8; save it as UTF-8.') }
+      : { text }
   } catch {
     return { text: '', fault: error(start, 'The file cannot be read.') }
   }
@@ -156,6 +164,14 @@ const readDictionaryFile = (path: string): Promise<string> => {
   return reading
 }
 
+/** What each engine makes of model.json before it loads anything. */
+const optionReaders: Readonly<Record<string, (model: ModelDescription) => unknown>> = {
+  soundswallower: readSoundswallowerOptions,
+  pocketsphinx: readSphinxOptions,
+  remote: readRemoteOptions,
+  'sherpa-onnx': readSherpaOptions,
+}
+
 /** Lints the files of one model. */
 class ModelLint {
   readonly #model: ModelDescription
@@ -169,17 +185,30 @@ class ModelLint {
   }
 
   async run(): Promise<readonly LintedFile[]> {
-    const { options } = this.#model
-    const { grammar, phrases } = options
-    const given = [grammar, phrases].filter((file) => file !== undefined)
-    if (options.engine === 'soundswallower' && given.length !== 1) {
-      this.#ownFaults.push(error(start, 'model.json must have either "grammar" or "phrases".'))
-    }
+    this.#lintOptions()
     const known = await this.#readDictionaries()
     await this.#lintFile('grammar', (text) => lintJsgf(text, known))
     await this.#lintFile('phrases', (text) => lintPhrases(text, known))
     const own = { path: join(this.#model.folder, 'model.json'), text: this.#json, faults: sorted(this.#ownFaults) }
     return [own, ...this.#files]
+  }
+
+  /** The keys and values of model.json, as the engine will read them. */
+  #lintOptions(): void {
+    try {
+      optionReaders[this.#model.options.engine]?.(this.#model)
+    } catch (cause) {
+      if (!isSpeechError(cause)) throw cause
+      const message = cause.message.replace(`Model ${modelLabel(this.#model)}: `, '')
+      const [, key = ''] = /"([^"]+)" in model\.json/.exec(message) ?? []
+      this.#ownFaults.push(error(this.#spanOf(key), message))
+    }
+  }
+
+  /** Of a key of model.json. */
+  #spanOf(key: string): Span {
+    const at = this.#json.indexOf(`"${key}"`)
+    return at === -1 ? start : { from: at, to: at + key.length + 2 }
   }
 
   /** The words of the language and those of the model; undefined if those of the language are not here. */
@@ -208,13 +237,9 @@ class ModelLint {
     lint: (text: string) => readonly ModelFault[],
   ): Promise<void> {
     const file = this.#model.options[key]
-    if (file === undefined) return
-    const at = Math.max(this.#json.indexOf(`"${key}"`), 0)
-    const span = { from: at, to: at + key.length + 2 }
-    if (typeof file !== 'string') {
-      this.#ownFaults.push(error(span, `"${key}" must be the name of a file.`))
-      return
-    }
+    // What is no text is a fault of the options.
+    if (typeof file !== 'string' || file === '') return
+    const span = this.#spanOf(key)
     try {
       const path = await findModelFile(this.#model, key, file)
       const { text, fault } = await readText(path)

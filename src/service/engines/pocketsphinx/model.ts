@@ -30,7 +30,8 @@ const modelOptions = optionsCodec(
 /** The sample rate of each acoustic model in Hz. */
 export const acousticRateHz = { narrowband: 8000, wideband: 16_000 } as const
 
-const readOptions = (model: ModelDescription): TypeOf<typeof modelOptions> => {
+/** Throws `invalid-model` for a key or a value that `model.json` of this engine cannot have. */
+export const readSphinxOptions = (model: ModelDescription): TypeOf<typeof modelOptions> => {
   const options = decodeModelOptions(model, modelOptions)
   const { acousticModel = 'narrowband', sampleRateHz, languageModel, grammar, phrases } = options
   const rateHz = acousticRateHz[acousticModel]
@@ -127,7 +128,7 @@ const findSearch = async (
  * file. Rejects with `invalid-model` or `missing-dependency`.
  */
 export const readSphinxModel = async (model: ModelDescription): Promise<SphinxModel> => {
-  const options = readOptions(model)
+  const options = readSphinxOptions(model)
   const { acousticModel = 'narrowband', dictionary } = options
   const search = await findSearch(model, options)
   const words = await readModelDictionary(model, dictionary)

@@ -54,6 +54,9 @@ const modelOptions = optionsCodec(
 
 type RemoteOptions = TypeOf<typeof modelOptions>
 
+/** Throws `invalid-model` for a key or a value that `model.json` of this engine cannot have. */
+export const readRemoteOptions = (model: ModelDescription): RemoteOptions => decodeModelOptions(model, modelOptions)
+
 const framesPerSecond = 10
 
 /**
@@ -177,7 +180,7 @@ export const remote = (given: RemoteEngineOptions = {}): EngineKind => {
   return {
     name: 'remote',
     open: async (model) => {
-      const options = decodeModelOptions(model, modelOptions)
+      const options = readRemoteOptions(model)
       try {
         const service = await connect(model, options, env)
         await firstValueFrom(service.token$)

@@ -51,7 +51,8 @@ const modelOptions = optionsCodec(
 
 type SherpaOptions = TypeOf<typeof modelOptions>
 
-const decodeOptions = (model: ModelDescription): SherpaOptions => {
+/** Throws `invalid-model` for a key or a value that `model.json` of this engine cannot have. */
+export const readSherpaOptions = (model: ModelDescription): SherpaOptions => {
   const options = decodeModelOptions(model, modelOptions)
   const { transducer, paraformer, zipformer2Ctc, hotwords, decodingMethod, modelingUnit, bpeVocab } = options
   const types = [transducer, paraformer, zipformer2Ctc].filter((type) => type !== undefined)
@@ -126,7 +127,7 @@ export interface SherpaPlan {
  * `invalid-model` that names the key.
  */
 export const readSherpaModel = async (model: ModelDescription): Promise<SherpaPlan> => {
-  const options = decodeOptions(model)
+  const options = readSherpaOptions(model)
   const { sampleRateHz = 16_000, segmentsAtOnce = 16, sessionPhrases: phrases = false } = options
   return { config: await recognizerConfig(model, sampleRateHz, options), sampleRateHz, segmentsAtOnce, phrases }
 }

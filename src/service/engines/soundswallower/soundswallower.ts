@@ -41,7 +41,8 @@ const modelOptions = optionsCodec(
   },
 )
 
-const readOptions = (model: ModelDescription): TypeOf<typeof modelOptions> => {
+/** Throws `invalid-model` for a key or a value that `model.json` of this engine cannot have. */
+export const readSoundswallowerOptions = (model: ModelDescription): TypeOf<typeof modelOptions> => {
   const options = decodeModelOptions(model, modelOptions)
   if ((options.grammar === undefined) === (options.phrases === undefined)) {
     throw invalidModel(model, 'model.json must have either "grammar" or "phrases".')
@@ -53,7 +54,7 @@ const readOptions = (model: ModelDescription): TypeOf<typeof modelOptions> => {
 }
 
 const loadSettings = async (model: ModelDescription, maxDecoders: number): Promise<WorkerSettings> => {
-  const { grammar, phrases = '', language = 'en-us', dictionary, reject = 'medium' } = readOptions(model)
+  const { grammar, phrases = '', language = 'en-us', dictionary, reject = 'medium' } = readSoundswallowerOptions(model)
   const { jsgf, words } =
     grammar === undefined
       ? await readModelGrammar(model, 'phrases', phrases)
