@@ -348,7 +348,9 @@ const play = (plot: Plot, wanted: Pace): Seen & { readonly spoken: readonly Spok
       ...(gracefulMs && { gracefulMs }),
       ...(closesAfterMs !== undefined && { closesAfterMs }),
     }
-    const playing = run(plot.over, tools, given, sourceOf(spoken, pace, tools), { continuous })
+    // Each connection may read seconds of silence again, which is no progress.
+    const patient = { ...resumption, budgetMs: 600_000 }
+    const playing = run(plot.over, tools, given, sourceOf(spoken, pace, tools), { continuous, resumption: patient })
     return () => {
       seen = playing
       expect(tools.clock.pending()).toBe(0)
