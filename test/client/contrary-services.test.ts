@@ -242,12 +242,22 @@ const checkText = (
   }
 }
 
-/** The service ended the stream when the client half-closed it: without any result that looks like the answer (PROTOCOL 5.13). */
-const isEndUnread = ({ transport, finalizeBy, breaks: given }: Plot, events: readonly SessionEvent[]): boolean =>
-  transport === 'grpc' &&
-  finalizeBy === 'half-close' &&
-  given.some(({ code }) => code === undefined) &&
-  !events.some(({ type }) => type === 'partial' || type === 'milestone' || type === 'final')
+/**
+ * The service ended the stream when the client half-closed it, in a recognition without any result: that looks like the
+ * answer (PROTOCOL 5.13).
+ */
+const isEndUnread = ({ transport, finalizeBy, breaks: given }: Plot, events: readonly SessionEvent[]): boolean => {
+  const types = events.map(({ type }) => type)
+  const last = types.slice(types.lastIndexOf('final') + 1)
+  return (
+    transport === 'grpc' &&
+    finalizeBy === 'half-close' &&
+    given.some(({ code }) => code === undefined) &&
+    (last.length === types.length || last.includes('resumed')) &&
+    !last.includes('partial') &&
+    !last.includes('milestone')
+  )
+}
 
 const normalEnd = { afterChunks: 1, final: undefined, finalError: false, code: undefined, retryAfterMs: undefined }
 const calm: Plot = {
