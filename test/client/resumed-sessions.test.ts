@@ -38,6 +38,26 @@ describe('a resumed session', () => {
     })
   })
 
+  it('takes an empty final for the answer to the half-close, however much sound follows the end that it reports', () => {
+    virtually(({ clock, flowing, watch }) => {
+      const final = (text: string, endMs: number): DataflowMessage =>
+        event(JSON.stringify({ Name: 'SR Final', Channel: 0, StartMsec: 0, EndMsec: endMs, Data: { Text: text } }))
+      const spoken: Answers<DataflowMessage> = { Start: [1, started], end: [1, final('hello', wordMs), close] }
+      const noise: Answers<DataflowMessage> = { Start: [1, started], end: [1, final('', 0), close] }
+      const { dial, dials } = scriptedService(clock, [spoken, noise])
+      const sound = Array.from({ length: 50 }, (_none, index) => wordChunk(index, 1))
+      const { log } = watch(flowing({ dial, resumption })(sound))
+      return () => {
+        expect(log.slice(-3).map((line) => line.split(' ').slice(1).join(' '))).toEqual([
+          'final  on 0',
+          'done',
+          'complete',
+        ])
+        expect(dials.made).toBe(2)
+      }
+    })
+  })
+
   it('enters streaming and emits the start-response if the first start was cut off', () => {
     virtually(({ clock, flowing, watch }) => {
       const cut: Answers<DataflowMessage> = { Start: [1, lost] }

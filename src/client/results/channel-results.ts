@@ -145,7 +145,8 @@ export class ChannelResults {
     if (this.#last === 'final') this.#beginRecognition()
     this.#last = 'final'
     this.#isAnswered = true
-    this.#answer = event
+    // Some services report 0 as the end of a final without text.
+    this.#answer = event.text === '' && event.heardMs === undefined ? noTimes : event
     const added = this.#text.commitFinal(event.text)
     if (added !== '') this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(added).length)
     if (this.#isFirst) return event
