@@ -50,10 +50,10 @@ export const setProcessRef = (child: ChildProcess, isReferenced: boolean): void 
   ;(child.stderr as Socket | null)?.[call]()
 }
 
-/** Kills the process; resolves when it has ended. */
+/** Kills the process; resolves when it has ended. Until then it keeps this one alive, so that what waits for it goes on. */
 export const killProcess = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) resolve()
-    else child.once('exit', () => resolve())
+    else child.once('exit', () => resolve()).ref()
     child.kill('SIGKILL')
   })
