@@ -216,6 +216,7 @@ const findInEntryPoint = finder('inEntryPoint', inEntryPoint)
 const findAlone = finder('files of one program', [
   'microphone/command-microphone',
   'testing/',
+  'service/engines/models/near-words',
   'service/engines/sherpa-onnx/hotwords',
   'service/engines/soundswallower/worker-grammars',
 ])

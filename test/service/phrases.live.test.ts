@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -7,6 +7,7 @@ import { createSegmentEngine } from '../../src/service/engines/segment-engine.js
 import { soundswallower } from '../../src/service/engines/soundswallower/soundswallower.js'
 import type { EngineKind } from '../../src/service/engines/engine.js'
 import { liveService, type LiveService } from '../interop/live-service.js'
+import { tinyModel, tinySherpaModel } from './engines/sherpa-onnx/tiny-model.js'
 import { order, sayOver, writeModel, writeWeatherModel, type Say } from './weather-sessions.js'
 import { serviceOfWorkers, type LoggedLine } from './workers/service-of-workers.js'
 
@@ -26,6 +27,12 @@ let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'rxspeech-phrases-'))
   await writeWeatherModel(folder)
+  const tiny = tinySherpaModel()
+  const beam = { decodingMethod: 'modified_beam_search', modelingUnit: 'bpe', bpeVocab: 'bpe.vocab', hotwordsScore: 4 }
+  const { options } = tinyModel(tiny, { ...beam, sessionPhrases: true, batch: true })
+  await cp(tiny, join(folder, 'Default/tiny/1'), { recursive: true })
+  await rm(tiny, { recursive: true })
+  await writeModel(folder, 'tiny', { 'model.json': JSON.stringify(options) })
   await writeModel(folder, 'deaf', { 'model.json': JSON.stringify({ engine: 'deaf' }) })
 })
 afterAll(() => rm(folder, { recursive: true }))
@@ -72,6 +79,23 @@ describe.each([
     expect(milestone).toMatchObject({ words: order.split(' ').map((text) => ({ text })) })
     expect(milestone?.confidence).toBeGreaterThan(0.5)
   })
+
+  it.each(transports)(
+    'makes the phrases of a session likelier over %s with a model of sherpa-onnx',
+    async (_over, field, say) => {
+      const sessions = [{}, { phrases: ['Clubs!'] }, { phrases: ['forward'] }, {}]
+      const found = await Promise.all(sessions.map((options) => say(live, { model: 'tiny', ...options })))
+      const texts = found.map((events) => results(events).join(' '))
+      expect(texts[3]).toBe(texts[0])
+      expect(new Set(texts).size).toBe(3)
+      const [without, ...others] = texts.map((text) => text.split('clubs').length)
+      expect(others[0]).toBeGreaterThan(without ?? NaN)
+      expect(await failureOf(say, live, { model: 'tiny', phrases: ['clubs', 'a zebra'] })).toMatchObject({
+        code: 'invalid-field',
+        message: `${field}[1] has the word "zebra", which cannot be written with the tokens of the model.`,
+      })
+    },
+  )
 
   it.each(transports)('names a phrase that it refuses over %s', async (_over, field, say) => {
     const cases = [

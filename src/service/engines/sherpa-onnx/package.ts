@@ -70,9 +70,13 @@ export const loadSherpa = (): SherpaPackage => requireOptional(...sherpa) as She
 /** The package with the library for this machine. */
 export const sherpaPlatform = `sherpa-onnx-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
 
+/** As much as the main thread of a process has, for which the library is made; koffi's default is 2 MiB. */
+const stackBytes = 8 * 1024 * 1024
+
 /** Loads the library itself, whose functions are those of its C interface. */
 export const loadSherpaLibrary = (): { readonly koffi: typeof Koffi; readonly library: Koffi.LibraryHandle } => {
   const loaded = requireOptional(...koffi) as typeof Koffi
+  loaded.config({ sync_stack_size: stackBytes })
   const folder = dirname(createRequire(resolveOptional(...sherpa)).resolve(`${sherpaPlatform}/package.json`))
   const name = { win32: 'sherpa-onnx-c-api.dll', darwin: 'libsherpa-onnx-c-api.dylib' }[process.platform as string]
   return { koffi: loaded, library: loaded.load(join(folder, name ?? 'libsherpa-onnx-c-api.so')) }
