@@ -255,16 +255,13 @@ export class ResultTimeline {
     }
   }
 
-  /**
-   * Limits the end of a result to the audio that was sent, because a service may round its times or count them wrongly. An
-   * empty result where audio was dropped begins after the gap and ends before it.
-   */
+  /** Limits the end of a result to the audio that was sent, as services may round or miscount, and its start to its end. */
   #withinSent<Event extends Result>(event: Event): Event {
-    const { startMs, endMs } = event
+    const { startMs = 0, endMs } = event
     if (endMs === undefined) return event
     const toMs = Math.min(endMs, Math.ceil(this.#msAt(this.#buffer.sent, 'end')))
-    if (endMs === toMs && !(startMs !== undefined && startMs > toMs)) return event
-    return { ...event, endMs: toMs, ...(startMs !== undefined && { startMs: Math.min(startMs, toMs) }) }
+    if (endMs === toMs && startMs <= toMs) return event
+    return { ...event, endMs: toMs, ...(event.startMs !== undefined && { startMs: Math.min(startMs, toMs) }) }
   }
 
   #sourceMs(ms: number, edge: 'start' | 'end'): number {
