@@ -114,11 +114,11 @@ export const endings = {
  * What becomes of the pending finals.
  * - `keep`: they remain pending.
  * - `emit`: no later result can replace them.
- * - `continue`: the next recognition continues their text; what they add to the milestones is emitted as milestones.
- * - `pause`: as `continue`, but they remain pending, because no recognition may follow.
+ * - `continue`: the next recognition continues their text; what they add to the milestones is emitted as milestones. They
+ *   remain pending until it begins.
  * - `drop`: a stopped session emits no results.
  */
-export type Fate = 'keep' | 'emit' | 'continue' | 'pause' | 'drop'
+export type Fate = 'keep' | 'emit' | 'continue' | 'drop'
 
 export const fates: Readonly<Record<Exclude<Ending, 'follow'> | Following, Fate>> = {
   stay: 'keep',
@@ -129,7 +129,7 @@ export const fates: Readonly<Record<Exclude<Ending, 'follow'> | Following, Fate>
   reopen: 'keep',
   resume: 'continue',
   'hand-over': 'continue',
-  pause: 'pause',
+  pause: 'continue',
   next: 'continue',
   retry: 'continue',
   finish: 'emit',

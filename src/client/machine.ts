@@ -114,9 +114,7 @@ const reduce = (state: ClientState, input: ClientInput, context: Context): Clien
     case 'progress':
       return phase.name === 'draining' ? restartDeadline(state, context) : { state }
     case 'sound':
-      return phase.name === 'paused'
-        ? nextRecognition({ ...state, pendingFinals: [] }, false, phase.isConnected, context)
-        : { state }
+      return phase.name === 'paused' ? nextRecognition(state, false, phase.isConnected, context) : { state }
     case 'read':
       return onRead(state, input, context)
     case 'retry':
@@ -285,6 +283,7 @@ const stream = (state: ClientState, isAudioOver: boolean, context: Context): Cli
     retries,
     hasStreamed: true,
     recognition: { sinceMs: nowMs, isNext: false },
+    pendingFinals: [],
     handover: planned && { id: lastId + 1, successor: undefined },
     lastId: lastId + 1,
   }
@@ -402,18 +401,17 @@ const conclude = (
 ): ClientStep => {
   const ending = endingOf(state, cause, context.policy, context.facts)
   const { pendingFinals } = state
-  const fate = fates[ending]
-  const outputs = outputsOf(fate, pendingFinals)
-  const left = fate === 'keep' || fate === 'pause' ? state : { ...state, pendingFinals: [] }
-  const step = perform(left, ending, context, error, isConnected)
   // All audio that was sent has its results, unless a final has an error.
-  if (ending === 'finish' && pendingFinals.length === 0) return join([{ do: 'settle' }], step)
-  return outputs.length === 0 ? step : join(outputs, step)
+  const isSettled = ending === 'finish' && pendingFinals.length === 0
+  return join(
+    isSettled ? [{ do: 'settle' }] : outputsOf(fates[ending], pendingFinals),
+    perform(state, ending, context, error, isConnected),
+  )
 }
 
 const outputsOf = (fate: Fate, finals: ClientState['pendingFinals']): readonly ClientOutput[] => {
   if (fate === 'emit') return finals.map((event) => ({ do: 'read', event }))
-  return fate === 'continue' || fate === 'pause' ? [{ do: 'continue-after', finals }] : []
+  return fate === 'continue' ? [{ do: 'continue-after', finals }] : []
 }
 
 /** The pending finals have been handled. */
@@ -468,7 +466,7 @@ const perform = (
     case 'complete':
       return end(state, { name: 'done' }, 'ended')
     case 'silence':
-      return end(state, { name: 'done' }, 'silence')
+      return join([{ do: 'pause' }], end(state, { name: 'done' }, 'silence'))
     case 'stopped':
     case 'stopped-after-final':
       return end(state, { name: 'stopped' }, 'stopped')

@@ -185,6 +185,9 @@ const checkAccount = (events: readonly SessionEvent[], isEnded: boolean): readon
     expect(toMs).toBeGreaterThan(fromMs)
     expect(fromMs).toBeGreaterThanOrEqual(gaps[index - 1]?.[1] ?? 0)
   }
+  // Only the tail is silent.
+  const silences = events.flatMap((event) => (event.type === 'gap' && event.cause === 'silence' ? [event] : []))
+  expect(silences.filter(({ fromMs, toMs }) => toMs - fromMs >= 1)).toEqual([])
   const last = ledgers.at(-1)
   if (isEnded) {
     expect([last?.pendingMs, last?.replayedPendingMs]).toEqual([0, 0])
@@ -321,6 +324,7 @@ describe('a session with a contrary service', () => {
         maxBufferMs: 40,
       },
     ],
+    ['reports no audio as silence that is not kept any more', { breaks: [normalEnd], maxReplayBytes: 0 }],
     [
       'loses nothing after a final that crossed the finalize request, if the connection closes without an answer',
       { transport: 'websocket', heard: true, breaks: [{ ...normalEnd, final: 5 }], waitsMs: [0, 0] },

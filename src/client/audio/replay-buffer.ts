@@ -250,9 +250,8 @@ export class ReplayBuffer {
 
   /** Drops all audio that is not definitive. Returns its gaps. */
   drop(cause: GapCause): readonly Gap[] {
-    const unkept = cause === 'silence' ? this.#giveUpUnkept() : []
     if (cause === 'silence') this.#giveUpSilence(this.#ring.end)
-    const gaps = [...unkept, ...this.#takeSilence(), ...this.#lose(this.#definitive, this.#ring.end, cause)]
+    const gaps = [...this.#takeSilence(), ...this.#lose(this.#definitive, this.#ring.end, cause)]
     this.#definitive = this.#ring.end
     this.#sent = this.#ring.end
     this.#dropBefore(this.#ring.end)

@@ -90,17 +90,6 @@ describe('the replay buffer', () => {
     expect(buffer.drop('failed')).toEqual([])
   })
 
-  it('drops as silence only audio that it has kept', () => {
-    const buffer = bufferOf(100)
-    buffer.pass(ofMs(20))
-    buffer.push(ofMs(10))
-    expect(buffer.drop('silence')).toEqual([
-      { fromMs: 0, toMs: 20, cause: 'replay-full' },
-      { fromMs: 20, toMs: 30, cause: 'silence' },
-    ])
-    expect(buffer.totals).toMatchObject({ captured: 480, dropped: 480 })
-  })
-
   it('does not retain the memory of a long chunk of which little is kept', () => {
     const buffer = bufferOf(1)
     buffer.push(ofMs(60_000))

@@ -67,20 +67,20 @@ describe('a pending final', () => {
 
   it.each<[PhaseKey, InputKey, keyof typeof policies, string, string]>([
     // The connection is lost.
-    ['streaming', 'lost', 'lastingSocket', 'waiting', 'continued'],
-    ['draining', 'lost', 'lastingSocket', 'waiting+over', 'continued'],
-    ['finalizing', 'lost', 'lastingSocket', 'waiting+over', 'continued'],
-    ['unanswered', 'lost', 'lastingSocket', 'waiting+over', 'continued'],
-    ['closing', 'lost', 'lastingSocket', 'waiting+over', 'continued'],
+    ['streaming', 'lost', 'lastingSocket', 'waiting', 'continued+held'],
+    ['draining', 'lost', 'lastingSocket', 'waiting+over', 'continued+held'],
+    ['finalizing', 'lost', 'lastingSocket', 'waiting+over', 'continued+held'],
+    ['unanswered', 'lost', 'lastingSocket', 'waiting+over', 'continued+held'],
+    ['closing', 'lost', 'lastingSocket', 'waiting+over', 'continued+held'],
     ['stopping', 'lost', 'lastingSocket', 'failed', 'emitted'],
     ['streaming', 'lost', 'noResumption', 'failed', 'emitted'],
     ['finalizing', 'lost', 'noResumption', 'failed', 'emitted'],
     ['closing', 'lost', 'noResumption', 'done', 'emitted'],
-    ['streaming', 'lost', 'oneRecognition', 'waiting', 'continued'],
+    ['streaming', 'lost', 'oneRecognition', 'waiting', 'continued+held'],
     // The token is refused.
-    ['streaming', 'refused', 'lastingSocket', 'waiting', 'continued'],
-    ['finalizing', 'refused', 'lastingSocket', 'waiting+over', 'continued'],
-    ['closing', 'refused', 'lastingSocket', 'waiting+over', 'continued'],
+    ['streaming', 'refused', 'lastingSocket', 'waiting', 'continued+held'],
+    ['finalizing', 'refused', 'lastingSocket', 'waiting+over', 'continued+held'],
+    ['closing', 'refused', 'lastingSocket', 'waiting+over', 'continued+held'],
     ['streaming', 'refused', 'fixedToken', 'failed', 'emitted'],
     ['finalizing', 'refused', 'fixedToken', 'failed', 'emitted'],
     ['closing', 'refused', 'fixedToken', 'done', 'emitted'],
@@ -91,9 +91,9 @@ describe('a pending final', () => {
     ['closing', 'session-ended, error', 'lastingSocket', 'done', 'emitted'],
     ['stopping', 'session-ended, error', 'lastingSocket', 'stopped', 'dropped'],
     // The service closes the connection.
-    ['streaming', 'link-ended', 'lastingSocket', 'waiting', 'continued'],
-    ['draining', 'link-ended', 'lastingSocket', 'waiting+over', 'continued'],
-    ['finalizing', 'link-ended', 'lastingSocket', 'waiting+over', 'continued'],
+    ['streaming', 'link-ended', 'lastingSocket', 'waiting', 'continued+held'],
+    ['draining', 'link-ended', 'lastingSocket', 'waiting+over', 'continued+held'],
+    ['finalizing', 'link-ended', 'lastingSocket', 'waiting+over', 'continued+held'],
     ['closing', 'link-ended', 'lastingSocket', 'done', 'emitted'],
     ['stopping', 'link-ended', 'lastingSocket', 'stopped', 'dropped'],
     ['streaming', 'link-ended', 'lastingStream', 'paused+alone', 'continued+held'],
@@ -111,8 +111,10 @@ describe('a pending final', () => {
     ['closing', 'finalize-answer, refused', 'lastingSocket', 'done', 'emitted'],
     ['stopping', 'session-ended', 'lastingSocket', 'stopped', 'dropped'],
     // Another recognition follows that pause, or none.
-    ['paused', 'sound', 'lastingSocket', 'starting', 'dropped'],
+    ['paused', 'sound', 'lastingSocket', 'starting', 'held'],
     ['paused', 'link-ended', 'lastingSocket', 'paused+alone', 'held'],
+    ['starting', 'start-answer', 'lastingSocket', 'streaming', 'dropped'],
+    ['starting', 'failed', 'lastingSocket', 'failed', 'emitted'],
     ['paused', 'audio-over', 'lastingSocket', 'done', 'emitted'],
     ['paused', 'stop', 'lastingSocket', 'stopped', 'dropped'],
     ['paused', 'failed', 'lastingSocket', 'failed', 'emitted'],
@@ -163,7 +165,7 @@ describe('a pending final', () => {
     ] as const) {
       const state = at(phases[phase], { pendingFinals: [failedFinal] })
       const next = step(state, inputs[input], lastingSocket, { hasSound: true })
-      expect([next.state.phase.name, fateIn(next)]).toEqual(['starting', 'continued'])
+      expect([next.state.phase.name, fateIn(next)]).toEqual(['starting', 'continued+held'])
     }
   })
 
@@ -206,7 +208,15 @@ describe('a recognition that the service ends by itself', () => {
       'waiting',
       'continue-after, pause, slow, continue-after, report-ledger, reconnecting, wait 500',
     ],
-    ['is the last in silence', lastingSocket, {}, 'draining', 'session-ended', 'done', 'drop, done, close-ledger'],
+    [
+      'is the last in silence',
+      lastingSocket,
+      {},
+      'draining',
+      'session-ended',
+      'done',
+      'pause, drop, done, close-ledger',
+    ],
     [
       'takes another connection',
       lastingStream,
@@ -304,7 +314,7 @@ describe('a recognition that the service ends by itself', () => {
       'closing',
       'finalize-answer, refused',
       'done',
-      'drop, done, close-ledger',
+      'pause, drop, done, close-ledger',
     ],
     [
       'ends a session of one recognition',
