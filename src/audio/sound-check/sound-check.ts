@@ -19,7 +19,8 @@ const settledEncodingBlocks = 10
 const leftScratch = new Scratch((length) => new Int16Array(length))
 const rightScratch = new Scratch((length) => new Int16Array(length))
 const mixScratch = new Scratch((length) => new Float64Array(length))
-const noSamples = new Int16Array(0)
+/** In place of a second channel: no read is out of bounds, which would be slow. */
+const noSamples = new Int16Array(48 * pointsPerBlock)
 
 /**
  * Examines the audio of a session for what is wrong with the audio itself: bytes in, warnings out, each kind once per
