@@ -61,7 +61,9 @@ describe('rxspeech reload', () => {
     const { code, stdout, stderr } = await reload()
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(/^Model Default\/call\/2: .*zzzyyx/)
-    expect(stderr).toContain(`rxspeech: process ${process.pid} has reloaded nothing; what it had before serves on.\n`)
+    expect(stderr).toContain(
+      `rxspeech: process ${process.pid} has reloaded nothing; what it had before serves on. rxspeech models lint shows where faults are.\n`,
+    )
     expect(log()).toMatch(/Default\/call\/2.*zzzyyx/)
     expect(log()).toContain('The reload was refused, and the models and projects from before it serve on.')
     await rm(join(folder, 'models/Default/call/2'), { recursive: true })

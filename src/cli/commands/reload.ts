@@ -44,7 +44,10 @@ const show = (
     print(`Process ${pid} has reloaded its models and projects${listed === '' ? '' : `; models ${listed}`}.`)
   } else {
     for (const fault of faults) stderr.write(`${fault}\n`)
-    stderr.write(`rxspeech: process ${pid} has reloaded nothing; what it had before serves on.\n`)
+    const hint = faults.some((fault) => fault.startsWith('Model '))
+      ? ' rxspeech models lint shows where faults are.'
+      : ''
+    stderr.write(`rxspeech: process ${pid} has reloaded nothing; what it had before serves on.${hint}\n`)
   }
   if (notice !== undefined) stderr.write(`${notice}\n`)
 }
