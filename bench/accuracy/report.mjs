@@ -80,9 +80,10 @@ export const printed = (command, text) => `\`${command}\` prints:\n\n\`\`\`text\
 const introduction = `# Accuracy
 
 What the embedded engine and the service recognize, measured by \`npm run accuracy\` in a checkout, which makes this page with \`--write\`. Its sections are
-measured one by one: \`npm run accuracy -- words --write\`. Each says by which versions it was measured. It takes about fifteen minutes on two free cores.
+measured one by one: \`npm run accuracy -- words --write\`. Each says by which versions it was measured. It takes about half an hour on two free cores.
 The speech is that of voices of flite and espeak-ng, except for the recordings of people, which are not part of the checkout; so judge a model
-by recordings of yours. [ENGINES](ENGINES.md#rejection) says what to make of it.
+by recordings of yours. The person of the rejection speaks telephone prompts; \`bench/accuracy/prompts.mjs\` says where her recordings are.
+[ENGINES](ENGINES.md#rejection) says what to make of it.
 `
 
 const headings = {
