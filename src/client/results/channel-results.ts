@@ -171,7 +171,7 @@ export class ChannelResults {
     const added = this.#text.addedBy(text)
     if (added.trim() === '') return undefined
     // A final that may repeat earlier words begins before them.
-    const fromMs = this.#text.isRepeating && startMs !== undefined ? startMs : this.#endMs
+    const fromMs = (this.#text.isRepeating ? startMs : undefined) ?? this.#endMs
     return {
       type: 'milestone',
       ...(channel === undefined ? {} : { channel }),
@@ -229,11 +229,8 @@ export class ChannelResults {
 
   /** Whether a result lies in audio that already has its milestones. */
   #isBefore(event: PartialEvent | MilestoneEvent): boolean {
-    return (
-      this.#endMs > 0 &&
-      event.endMs !== undefined &&
-      event.endMs <= this.#endMs + slackOf(event, event.text.trim().split(/\s+/).length)
-    )
+    const { endMs = Infinity, text } = event
+    return this.#endMs > 0 && endMs <= this.#endMs + slackOf(event, wordsOf(text).length || 1)
   }
 
   #isAfter(event: PartialEvent | MilestoneEvent): boolean {

@@ -123,20 +123,17 @@ const minLikeness = 0.75
 export const repeatedWords = (earlier: readonly string[], later: readonly string[]): number => {
   const before = earlier.map(plain)
   const after = later.map(plain)
-  for (let start = 0; start < before.length; start++) {
-    const whole = likeness(before.slice(start), after)
-    if (whole > 0) return whole
-  }
-  if (after.length < 2) return 0
-  // The first word was cut; the word that was recognized instead is omitted too.
-  for (let start = 1; start < before.length; start++) {
-    const rest = likeness(before.slice(start), after.slice(1))
-    if (rest > 0) return rest + 1
+  // If the first word was cut, the word that was recognized instead is omitted too.
+  for (const cut of [0, 1]) {
+    for (let start = cut; start < before.length; start++) {
+      const count = likeness(before.slice(start), after.slice(cut))
+      if (count > 0) return count + cut
+    }
   }
   return 0
 }
 
-/** The length of the shorter text if enough of the words are equal, otherwise 0. */
+/** The length of the shorter text if enough of the words are equal; 0 otherwise, and if it has none. */
 const likeness = (before: readonly string[], after: readonly string[]): number => {
   const length = Math.min(before.length, after.length)
   const equal = before.slice(0, length).filter((word, index) => word === after[index]).length

@@ -23,6 +23,9 @@ const minReadSpeed = 1.25
 /** The duration of sound after the end of a final that still counts as read, such as the rest of a word, in milliseconds. */
 const afterFinalMs = 500
 
+/** What has times: an event, or a word of one. */
+type Timed = Partial<Pick<MilestoneEvent, 'startMs' | 'endMs' | 'words'> & Pick<FinalEvent, 'heardMs'>>
+
 /**
  * One timeline of results over all connections of a session. A connection counts time from the first sample that was sent
  * on it. Here times count from the first byte of the source, including dropped audio, and no result is repeated. Audio with a
@@ -142,11 +145,11 @@ export class ResultTimeline {
   read(event: SessionEvent): SessionEvent | undefined {
     switch (event.type) {
       case 'partial':
-        return this.#resultsOf(event).partial(this.#withinSent(this.#timed(event)))
+        return this.#resultsOf(event).partial(this.#placed(event))
       case 'milestone':
-        return this.#milestone(this.#withinSent(this.#timed(event)))
+        return this.#milestone(this.#placed(event))
       case 'final':
-        return this.#final(this.#withinSent(this.#timed(event)))
+        return this.#final(this.#placed(event))
       case 'event':
         return event.name === eventName.silence || event.name === eventName.noMatch
           ? this.#silence(this.#timed(event))
@@ -158,34 +161,37 @@ export class ResultTimeline {
 
   /** A final that ends a connection but not the session: emits only its text beyond the milestones. */
   continueAfter(event: FinalEvent): SessionEvent | undefined {
-    const added = this.#resultsOf(event).milestoneOf(this.#withinSent(this.#timed(event)))
+    const added = this.#resultsOf(event).milestoneOf(this.#placed(event))
     return added && this.#milestone(added)
   }
 
   #milestone(event: MilestoneEvent): MilestoneEvent | undefined {
     const results = this.#resultsOf(event)
-    const milestone = results.milestone(event, this.#msAt(this.#buffer.sent, 'end'), this.#readMs)
+    const milestone = results.milestone(event, this.#sentMs, this.#readMs)
     if (event.endMs === undefined) this.#isEstimated = true
-    const index = this.#channels.indexOf(results)
-    this.#settle(index, event.endMs ?? results.estimateMs)
+    this.#settle(results, event.endMs ?? results.estimateMs)
     return milestone
   }
 
   #final(event: FinalEvent): FinalEvent {
     const results = this.#resultsOf(event)
-    const sentMs = this.#msAt(this.#buffer.sent, 'end')
-    const final = results.final(event, sentMs, this.#readMs)
+    const final = results.final(event, this.#sentMs, this.#readMs)
     if (event.error !== undefined) return final
     const endMs = event.heardMs ?? event.endMs
-    if (endMs !== undefined) this.#settle(this.#channels.indexOf(results), endMs)
+    if (endMs !== undefined) this.#settle(results, endMs)
     // A requested final covers all audio that was sent, which is settled at the end.
     else if (!this.#isFinalizing) {
       this.#isEstimated = true
       const baseMs = this.#msAt(this.#base, 'start')
-      const readMs = Math.max(0, Math.min(sentMs, this.#readMs) - baseMs)
-      this.#settle(this.#channels.indexOf(results), baseMs + readMs - Math.min(unreadAtFinalMs, readMs / 2))
+      const readMs = Math.max(0, Math.min(this.#sentMs, this.#readMs) - baseMs)
+      this.#settle(results, baseMs + readMs - Math.min(unreadAtFinalMs, readMs / 2))
     }
     return final
+  }
+
+  /** How much of the source was sent. */
+  get #sentMs(): number {
+    return this.#msAt(this.#buffer.sent, 'end')
   }
 
   /** The position up to which the service can have read according to the clock; sending faster does not advance it. */
@@ -197,13 +203,14 @@ export class ResultTimeline {
   #silence(event: NodeEvent): NodeEvent | undefined {
     const { channel, startMs, endMs } = event
     const results = this.#channels[channel]
-    const isInSent = startMs >= 0 && endMs > startMs && endMs <= Math.ceil(this.#msAt(this.#buffer.sent, 'end'))
+    const isInSent = startMs >= 0 && endMs > startMs && endMs <= Math.ceil(this.#sentMs)
     if (results === undefined || !isInSent) return this.#nodeEvent(event)
-    this.#settle(channel, endMs)
+    this.#settle(results, endMs)
     return results.silence(event)
   }
 
-  #settle(index: number, settledMs: number): void {
+  #settle(results: ChannelResults, settledMs: number): void {
+    const index = this.#channels.indexOf(results)
     const settled = Math.min(this.#positionOf(settledMs), this.#buffer.sent)
     this.#settled[index] = Math.max(this.#settled[index] ?? 0, settled)
     this.#buffer.settle(Math.min(...this.#settled))
@@ -232,36 +239,27 @@ export class ResultTimeline {
     return results
   }
 
-  /** The event with the times of the source; unchanged while both times are equal. */
-  #timed<Event extends Result | NodeEvent>(event: Event): Event {
-    if (this.#base === 0 && this.#buffer.timeline.isStraight) return event
-    const { startMs, endMs } = event
-    const words = 'words' in event ? event.words : undefined
-    const heardMs = 'heardMs' in event ? event.heardMs : undefined
+  /** With the times of the source; unchanged while both times are equal. */
+  #timed<Item extends Timed>(item: Item): Item {
+    if (this.#base === 0 && this.#buffer.timeline.isStraight) return item
+    const { startMs, endMs, words, heardMs }: Timed = item
     return {
-      ...event,
+      ...item,
       ...(startMs === undefined || startMs < 0 ? {} : { startMs: this.#sourceMs(startMs, 'start') }),
       ...(endMs === undefined || endMs < 0 ? {} : { endMs: this.#sourceMs(endMs, 'end') }),
       ...(heardMs === undefined ? {} : { heardMs: this.#sourceMs(heardMs, 'end') }),
-      ...(words === undefined
-        ? {}
-        : {
-            words: words.map((word) => ({
-              ...word,
-              startMs: this.#sourceMs(word.startMs, 'start'),
-              endMs: this.#sourceMs(word.endMs, 'end'),
-            })),
-          }),
+      ...(words === undefined ? {} : { words: words.map((word) => this.#timed(word)) }),
     }
   }
 
-  /** Limits the end of a result to the audio that was sent, as services may round or miscount, and its start to its end. */
-  #withinSent<Event extends Result>(event: Event): Event {
-    const { startMs = 0, endMs } = event
-    if (endMs === undefined) return event
-    const toMs = Math.min(endMs, Math.ceil(this.#msAt(this.#buffer.sent, 'end')))
-    if (endMs === toMs && startMs <= toMs) return event
-    return { ...event, endMs: toMs, ...(event.startMs !== undefined && { startMs: Math.min(startMs, toMs) }) }
+  /** With the times of the source, and no end after the audio that was sent, as services may round or miscount, nor a start after the end. */
+  #placed<Event extends Result>(event: Event): Event {
+    const timed = this.#timed(event)
+    const { startMs = 0, endMs } = timed
+    if (endMs === undefined) return timed
+    const toMs = Math.min(endMs, Math.ceil(this.#sentMs))
+    if (endMs === toMs && startMs <= toMs) return timed
+    return { ...timed, endMs: toMs, ...(timed.startMs !== undefined && { startMs: Math.min(startMs, toMs) }) }
   }
 
   #sourceMs(ms: number, edge: 'start' | 'end'): number {
