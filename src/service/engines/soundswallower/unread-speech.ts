@@ -12,12 +12,17 @@ const noisePart = 0.1
 /** Shorter sounds are clicks and breaths. */
 const leastRunFrames = 4
 
-const powersOf = (samples: Float32Array): Float64Array =>
-  Float64Array.from({ length: Math.floor(samples.length / frameSamples) }, (_none, at) => {
+/** The power of each frame, without the constant offset that some lines add. */
+const powersOf = (samples: Float32Array): Float64Array => {
+  const offset = samples.reduce((sum, sample) => sum + sample, 0) / Math.max(samples.length, 1)
+  return Float64Array.from({ length: Math.floor(samples.length / frameSamples) }, (_none, at) => {
     let sum = 0
-    for (let index = at * frameSamples; index < (at + 1) * frameSamples; index += 1) sum += (samples[index] ?? 0) ** 2
+    for (let index = at * frameSamples; index < (at + 1) * frameSamples; index += 1) {
+      sum += ((samples[index] ?? 0) - offset) ** 2
+    }
     return sum / frameSamples
   })
+}
 
 /** How many items are in runs of at least `least` items that are so. */
 const countInRuns = (items: Float64Array, isSo: (item: number, at: number) => boolean, least: number): number => {

@@ -51,4 +51,14 @@ describe('the frames that sound like speech and belong to no word', () => {
     const soft = samples.map((sample) => sample / 64)
     expect(unreadFrames([ten], soft)).toBe(unreadFrames([ten], samples))
   })
+
+  it('do not depend on a constant offset of the samples', () => {
+    const samples = audio(2000, spoken, [1200, 1700, 0.3])
+    expect(
+      unreadFrames(
+        [ten],
+        samples.map((sample) => sample + 0.2),
+      ),
+    ).toBe(50)
+  })
 })
