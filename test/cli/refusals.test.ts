@@ -168,6 +168,14 @@ describe('an invalid command line exits with 2 and explains what to do', () => {
     ['models', () => ['--models', 'samples'], /pass samples\/models, in which there is Default\/call\/1\.$/],
     ['projects', (name) => ['--projects', join(folder, 'none', name)], /^The folder of projects \S+ does not exist; /],
     ['recordings', (name) => ['--recordings', made(name, '')], /^The folder of recordings \S+ is a file; /],
+    [
+      'recordings',
+      (name) => {
+        symlinkSync(name, join(folder, name))
+        return ['--recordings', join(folder, name)]
+      },
+      /^The folder of recordings \S+ cannot be read \(ELOOP\); name another\.$/,
+    ],
     ['state', (name) => ['--state', made(name, '')], /^--state names \S+, which cannot be used as a folder; /],
   ])('for a folder of %s that a service cannot use, before anything listens', async (_what, argsFor, sentence) => {
     folders += 1

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import type { Observable, SchedulerLike } from 'rxjs'
-import { SpeechError } from '../../errors/speech-error.js'
+import { codeOf, SpeechError } from '../../errors/speech-error.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { durationMs, optionsOf } from '../../protocol/validation.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
@@ -72,9 +72,17 @@ export const closeAll = async (opened: Readonly<Opened>): Promise<void> => {
   if (failures.length > 0) throw failures[0]
 }
 
-/** Throws `invalid-options` if the folder of recordings is a file. One that does not exist is made when it is needed. */
+/** Throws `invalid-options` for a folder of recordings that is a file or cannot be read. A missing one is made when needed. */
 export const checkRecordingsFolder = ({ recordingsFolder: folder }: ServiceOptions): void => {
-  if (folder === undefined || (statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? true)) return
+  if (folder === undefined) return
+  let isFolder: boolean
+  try {
+    isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? true
+  } catch (cause) {
+    const sentence = `The folder of recordings ${folder} cannot be read (${codeOf(cause) ?? 'unknown'}); name another.`
+    throw new SpeechError('invalid-options', sentence, { cause })
+  }
+  if (isFolder) return
   throw new SpeechError('invalid-options', `The folder of recordings ${folder} is a file; name a folder.`)
 }
 
