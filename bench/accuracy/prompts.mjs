@@ -1,5 +1,5 @@
 // A person who says telephone prompts, digits, letters and the words of the telephone alphabet: the recordings of Debian's packages
-// asterisk-core-sounds-en-wav and asterisk-core-sounds-en, which has what is said. They are not part of the checkout; PROMPTS is the folder
+// asterisk-core-sounds-en-wav and asterisk-core-sounds-en, which has what is said (docs/ACCURACY.md: version 1.6.1-1). They are not part of the checkout; PROMPTS is the folder
 // into which both are unpacked, by default that of installed packages:
 //   apt-get download asterisk-core-sounds-en{,-wav} && for file in asterisk-*.deb; do dpkg -x "$file" prompts; done
 //   PROMPTS=prompts node bench/accuracy/rejection.mjs

@@ -21,7 +21,7 @@ const phrasesOfFile: ParseValue<readonly string[]> = (typed, name) => {
 export const phraseFlags = {
   phrase: repeatedFlag(
     '<text>',
-    'a sentence that is recognized, too, if the model takes phrases; may be repeated',
+    'a sentence that the model is to recognize, too, if it takes phrases; may be repeated',
     text,
   ),
   phrases: flag('<file>', 'a file with such sentences, one per line; # starts a comment', phrasesOfFile),

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type * as Koffi from 'koffi'
-import { requireOptional, resolveOptional } from '../../threads/load-optional.js'
+import { missing, requireOptional, resolveOptional } from '../../threads/load-optional.js'
 
 /** One utterance in a recognizer. */
 export interface SherpaStream {
@@ -73,13 +73,18 @@ export const sherpaPlatform = `sherpa-onnx-${process.platform === 'win32' ? 'win
 /** As much as the main thread of a process has, for which the library is made; koffi's default is 2 MiB. */
 const stackBytes = 8 * 1024 * 1024
 
-/** Loads the library itself, whose functions are those of its C interface. */
+/** Loads the library itself, whose functions are those of its C interface. Throws `missing-dependency`. */
 export const loadSherpaLibrary = (): { readonly koffi: typeof Koffi; readonly library: Koffi.LibraryHandle } => {
   const loaded = requireOptional(...koffi) as typeof Koffi
   loaded.config({ sync_stack_size: stackBytes })
-  const folder = dirname(createRequire(resolveOptional(...sherpa)).resolve(`${sherpaPlatform}/package.json`))
   const name = { win32: 'sherpa-onnx-c-api.dll', darwin: 'libsherpa-onnx-c-api.dylib' }[process.platform as string]
-  return { koffi: loaded, library: loaded.load(join(folder, name ?? 'libsherpa-onnx-c-api.so')) }
+  const { resolve } = createRequire(resolveOptional(...sherpa))
+  try {
+    const folder = dirname(resolve(`${sherpaPlatform}/package.json`))
+    return { koffi: loaded, library: loaded.load(join(folder, name ?? 'libsherpa-onnx-c-api.so')) }
+  } catch (cause) {
+    throw missing(sherpaPlatform, koffi[1], cause)
+  }
 }
 
 /** What a worker is started with. */

@@ -24,11 +24,11 @@ const powersOf = (samples: Float32Array): Float64Array => {
   })
 }
 
-/** How many items are in runs of at least `least` items that are so. */
-const countInRuns = (items: Float64Array, isSo: (item: number, at: number) => boolean, least: number): number => {
+/** How many items belong to runs of at least `least` items for which the predicate is true. */
+const countInRuns = (items: Float64Array, predicate: (item: number, at: number) => boolean, least: number): number => {
   let [count, run] = [0, 0]
   for (const [at, item] of items.entries()) {
-    run = isSo(item, at) ? run + 1 : 0
+    run = predicate(item, at) ? run + 1 : 0
     if (run === least) count += least
     else if (run > least) count += 1
   }
