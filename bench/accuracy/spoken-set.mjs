@@ -261,7 +261,10 @@ const seedOf = ({ grammar, text, voice }) =>
     2_166_136_261,
   )
 
-/** Speaks an utterance, unless it has the file of a recording; `read` makes samples of 8 kHz of a WAV file. Its level varies by 16 dB. */
+/**
+ * Speaks an utterance, unless it has the file of a recording; `read` makes samples of 8 kHz of a WAV file. Its level varies by
+ * 16 dB.
+ */
 export const spoken = async (utterance, read) => {
   const random = randomSource(seedOf(utterance))
   const folder = mkdtempSync(join(tmpdir(), 'rxspeech-spoken-'))

@@ -252,7 +252,10 @@ export class ResultTimeline {
     }
   }
 
-  /** With the times of the source, and no end after the audio that was sent, as services may round or miscount, nor a start after the end. */
+  /**
+   * With the times of the source. A service may round or miscount: no end lies after the audio that was sent, and no start
+   * after the end.
+   */
   #placed<Event extends Result>(event: Event): Event {
     const timed = this.#timed(event)
     const { startMs = 0, endMs } = timed
@@ -271,7 +274,10 @@ export class ResultTimeline {
     return msForBytes(this.#format, edge === 'start' ? timeline.startOf(position) : timeline.endOf(position))
   }
 
-  /** The position in the kept audio of a time of the source. Times are whole milliseconds, so the last one that was sent counts as a whole. */
+  /**
+   * The position in the kept audio of a time of the source. Times are whole milliseconds, so the last one that was sent counts
+   * as a whole.
+   */
   #positionOf(sourceMs: number): number {
     const { sent, timeline } = this.#buffer
     const position = timeline.positionOf(bytesForMs(this.#format, sourceMs))

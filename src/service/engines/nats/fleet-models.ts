@@ -24,7 +24,8 @@ export interface FleetModelsOptions {
   /** Called with failures of engines that are retried. */
   readonly onFault: (error: SpeechError) => void
   /**
-   * A model that no engine process has reported or served for this long is forgotten; until then its sessions are refused as overloaded.
+   * A model that no engine process has reported or served for this long is forgotten; until then its sessions are refused as
+   * overloaded.
    * @default 300000
    */
   readonly forgetMs?: number | undefined

@@ -149,8 +149,8 @@ export class TwoPassDecoder implements SegmentDecoder {
 
   /**
    * `onTurn` is called during a second pass, which takes seconds for a long segment. `grammars` has the grammar of each
-   * segment; without it the decoder keeps the one that it has, no sentence of which counts as complete. Without `rejection` nothing is rejected, and the confidences of words are those of the
-   * decoder.
+   * segment; without it the decoder keeps the one that it has, no sentence of which counts as complete. Without `rejection`
+   * nothing is rejected, and the confidences of words are those of the decoder.
    */
   constructor(
     decoder: Decoder,
