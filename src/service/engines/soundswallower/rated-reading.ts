@@ -28,7 +28,7 @@ export const fitOf = (
       score: alignedScore({ p: word.posterior }),
     })),
     innerSilence: silences.reduce((sum, silence) => sum + framesOf(silence), 0),
-    unread: samples === undefined ? 0 : unreadFrames(words, samples),
+    unread: samples === undefined ? 0 : unreadFrames(spoken, samples),
   }
 }
 

@@ -1,4 +1,4 @@
-import { isSpoken, type DecodedWord } from '../decoded-words.js'
+import type { DecodedWord } from '../decoded-words.js'
 import { decoderRateHz } from './package.js'
 
 const frameSamples = decoderRateHz / 100
@@ -24,26 +24,15 @@ const powersOf = (samples: Float32Array): Float64Array => {
   })
 }
 
-/** How many items belong to runs of at least `least` items for which the predicate is true. */
-const countInRuns = (items: Float64Array, predicate: (item: number, at: number) => boolean, least: number): number => {
-  let [count, run] = [0, 0]
-  for (const [at, item] of items.entries()) {
-    run = predicate(item, at) ? run + 1 : 0
-    if (run === least) count += least
-    else if (run > least) count += 1
-  }
-  return count
-}
-
 /**
- * The frames of 10 ms that sound like speech and belong to no word of the reading. A decoder takes what its grammar has no word
- * for as silence or noise, and may read the word that is left with a good fit.
+ * The frames of 10 ms that sound like speech and belong to none of the spoken words of a reading. A decoder takes what its
+ * grammar has no word for as silence or noise, and may read the word that is left with a good fit.
  */
 export const unreadFrames = (words: readonly DecodedWord[], samples: Float32Array): number => {
   const powers = powersOf(samples)
   const isWord = new Uint8Array(powers.length)
   const isNearWord = new Uint8Array(powers.length)
-  for (const { startMs, endMs } of words.filter(({ text }) => isSpoken(text))) {
+  for (const { startMs, endMs } of words) {
     const [start, end] = [Math.round(startMs / 10), Math.round(endMs / 10)]
     isWord.fill(1, start, end)
     isNearWord.fill(1, Math.max(start - marginFrames, 0), end + marginFrames)
@@ -52,5 +41,11 @@ export const unreadFrames = (words: readonly DecodedWord[], samples: Float32Arra
   const wordPower = ofWords.reduce((sum, power) => sum + power, 0) / Math.max(ofWords.length, 1)
   const noisePower = powers.toSorted()[Math.floor(powers.length * noisePart)] ?? 0
   const least = Math.max(wordPower * loudAsWords, noisePower * louderThanNoise)
-  return countInRuns(powers, (power, at) => isNearWord[at] === 0 && power > least, leastRunFrames)
+  let [count, run] = [0, 0]
+  for (const [at, power] of powers.entries()) {
+    run = isNearWord[at] === 0 && power > least ? run + 1 : 0
+    if (run === leastRunFrames) count += run
+    else if (run > leastRunFrames) count += 1
+  }
+  return count
 }
