@@ -3,6 +3,11 @@ import { ChannelText, wordsOf } from './channel-text.js'
 
 /** The tolerance between the service's times in two readings of the same audio, in milliseconds. */
 const slackMs = 40
+/**
+ * Sound that begins where the last word ended and lasts no longer is the rest of that word: without the interruption it would
+ * belong to the same segment.
+ */
+const restMs = 400
 
 /**
  * Without times of the service: the assumed maximum delay of a milestone after its speech, in milliseconds of audio. Audio
@@ -135,9 +140,8 @@ export class ChannelResults {
     const beforeMs = this.#endMs
     this.#endMs = Math.max(beforeMs, event.endMs)
     if (this.#isFirst) return event
-    return event.endMs <= beforeMs + slackOf(event)
-      ? undefined
-      : { ...event, startMs: Math.max(event.startMs, beforeMs) }
+    const isRest = event.startMs <= beforeMs + slackMs && event.endMs < beforeMs + restMs
+    return isRest ? undefined : { ...event, startMs: Math.max(event.startMs, beforeMs) }
   }
 
   /** The final of a recognition, with its text from all connections; audio was sent up to `sentMs`. */
@@ -270,9 +274,7 @@ export class ChannelResults {
 }
 
 /** Less than a word lasts, because the last one may be new. */
-const slackOf = (
-  { startMs = -Infinity, endMs = Infinity }: PartialEvent | MilestoneEvent | NodeEvent,
-  wordCount = 1,
-): number => Math.min(slackMs, (endMs - startMs) / 4 / wordCount)
+const slackOf = ({ startMs = -Infinity, endMs = Infinity }: PartialEvent | MilestoneEvent, wordCount: number): number =>
+  Math.min(slackMs, (endMs - startMs) / 4 / wordCount)
 
 const middleOf = ({ startMs, endMs }: Word): number => (startMs + endMs) / 2

@@ -35,7 +35,7 @@ export class ResultTimeline {
   readonly #buffer: ReplayBuffer
   readonly #format: AudioFormat
   readonly #clock: Pick<SchedulerLike, 'now'>
-  readonly #channels: readonly ChannelResults[]
+  readonly #channels: readonly [ChannelResults, ...ChannelResults[]]
   readonly #settled: number[]
   /** The position in the kept audio at which this connection's audio begins. */
   #base = 0
@@ -52,7 +52,8 @@ export class ResultTimeline {
     this.#buffer = buffer
     this.#format = format
     this.#clock = clock
-    this.#channels = Array.from({ length: format.channels }, () => new ChannelResults())
+    const others = Array.from({ length: format.channels - 1 }, () => new ChannelResults())
+    this.#channels = [new ChannelResults(), ...others]
     this.#settled = this.#channels.map(() => 0)
   }
 
@@ -234,9 +235,7 @@ export class ResultTimeline {
   }
 
   #resultsOf({ channel = 0 }: Pick<Result, 'channel'>): ChannelResults {
-    const results = this.#channels[channel] ?? this.#channels[0]
-    if (results === undefined) throw new RangeError('A session has a channel.')
-    return results
+    return this.#channels[channel] ?? this.#channels[0]
   }
 
   /** With the times of the source; unchanged while both times are equal. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { FinalEvent, MilestoneEvent } from '../../../src/protocol/session-event.js'
+import type { FinalEvent, MilestoneEvent, NodeEvent } from '../../../src/protocol/session-event.js'
 import { ChannelResults } from '../../../src/client/results/channel-results.js'
 
 const milestone = (text: string, startMs: number, endMs: number, confidence?: number): MilestoneEvent => ({
@@ -22,6 +22,27 @@ const resumed = (confidence?: number): ChannelResults => {
 
 const silent: FinalEvent = { type: 'final', channel: 0, startMs: 1_900, endMs: 5_000, text: '', confidence: 0 }
 const spoken: FinalEvent = { type: 'final', channel: 0, startMs: 2_500, endMs: 4_000, text: 'madam', confidence: 0.5 }
+
+describe('sound that matches nothing after a resumption', () => {
+  const noMatch = (startMs: number, endMs: number): NodeEvent => ({
+    ...{ type: 'event', name: 'SR No Match', channel: 0, tags: [], data: null },
+    ...{ startMs, endMs },
+  })
+
+  it('is the rest of the last word if it begins where the word ended and is short', () => {
+    expect(resumed().silence(noMatch(1_900, 2_299))).toBeUndefined()
+    expect(resumed().silence(noMatch(1_940, 2_200))).toBeUndefined()
+  })
+
+  it('is reported if it is longer or begins later, and without a resumption', () => {
+    for (const event of [noMatch(1_900, 2_300), noMatch(1_941, 2_200)]) {
+      expect(resumed().silence(event)).toEqual(event)
+    }
+    const results = new ChannelResults()
+    results.begin(0)
+    expect(results.silence(noMatch(0, 200))).toEqual(noMatch(0, 200))
+  })
+})
 
 describe('the final of a session with several connections', () => {
   it('ends with the last word and has its confidence, if the last connection recognized none', () => {
