@@ -74,8 +74,8 @@ export const playAsMicrophone = (page: Page, wav: string): Promise<unknown> =>
       const destination = context.createMediaStreamDestination()
       destination.channelCount = 1
       source.connect(destination)
-      await context.resume()
-      source.start(context.currentTime + 0.3)
+      // A busy machine takes long to start the output of a page, and a device does not wait for that.
+      void context.resume().then(() => source.start(context.currentTime + 0.3))
       openStreams.push(destination.stream)
       return destination.stream
     }
