@@ -140,7 +140,8 @@ export class ChannelResults {
     const beforeMs = this.#endMs
     this.#endMs = Math.max(beforeMs, event.endMs)
     if (this.#isFirst) return event
-    const isRest = event.startMs <= beforeMs + slackMs && event.endMs < beforeMs + restMs
+    const afterMs = beforeMs > 0 && this.#spokenMs === beforeMs ? restMs : slackMs
+    const isRest = event.startMs <= beforeMs + slackMs && event.endMs < beforeMs + afterMs
     return isRest ? undefined : { ...event, startMs: Math.max(event.startMs, beforeMs) }
   }
 

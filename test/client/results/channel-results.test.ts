@@ -42,6 +42,14 @@ describe('sound that matches nothing after a resumption', () => {
     results.begin(0)
     expect(results.silence(noMatch(0, 200))).toEqual(noMatch(0, 200))
   })
+
+  it('is reported if no word came before it', () => {
+    const results = new ChannelResults()
+    results.begin(0)
+    results.begin(0)
+    expect(results.silence(noMatch(0, 200))).toEqual(noMatch(0, 200))
+    expect(results.silence(noMatch(200, 500))).toEqual(noMatch(200, 500))
+  })
 })
 
 describe('the final of a session with several connections', () => {
