@@ -241,7 +241,7 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
         expect(events.filter(({ type }) => type === 'final')).toHaveLength(2)
         const unknown = events.flatMap((event) => (event.type === 'unknown' ? [event.reason] : []))
         expect(unknown.length).toBeGreaterThan(0)
-        expect(new Set(unknown)).toEqual(new Set(['A second final of a recognition.']))
+        expect(new Set(unknown)).toEqual(new Set(['A repeated final.']))
       }
     })
   })

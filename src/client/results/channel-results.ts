@@ -140,9 +140,10 @@ export class ChannelResults {
     const beforeMs = this.#endMs
     this.#endMs = Math.max(beforeMs, event.endMs)
     if (this.#isFirst) return event
-    const afterMs = beforeMs > 0 && this.#spokenMs === beforeMs ? restMs : slackMs
-    const isRest = event.startMs <= beforeMs + slackMs && event.endMs < beforeMs + afterMs
-    return isRest ? undefined : { ...event, startMs: Math.max(event.startMs, beforeMs) }
+    const toMs = beforeMs + (beforeMs > 0 && this.#spokenMs === beforeMs ? restMs : slackMs)
+    return event.startMs <= beforeMs + slackMs && event.endMs < toMs
+      ? undefined
+      : { ...event, startMs: Math.max(event.startMs, beforeMs) }
   }
 
   /** The final of a recognition, with its text from all connections; audio was sent up to `sentMs`. */

@@ -121,7 +121,7 @@ export class ResultTimeline {
   /** A repeated final still counts as an answer. Returns the events to emit in its place. */
   repeat(event: FinalEvent): readonly SessionEvent[] {
     this.#resultsOf(event).answer()
-    return [{ type: 'unknown', reason: 'A second final of a recognition.', raw: event.text }]
+    return [{ type: 'unknown', reason: 'A repeated final.', raw: event.text }]
   }
 
   /** A final with an error arrived; whether it is emitted depends on how the connection ends. */
