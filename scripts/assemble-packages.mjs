@@ -184,9 +184,7 @@ const { optionalDependencies, ...rootManifest } = await readJson('package.json')
 const checkoutOnly = ['private', 'scripts', 'bin', 'devDependencies']
 /** @type {any} */
 const manifest = Object.fromEntries(Object.entries(rootManifest).filter(([field]) => !checkoutOnly.includes(field)))
-/** The entry points that are built as ES modules too; the ES modules of the others re-export the CommonJS ones. */
-const dual = ['index']
-const required = Object.values(manifest.exports).flatMap((conditions) => conditions.require?.default ?? [])
+const required = Object.values(manifest.exports).flatMap((conditions) => conditions.default ?? [])
 const entryPoints = required.map((file) => basename(file, '.js'))
 const withExtension = (/** @type {string} */ name) => `${name}.ts`
 
@@ -241,18 +239,6 @@ const browserNames = Object.values(browserEntryPoints).map(({ name }) => name)
  * @type {readonly (readonly [output: string | null, files: readonly string[]])[]}
  */
 const moduleGroups = [
-  [
-    'node',
-    [
-      'proxy/',
-      'tracing/',
-      'protocol/states',
-      ...['traced-session', 'failover/failover'].map((name) => `client/${name}`),
-      ...['node-fetch', 'request-token', 'token-response'].map((name) => `auth/${name}`),
-      ...['recognize', 'recognize-stereo', 'split-stereo'].map((name) => `client/recognizer/${name}`),
-      ...['client', 'node-link'].map((name) => `transport/websocket/${name}`),
-    ],
-  ],
   // What a page loads with its first session, except for the dynamic import itself.
   [
     'session',
@@ -262,15 +248,16 @@ const moduleGroups = [
       ...['present-token', 'protocol', 'request'].map((name) => `client/recognizer/${name}`),
       ...['timeline', 'channel-results', 'channel-text'].map((name) => `client/results/${name}`),
       ...['connection-errors', 'refusal', 'secret-mask'].map((name) => `errors/${name}`),
-      ...['event-name', 'message-codec', 'operation-result', 'parse-json', 'recognizer-messages', 'retry-after'].map(
+      ...['event-name', 'message-codec', 'operation-result', 'parse-json', 'recognizer-messages'].map(
         (name) => `protocol/${name}`,
       ),
       ...['inbox', 'drain'].map((name) => `transport/${name}`),
       ...['browser-client', 'dial', 'errors', 'link', 'socket'].map((name) => `transport/websocket/${name}`),
     ],
   ],
+  // What `import()` loads has a file that exports it: from a named one it would be an object of getters.
+  [null, ['client/recognizer/browser-parts', 'microphone/worklet-source']],
   ['client/recognize-in-browser', ['client/recognizer/recognize-in-browser']],
-  ['client/browser-parts', ['client/recognizer/browser-parts']],
   // What a page with several services loads at first, beside what each page with sessions does.
   ['client/failover', ['client/failover/']],
   // What each page with sessions loads at first.
@@ -293,8 +280,6 @@ const moduleGroups = [
   ['operators/pull', ['operators/interop/pull']],
   ['operators/interop', ['operators/interop/']],
   ['operators/results', ['operators/emit-at-end', 'operators/results/', 'protocol/unspaced-script']],
-  // Beside the worklet, whose source most pages do not load.
-  ['microphone/worklet-source', ['microphone/worklet-source']],
   ['microphone/microphone', ['microphone/']],
   [null, inEntryPoint],
 ]
@@ -308,7 +293,7 @@ const nameModule = (file) => {
   const group = findModules.find(([, find]) => find(file) !== undefined)
   return group === undefined ? byFile(file) : group[0]
 }
-await bundle([...dual, ...browserNames].map(withExtension), nameModule, {
+await bundle(browserNames.map(withExtension), nameModule, {
   dir: join(client, 'dist/esm'),
   format: 'esm',
 })
@@ -316,10 +301,8 @@ for (const { list, unused } of checkedLists) {
   if (unused.size > 0) throw new Error(`No bundle contains these files (${list}): ${[...unused].join(', ')}`)
 }
 await bundleDeclarations(entryPoints)
-for (const name of entryPoints) {
-  const line = `export * from '../cjs/${name}.js'\n`
-  await writeFile(join(client, `dist/esm/${name}.d.ts`), line)
-  if (!dual.includes(name)) await writeFile(join(client, `dist/esm/${name}.js`), line)
+for (const name of Object.keys(browserEntryPoints)) {
+  await writeFile(join(client, `dist/esm/${name}.d.ts`), `export * from '../cjs/${name}.js'\n`)
 }
 await copy(['dist/esm/package.json', worklet, 'LICENSE', 'README.md', 'docs', 'proto'], client)
 /** In `docs`, for operators, who install the other package. */

@@ -24,7 +24,7 @@ export const browserEntryPoints = {
 /**
  * Makes an entry point for browsers from that for Node: the same names, but files for browsers where these exist.
  *
- * @param {string} text of the entry point for Node, as TypeScript or JavaScript
+ * @param {string} text of the entry point for Node, as TypeScript
  * @param {readonly string[]} platformFiles
  */
 export const browserEntryPoint = (text, platformFiles) =>

@@ -1,7 +1,7 @@
 // @ts-check
-// The entry points that need Node (grpc, cassette, service, nodes, testing) are built once, as CommonJS. Their ES modules re-export
-// that build, so that workers, native handles and caches are not loaded twice. Only those that browsers have too are built as both.
+// Completes the builds of the compiler: `dist/cjs` for Node, and `dist/esm` for browsers, whose entry points are made here.
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { transformSync } from 'rolldown/experimental'
 import { browserEntryPoint, browserEntryPoints, workletSource } from './browser-entry-point.mjs'
 
 const source = new URL('../src/', import.meta.url)
@@ -18,16 +18,11 @@ for (const built of [cjs, esm]) {
 }
 
 writeFileSync(new URL('package.json', esm), JSON.stringify({ type: 'module', sideEffects: false }) + '\n')
-for (const name of ['grpc', 'cassette', 'service', 'nodes', 'testing']) {
-  const line = `export * from '../cjs/${name}.js'\n`
-  writeFileSync(new URL(`${name}.js`, esm), line)
-  writeFileSync(new URL(`${name}.d.ts`, esm), line)
-}
-
 for (const [entryPoint, { name, platformFiles }] of Object.entries(browserEntryPoints)) {
-  const text = readFileSync(new URL(`${entryPoint}.js`, esm), 'utf8')
-  const browser = browserEntryPoint(text, platformFiles).replace(/\n\/\/# sourceMappingURL=.*/, '')
-  writeFileSync(new URL(`${name}.js`, esm), browser)
+  const text = browserEntryPoint(readFileSync(new URL(`${entryPoint}.ts`, source), 'utf8'), platformFiles)
+  const { code, errors } = transformSync(`${name}.ts`, text)
+  if (errors.length > 0) throw new Error(`${name}.ts cannot be compiled.`)
+  writeFileSync(new URL(`${name}.js`, esm), code)
 }
 const worklet = readFileSync(new URL('microphone/worklet.js', esm), 'utf8')
 writeFileSync(new URL('microphone/worklet-source.js', esm), workletSource(worklet))

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { requestToken } from '../../src/auth/request-token-in-browser.js'
 import { recognize } from '../../src/client/recognizer/recognize-in-browser.js'
@@ -12,21 +13,27 @@ const namesOf = (text: string): readonly string[] =>
     .flatMap(([, names = '']) => names.split(',').map((name) => name.trim()))
     .filter((name) => name !== '')
     .sort()
+/** The files that a module imports. */
+const filesOf = (text: string): readonly string[] => [...text.matchAll(/ from "(.*?)"/g)].map(([, file = '']) => file)
 
 describe('the entry point for browsers', () => {
-  it('has the names of the one in Node', () => {
-    expect(namesOf(built('browser.js'))).toEqual(Object.keys(node).sort())
-    expect(built('browser.js')).not.toBe(built('index.js'))
-    expect(namesOf(built('microphone-browser.js'))).toEqual(Object.keys(microphoneInNode).sort())
-    expect(built('microphone-browser.js')).not.toBe(built('microphone.js'))
+  it.each([
+    ['browser.js', node, ['recognizer/recognize', 'auth/request-token', 'failover/failover']],
+    ['microphone-browser.js', microphoneInNode, ['microphone/microphone', 'microphone/command-microphone']],
+  ])('has the names of the one in Node, and its own files: %s', (file, inNode, platformFiles) => {
+    const text = built(file)
+    expect(namesOf(text)).toEqual(Object.keys(inNode).sort())
+    for (const platformFile of platformFiles) {
+      expect(filesOf(text)).toContainEqual(expect.stringMatching(`/${platformFile}-in-browser.js$`))
+      expect(filesOf(text)).not.toContainEqual(expect.stringMatching(`/${platformFile}.js$`))
+    }
   })
 
   it.each(['react', 'speech-recognition'])('runs sessions of browsers in rxspeech/%s', (name) => {
-    const files = (text: string): readonly string[] => [...text.matchAll(/ from '(.*?)'/g)].map(([, file = '']) => file)
-    const inBrowser = (file: string): string =>
-      file.replace(/(recognizer\/recognize|microphone\/microphone)\.js$/, '$1-in-browser.js')
-    expect(files(built(`${name}-browser.js`))).toEqual(files(built(`${name}.js`)).map(inBrowser))
-    expect(built(`${name}-browser.js`)).not.toBe(built(`${name}.js`))
+    const files = filesOf(built(`${name}-browser.js`))
+    expect(files).toContain('./client/recognizer/recognize-in-browser.js')
+    expect(files).toContain('./microphone/microphone-in-browser.js')
+    expect(files.filter((file) => /(?:recognizer\/recognize|microphone\/microphone)\.js$/.test(file))).toEqual([])
   })
 
   it('has the types of the one in Node', () => {
@@ -46,6 +53,16 @@ describe('the entry point for browsers', () => {
     expect(() => recognize({ url: 'wss://localhost', token: 't', model: 'm', format })).toThrow(
       expect.objectContaining({ code: 'invalid-format', message: expect.stringContaining('deinterleave') as string }),
     )
+  })
+})
+
+describe('the entry points in Node', () => {
+  it('have one build, so that an error of one is an instance of the class of another', async () => {
+    const { SpeechError } = (await import('rxspeech')) as typeof node
+    const { dataflow } = await import('rxspeech/grpc')
+    const { SpeechError: required } = createRequire(`${process.cwd()}/`)('rxspeech') as typeof node
+    expect(() => dataflow({} as Parameters<typeof dataflow>[0])).toThrow(SpeechError)
+    expect(required).toBe(SpeechError)
   })
 })
 
