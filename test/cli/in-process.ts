@@ -5,7 +5,7 @@ import type * as built from '../../src/cli/run-cli.js'
 import type { Ended, RunOptions } from './command.js'
 
 // The built command: what users run, and loaded in a fraction of the time that its sources take to compile.
-const { runCli } = createRequire(__filename)('../../dist/cjs/cli/run-cli.js') as typeof built
+export const { runCli } = createRequire(__filename)('../../dist/cjs/cli/run-cli.js') as typeof built
 
 /** A command that runs in the process of the test, with its own streams. */
 export interface RunningCommand {

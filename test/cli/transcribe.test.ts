@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { wavHeader } from '../../src/audio/wav-header.js'
 import { callBeginning, callModels, callSamples, cards, ended, firstLine, run, start } from './command.js'
-import { runInProcess, startInProcess, type RunningCommand } from './in-process.js'
+import { runCli, runInProcess, startInProcess, type RunningCommand } from './in-process.js'
 import { writeCall } from './wav-files.js'
 
 const { durationMs, left } = callBeginning
@@ -444,6 +444,19 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     expect(json.error.message).toBe(
       `The command was interrupted at ${(json.audioMs / 1000).toFixed(1)} s of the recording.`,
     )
+  })
+
+  it('ends at a signal that comes as soon as signals are handled', async () => {
+    const { code, stdout } = await runInProcess(['transcribe', long, ...overGrpc], { env }, (args, host) =>
+      runCli(args, {
+        ...host,
+        onSignal: (listener) => {
+          queueMicrotask(() => listener('SIGINT'))
+          return host.onSignal(listener)
+        },
+      }),
+    )
+    expect({ code, stdout }).toEqual({ code: 130, stdout: '' })
   })
 
   it('ends immediately at a second signal', async () => {

@@ -94,6 +94,8 @@ export const transcribeRecordings = async (
   host: Host,
   output: Output,
 ): Promise<Transcriptions> => {
+  // Before signals are handled: from then on nothing waits until the run can be interrupted.
+  const progressLine = await loadProgressLine()
   const running = new Set<RunningRecording>()
   const isLive = recordings.length === 1 && recordings[0]?.input.file === '-'
   const tooLate = new AbortController()
@@ -121,7 +123,7 @@ export const transcribeRecordings = async (
     plan,
     host,
     reach: () => (reached ??= acquire(reachService(plan.service, host), interruption.signal)),
-    progressLine: await loadProgressLine(),
+    progressLine,
     hasConnected: false,
     isStopped: false,
   }
