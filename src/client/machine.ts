@@ -534,7 +534,9 @@ const reconnect = (state: ClientState, error: SpeechError, context: Context): Cl
   if (successor?.isReady === true) return join(outputs, stream({ ...left, connection: successor }, isOver, context))
   if (error.code === 'too-fast') outputs.push({ do: 'slow', speed: 'with bursts' })
   const next = policy.resumption && nextAttempt(state.retries, policy.resumption, error, facts.nowMs)
-  if (next === undefined) return join(outputs, end(left, { name: 'failed', error }, 'failed'))
+  if (next === undefined) {
+    return join([...outputs, ...outputsOf('emit', state.pendingFinals)], end(left, { name: 'failed', error }, 'failed'))
+  }
   const { retries, attempt, delayMs } = next
   outputs.push({ do: 'reconnecting', event: { attempt, delayMs, cause: error.code } })
   const waiting: Waiting = { name: 'waiting', isAudioOver: isOver, refusal: refusalToRenew(phase, error), delayMs }

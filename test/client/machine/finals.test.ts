@@ -169,10 +169,11 @@ describe('a pending final', () => {
     }
   })
 
-  it('is continued, and not emitted, when the budget leaves no time for another attempt', () => {
+  it('is emitted too when the budget leaves no time for another attempt', () => {
     const retries = { attempts: 3, sinceMs: 39_000, servesSinceMs: Infinity }
     const next = step(at(phases.streaming, { pendingFinals: [failedFinal], retries }), inputs.lost, lastingSocket)
-    expect([next.state.phase.name, fateIn(next)]).toEqual(['failed', 'continued'])
+    expect([next.state.phase.name, fateIn(next)]).toEqual(['failed', 'emitted+continued'])
+    expect(doneBy(next)).toBe('continue-after, report-ledger, read, drop, failed, close-ledger')
   })
 })
 
