@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../service/nats/nats-server.js'
 import { callModels, ended, firstLine, run, start } from './command.js'
+import { startInProcess } from './in-process.js'
 
 describe('rxspeech engine', () => {
   it.each([
@@ -119,6 +120,24 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
     const { code, stderr } = await run(['engine', '--nats', nats.url, '--models', folder])
     expect(code).toBe(1)
     expect(stderr).toContain('contain no model')
+  })
+
+  it('are what a service needs that has no model of its own', async () => {
+    const config = [
+      `engines: { nats: { servers: ["${nats.url}"] } }`,
+      'models: { defaultModel: call }',
+      'stateFolder: state',
+      ...['http: 127.0.0.1:0', 'grpc: 127.0.0.1:0', 'log: { level: warn }'],
+    ]
+    writeFileSync(join(folder, 'service.yaml'), config.join('\n'))
+    const served = startInProcess(['serve', '--config', join(folder, 'service.yaml')])
+    await firstLine(served)
+    served.kill('SIGTERM')
+    const { code, stderr } = await served.end
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('There is no model, so that no session can begin; start an engine process that has one'),
+    ])
   })
 
   it('report the faults of their file by line', async () => {

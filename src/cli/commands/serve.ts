@@ -269,7 +269,12 @@ const runUntilSignal = async (
     const problems = [...service.models.problems(), ...service.projects.problems()]
     for (const { code, message } of problems) logger.log('warn', message, { code })
     if (service.models.list().length + problems.length === 0) {
-      logger.log('warn', 'There is no model, so that no session can begin; add one, and then run: rxspeech reload')
+      // Models of engine processes are used as soon as these report them.
+      const remedy =
+        service.models.isServed === undefined
+          ? 'add one, and then run: rxspeech reload'
+          : 'start an engine process that has one'
+      logger.log('warn', `There is no model, so that no session can begin; ${remedy}`)
     }
     const isTerminal = host.stdout.isTTY
     // A closed stdout does not end the service.
