@@ -6,14 +6,14 @@ import type { SherpaConfig } from './package.js'
 /** What pieces write at the beginning of a word. */
 const wordStart = '\u2581'
 
-/** The first two fields of each line: a name and a number. */
+/** The first two fields of each line: a name and a number. A number alone is that of a space. */
 const readTable = (file: string): ReadonlyMap<string, number> =>
   new Map(
     readFileSync(file, 'utf8')
       .split('\n')
       .map((line): [string, number] => {
         const [name = '', value] = line.trim().split(/\s+/)
-        return [name, Number(value)]
+        return value === undefined ? [' ', Number(name)] : [name, Number(value)]
       }),
   )
 

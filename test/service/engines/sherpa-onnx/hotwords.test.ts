@@ -58,6 +58,10 @@ describe('Hotwords', () => {
     expect(unknownOf(given, '\u4f60\u597d ok \u597dok \u597do \u4f60\u4eec')).toEqual(['\u597do', '\u4f60\u4eec'])
   })
 
+  it('takes the number of a space for no token', () => {
+    expect(unknownOf(hotwords('cjkchar', [' ', '\u597d']), '\u597d 2')).toEqual(['2'])
+  })
+
   it('takes characters with a token, and words of pieces', () => {
     const tokens = ['\u4f60', '\u597d', '\u2581o', 'k', '7']
     const given = hotwords('cjkchar+bpe', tokens, { '\u2581o': -1, k: -1 })
