@@ -282,7 +282,7 @@ const stream = (state: ClientState, isAudioOver: boolean, context: Context): Cli
     ...state,
     retries,
     hasStreamed: true,
-    recognition: { sinceMs: nowMs, isNext: false },
+    recognition: { sinceMs: isAudioOver ? Infinity : nowMs, isNext: false },
     pendingFinals: [],
     handover: planned && { id: lastId + 1, successor: undefined },
     lastId: lastId + 1,

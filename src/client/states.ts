@@ -85,7 +85,7 @@ export interface ClientState {
   readonly handover: Handover | undefined
   readonly retries: Retries
   readonly hasStreamed: boolean
-  /** When the recognition began, and whether it follows one that the service had ended by itself. */
+  /** When the recognition began, if that was before the end of the audio, and whether it follows one that the service ended. */
   readonly recognition: { readonly sinceMs: number; readonly isNext: boolean }
   /** Finals with an error: whether they are emitted depends on how the connection ends. */
   readonly pendingFinals: readonly FinalEvent[]

@@ -58,6 +58,21 @@ describe('a resumed session', () => {
     })
   })
 
+  it('fails when recognitions after the end of the audio read nothing for as long as attempts may take, however long each lasts', () => {
+    virtually(({ clock, flowing, watch }) => {
+      const final = (heardMs: number): DataflowMessage =>
+        event(`{"Name":"SR Final","Channel":0,"Data":{"Text":"","HeardMsec":${heardMs}}}`)
+      const deaf: Answers<DataflowMessage> = { Start: [1, started], end: [12_000, final(0), close] }
+      const sound: Answers<DataflowMessage> = { Start: [1, started], end: [1, final(wordMs), close] }
+      const { dial } = scriptedService(clock, [deaf, deaf, deaf, deaf, deaf, deaf, deaf, deaf, sound])
+      const { log } = watch(flowing({ dial, resumption })(of(wordChunk(0, 1))))
+      return () => {
+        const ends = log.slice(-3).map((line) => line.split(' ').slice(1).join(' '))
+        expect(ends).toEqual([`gap 0-${wordMs} failed`, 'failed', 'error connection-lost'])
+      }
+    })
+  })
+
   it('enters streaming and emits the start-response if the first start was cut off', () => {
     virtually(({ clock, flowing, watch }) => {
       const cut: Answers<DataflowMessage> = { Start: [1, lost] }
