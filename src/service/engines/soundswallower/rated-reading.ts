@@ -33,7 +33,7 @@ export const fitOf = (
 }
 
 /** What a reading of a decoder tells by itself. */
-export const featuresOf = (decoder: Decoder, reading: RatedReading): readonly number[] =>
+export const featuresOf = (decoder: Decoder, reading: Pick<RatedReading, 'words' | 'samples'>): readonly number[] =>
   readingFeatures(fitOf(reading, (word) => phonesOf(decoder, word).length))
 
 /** The audio around the words that is compared with them. The decoders learn the noise of the line from it. */

@@ -26,7 +26,11 @@ export class WorkerRejection {
 
   /** The rejection of the readings of a decoder. */
   for(decoder: Decoder): Rejection {
-    return { level: this.#level, rate: (reading, isThorough) => this.#rate(decoder, reading, isThorough) }
+    return {
+      level: this.#level,
+      rateWords: (words) => confidenceOfReading(featuresOf(decoder, { words, samples: undefined })),
+      rate: (reading, isThorough) => this.#rate(decoder, reading, isThorough),
+    }
   }
 
   async #rate(decoder: Decoder, reading: RatedReading, isThorough: boolean): Promise<number> {

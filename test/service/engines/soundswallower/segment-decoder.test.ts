@@ -6,6 +6,7 @@ import {
   TwoPassDecoder,
   type Rejection,
 } from '../../../../src/service/engines/soundswallower/segment-decoder.js'
+import type { WorkerGrammars } from '../../../../src/service/engines/soundswallower/worker-grammars.js'
 
 /** The words of each pass, in order; the last one is repeated. */
 const scripted = (...passes: readonly (readonly AlignedWord[])[]) => scriptedWith(undefined, ...passes)
@@ -26,7 +27,12 @@ const scriptedWith = (rejection: Rejection | undefined, ...passes: readonly (rea
 }
 
 /** A decoder whose words a test decides. */
-const scriptedBy = (words: () => readonly AlignedWord[], change: Partial<Decoder>, rejection?: Rejection) => {
+const scriptedBy = (
+  words: () => readonly AlignedWord[],
+  change: Partial<Decoder>,
+  rejection?: Rejection,
+  grammars?: Pick<WorkerGrammars, 'with'>,
+) => {
   const means: (string | number)[] = []
   const decoder: Decoder = {
     cdecoder: 0,
@@ -49,7 +55,7 @@ const scriptedBy = (words: () => readonly AlignedWord[], change: Partial<Decoder
     delete: () => undefined,
     ...change,
   }
-  return { decoder: new TwoPassDecoder(decoder, undefined, undefined, rejection), means }
+  return { decoder: new TwoPassDecoder(decoder, undefined, grammars, rejection), means }
 }
 
 /** A decoder that reads `open` until the audio ends, and `completed` then, in every pass. */
@@ -174,6 +180,35 @@ describe('a decoder of two passes', () => {
   })
 })
 
+describe('a sentence that no word can follow', () => {
+  /** Whether a decoder that reads these words counts them as such a sentence; `confidence` is undefined without rejection. */
+  const isComplete = async (words: readonly AlignedWord[], confidence?: number, isSentence = true) => {
+    const rejection: Rejection | undefined =
+      confidence === undefined
+        ? undefined
+        : { level: 'medium', rateWords: () => confidence, rate: () => Promise.resolve(confidence) }
+    const grammar = { setFor: () => undefined, isComplete: () => isSentence }
+    const { decoder } = scriptedBy(() => words, {}, rejection, { with: () => grammar })
+    await decoder.begin()
+    decoder.process(new Int16Array(frameSamples))
+    return decoder.isComplete()
+  }
+  const sure = [word('ten', 0.95), word('clubs', 0.95)]
+
+  it('is complete if its last word fits well, or silence follows it', async () => {
+    const unsure = [word('ten', 0.95), word('clubs', 0.7)]
+    expect(await isComplete(sure)).toBe(true)
+    expect(await isComplete(unsure)).toBe(false)
+    expect(await isComplete([...unsure, { t: '<sil>', b: 0.5, d: 0.03, p: 1 }])).toBe(true)
+    expect(await isComplete(sure, undefined, false)).toBe(false)
+  })
+
+  it('is not complete if its words are unlikely to be right', async () => {
+    expect(await isComplete(sure, 0.75)).toBe(true)
+    expect(await isComplete(sure, 0.65)).toBe(false)
+  })
+})
+
 describe('rejection', () => {
   /** A decoder that rates its readings with a confidence; `thorough` has whether other decoders may be asked. */
   const rating = (confidence: number, ...passes: readonly (readonly AlignedWord[])[]) => {
@@ -182,7 +217,10 @@ describe('rejection', () => {
       thorough.push(isThorough)
       return Promise.resolve(confidence)
     }
-    return { decoder: scriptedWith({ level: 'medium', rate }, ...passes).decoder, thorough }
+    return {
+      decoder: scriptedWith({ level: 'medium', rateWords: () => confidence, rate }, ...passes).decoder,
+      thorough,
+    }
   }
   const decodeAt = async (decoder: TwoPassDecoder, reject?: RejectLevel, isCut = false) => {
     await decoder.begin({ reject })
