@@ -203,6 +203,21 @@ describe('rxspeech transcribe of several files', () => {
     const events = eventsOf(readFileSync(join(outputs, 'agent.ndjson.partial'), 'utf8'))
     expect(events.findLast(({ type }) => type === 'connection')).toEqual({ type: 'connection', state: 'done' })
   })
+
+  it('counts the audio that was sent before a second signal', async () => {
+    const outputs = join(folder, 'interrupted twice')
+    const args = ['transcribe', agent, call, '--jobs', '2', '--speed', '1', '--format', 'ndjson', '--output-dir', outputs]
+    const { kill, end } = startInProcess([...args, ...overGrpc], { env })
+    for (const file of ['agent', 'call']) {
+      const partial = join(outputs, `${file}.ndjson.partial`)
+      await expect.poll(() => existsSync(partial) && readFileSync(partial, 'utf8')).toMatch(/"partial".*"good/)
+    }
+    kill('SIGINT')
+    kill('SIGINT')
+    const { code, stderr } = await end
+    expect(code).toBe(130)
+    expect(stderr).toMatch(/^0 of 2 recordings transcribed: [1-9]\d*\.\d s of audio, \d+ words/m)
+  })
 })
 
 describe('rxspeech transcribe', () => {

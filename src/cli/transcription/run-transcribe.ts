@@ -84,7 +84,7 @@ const totalText = (outcomes: Outcomes, faults: readonly unknown[], elapsedMs: nu
     (outcome, at): outcome is Outcome => outcome !== undefined && faults[at] === undefined,
   )
   const counts = outcomes.flatMap((outcome) => outcome?.counts ?? [])
-  const audioMs = outcomes.reduce((sum, outcome) => sum + (outcome?.run?.audioMs ?? 0), 0)
+  const audioMs = outcomes.reduce((sum, outcome) => sum + (outcome?.run?.audioMs ?? outcome?.sentMs ?? 0), 0)
   const numbers = [
     `${(audioMs / 1000).toFixed(1)} s of audio`,
     countsText(sumOfCounts(counts)),
