@@ -206,7 +206,19 @@ describe('rxspeech transcribe of several files', () => {
 
   it('counts the audio that was sent before a second signal', async () => {
     const outputs = join(folder, 'interrupted twice')
-    const args = ['transcribe', agent, call, '--jobs', '2', '--speed', '1', '--format', 'ndjson', '--output-dir', outputs]
+    const args = [
+      'transcribe',
+      agent,
+      call,
+      '--jobs',
+      '2',
+      '--speed',
+      '1',
+      '--format',
+      'ndjson',
+      '--output-dir',
+      outputs,
+    ]
     const { kill, end } = startInProcess([...args, ...overGrpc], { env })
     for (const file of ['agent', 'call']) {
       const partial = join(outputs, `${file}.ndjson.partial`)
