@@ -73,7 +73,10 @@ const readHead = async (reader: ByteReader, isAfterOdd: boolean): Promise<Uint8A
 /** An empty data chunk means a streamed length, unless the header says that other chunks follow or the source ends there. */
 const checkStreamedData = async (reader: ByteReader, riffByteCount: number, dataByteCount: number): Promise<void> => {
   const chunksFollow = !isStreamedLength(riffByteCount) && riffByteCount + 8 > reader.positionBytes()
-  if ((dataByteCount === 0 && chunksFollow) || (await reader.atEnd())) refuseWav('The WAV file holds no samples.')
+  if (await reader.atEnd()) refuseWav('The WAV file holds no samples.')
+  if (dataByteCount === 0 && chunksFollow) {
+    refuseWav(`The WAV file says that it holds no samples; if that is wrong, ${remedy}`)
+  }
 }
 
 /** In the file. */
@@ -106,7 +109,7 @@ const readHeader = async (reader: ByteReader): Promise<WavHeader> => {
     }
     if (reader.positionBytes() + byteCount > maxWavHeaderBytes) {
       refuseWav(
-        `The "${printable(name)}" chunk of the WAV file claims ${byteCount} bytes; its samples must begin within ${maxWavHeaderBytes} bytes.`,
+        `The "${printable(name)}" chunk of the WAV file claims ${byteCount} bytes; its samples must begin within ${maxWavHeaderBytes} bytes; ${remedy}`,
       )
     }
     isAfterOdd = byteCount % 2 === 1

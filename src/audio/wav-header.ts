@@ -74,13 +74,28 @@ const otherFiles: readonly (readonly [name: string, at: number, ...begins: reado
   ['CAF', 0, 'caff'],
   ['Windows Media', 0, '\x30\x26\xb2\x75'],
   ['Wave64', 0, 'riff'],
-  ['RIFX', 0, 'RIFX'],
+]
+
+/** ffmpeg takes the samples of RIFX for little-endian ones, which makes them noise. */
+const rifxRemedy = 'sox FILE -r 16000 -e signed-integer -b 16 converted.wav converts it.'
+
+/** The beginnings of files that may contain a recording, but that no converter of audio reads. */
+const packedFiles: readonly (readonly [name: string, begin: string])[] = [
+  ['gzip', '\x1f\x8b'],
+  ['ZIP', 'PK\x03\x04'],
+  ['bzip2', 'BZh'],
+  ['xz', '\xfd7zXZ'],
+  ['Zstandard', '\x28\xb5\x2f\xfd'],
+  ['7-Zip', '7z\xbc\xaf'],
 ]
 
 /** Refuses what is not a WAV file, by its name if that is known. */
 export const refuseOtherFile = (begin: Uint8Array): never => {
   const text = String.fromCharCode(...begin)
   if (begin.length < 12 && text.startsWith('RIFF')) return refuseWav('The WAV file ends within its header.')
+  if (text.startsWith('RIFX')) return refuseWav(`This is RIFX, not a RIFF/WAVE file; ${rifxRemedy}`)
+  const [packed] = packedFiles.find(([, begins]) => text.startsWith(begins)) ?? []
+  if (packed !== undefined) return refuseWav(`This is a ${packed} file; unpack it, and pass the recording in it.`)
   const [name] = otherFiles.find(([, at, ...begins]) => begins.some((one) => text.startsWith(one, at))) ?? []
   return refuseWav(
     name === undefined
@@ -143,7 +158,9 @@ export const parseWavFormat = (bytes: Uint8Array): WavFormat => {
   const stored = samplesOf(tag, chunk.getUint16(14, true))
   const sampleBytes = wavSampleBytes[stored]
   const expectNumber = (name: string, actual: number, expected: number): void => {
-    if (actual !== expected) refuseWav(`The WAV header is wrong: its ${name} is ${actual} and should be ${expected}.`)
+    if (actual !== expected) {
+      refuseWav(`The WAV header is wrong: its ${name} is ${actual} and should be ${expected}; ${remedy}`)
+    }
   }
   expectNumber('block align', chunk.getUint16(12, true), sampleBytes * channels)
   expectNumber('byte rate', chunk.getUint32(8, true), sampleBytes * channels * sampleRateHz)

@@ -222,7 +222,21 @@ describe('readWav, on an invalid file', () => {
       new RegExp(`^This is ${name.replace(/[()]/g, '\\$&')}, not a RIFF/WAVE file; ffmpeg `),
     ]),
     ['RIFF that is no WAVE', joined(plain.subarray(0, 8), Uint8Array.of(65, 86, 73, 32)), /not a RIFF\/WAVE file/],
-    ['big-endian RIFX', joined(Uint8Array.of(82, 73, 70, 88), plain.subarray(4)), /RIFX/],
+    ['big-endian RIFX', joined(Uint8Array.of(82, 73, 70, 88), plain.subarray(4)), /RIFX, .*; sox FILE -r 16000 /],
+    ...(
+      [
+        ['gzip', [0x1f, 0x8b, 8]],
+        ['ZIP', [0x50, 0x4b, 3, 4]],
+        ['bzip2', [0x42, 0x5a, 0x68, 0x39]],
+        ['xz', [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]],
+        ['Zstandard', [0x28, 0xb5, 0x2f, 0xfd]],
+        ['7-Zip', [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c]],
+      ] as const
+    ).map(([name, begin]): [string, Uint8Array, RegExp] => [
+      `a ${name} file`,
+      joined(Uint8Array.from(begin), new Uint8Array(20)),
+      new RegExp(`^This is a ${name} file; unpack it, and pass the recording in it\\.$`),
+    ]),
     ['an end within the first name', plain.subarray(0, 9), /^The WAV file ends within its header\.$/],
     ['an end within the format chunk', plain.subarray(0, 30), /ends within its header/],
     ['no data chunk', riffOf([fmt, junk]), /ends before its data chunk/],
@@ -237,7 +251,7 @@ describe('readWav, on an invalid file', () => {
     [
       'a chunk that claims to be huge',
       riffOf([chunkOf('b\ng ', samples, 0x66666666)]),
-      /"b\.g " chunk .* claims 1717986918 bytes/,
+      /"b\.g " chunk .* claims 1717986918 bytes; .* ffmpeg -i FILE /,
     ],
     ['no channels', withFormat(formatBody({ channels: 0, blockAlign: 2 })), /0 channels/],
     ['three channels', withFormat(formatBody({ channels: 3 })), /3 channels/],
@@ -256,9 +270,9 @@ describe('readWav, on an invalid file', () => {
     [
       'a wrong block align',
       withFormat(formatBody({ blockAlign: 4, byteRate: 16000 })),
-      /block align is 4 and should be 2/,
+      /block align is 4 and should be 2; ffmpeg -i FILE /,
     ],
-    ['a wrong byte rate', withFormat(formatBody({ byteRate: 8000 })), /byte rate is 8000 and should be 16000/],
+    ['a wrong byte rate', withFormat(formatBody({ byteRate: 8000 })), /byte rate is 8000 and should be 16000; ffmpeg /],
     ['another sub-format', withFormat(extensibleBody({ guidTail: 0 })), /sub-format that is not a format tag/],
     ['an extensible form cut short', withFormat(extensibleBody({}).subarray(0, 24)), /too short/],
     ['too many valid bits', withFormat(extensibleBody({ validBits: 24 })), /more valid bits/],
@@ -269,7 +283,11 @@ describe('readWav, on an invalid file', () => {
     ],
     ['short 64-bit lengths', riffOf([chunkOf('ds64', new Uint8Array(8))]), /"ds64" chunk .* is too short/],
     ['no samples', riffOf([fmt, chunkOf('data', new Uint8Array(0))]), /holds no samples/],
-    ['no samples but chunks after them', riffOf([fmt, chunkOf('data', new Uint8Array(0)), junk]), /holds no samples/],
+    [
+      'no samples but chunks after them',
+      riffOf([fmt, chunkOf('data', new Uint8Array(0)), junk]),
+      /says that it holds no samples; if that is wrong, ffmpeg -i FILE /,
+    ],
     [
       'a streamed length and no samples',
       riffOf([fmt, chunkOf('data', new Uint8Array(0), 0xffffffff)], 0xffffffff),

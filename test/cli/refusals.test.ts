@@ -221,8 +221,13 @@ describe('an input that cannot be read exits with 3', () => {
     ],
     [
       'a file of an unknown kind',
-      () => [made("o'dd.bin", 'PK\u0003\u0004 and further bytes')],
+      () => [made("o'dd.bin", '\u0001\u0002\u0003\u0004 and further bytes')],
       /ffmpeg -i '[^ ]*\/o'\\''dd\.bin' -ar 16000 -c:a pcm_s16le '[^ ]*\/o'\\''dd\.wav' converts it; for raw samples set --encoding/,
+    ],
+    [
+      'a RIFX file',
+      () => [made('big.wav', 'RIFX\u0000\u0000\u0000\u0004WAVE')],
+      /This is RIFX, not a RIFF\/WAVE file; sox \S+\/big\.wav -r 16000 -e signed-integer -b 16 \S+\/big-converted\.wav converts it\.$/,
     ],
     [
       'an MP3 file',
