@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -171,6 +180,17 @@ describe('rxspeech transcribe of several files', () => {
     expect(readFileSync(join(outputs, 'broken\u001b[2J.vtt.partial'), 'utf8')).toMatch(
       /^WEBVTT\n\n1\n[^]*good evening[^]*\n\n$/,
     )
+  })
+
+  it('says of each why its file cannot get its name', async () => {
+    const outputs = join(folder, 'taken')
+    mkdirSync(join(outputs, 'agent.txt'), { recursive: true })
+    const { code, stderr } = await runInProcess(['transcribe', agent, call, '--output-dir', outputs, ...overGrpc], {
+      env,
+    })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^rxspeech: \S+agent\.wav: \S+agent\.txt cannot be written \(EISDIR\); check its folder and/)
+    expect(stderr).not.toMatch(/^\S+agent\.wav: .* of audio/m)
   })
 
   it('begins no further recording if the service cannot be reached', async () => {

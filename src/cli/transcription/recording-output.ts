@@ -96,7 +96,7 @@ export class RecordingOutput implements Recording {
     const { format, hasWords, outputDir } = this.#plan
     const { file, isOneOfSeveral, isLast } = this.#named
     const isStdout = outputDir === undefined
-    const error = outcome.error ?? this.#file?.fault()
+    let error = outcome.error ?? this.#file?.fault()
     if (format === 'json' && (isStdout ? !(error instanceof SilentExit) || this.#isOpen : this.#isOpen)) {
       const json = recordingJson({
         ...{ file, segments: this.#segments, speakers: this.#speakers, hasWords },
@@ -109,6 +109,8 @@ export class RecordingOutput implements Recording {
     if (error === undefined) this.#writeTitle(pane)
     if (this.#hasTitle && !isLast) pane.write('\n')
     this.#file?.end(error === undefined)
+    // The file gets its name at its end, which can fail, too.
+    error ??= this.#file?.fault()
     if (!isOneOfSeveral) return
     pane.note(endText(inputName(file), outcome, error))
     if (error === undefined && this.comparison) {
