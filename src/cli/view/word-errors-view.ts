@@ -27,7 +27,8 @@ const percent = (part: number): string => `${(100 * part).toFixed(1)} %`
 /** The numbers of the errors in a line that begins with the name. */
 export const countsLine = (name: string, errors: WordErrors): string => {
   const { words, right, substituted, inserted, deleted } = errors
-  return `${name}${right} of ${words} words right, ${substituted} substituted, ${inserted} inserted, ${deleted} deleted: word error rate ${percent(wordErrorRate(errors))}\n`
+  const rate = words === 0 && inserted > 0 ? 'no word error rate' : `word error rate ${percent(wordErrorRate(errors))}`
+  return `${name}${right} of ${words} words right, ${substituted} substituted, ${inserted} inserted, ${deleted} deleted: ${rate}\n`
 }
 
 const labels = ['said  ', 'read  ', '      '] as const

@@ -106,6 +106,13 @@ describe('the comparison with a reference', () => {
     )
   })
 
+  it('has no rate for a speaker who said nothing', () => {
+    expect(report('left: one', [milestone(0, 0, 'one'), milestone(1, 0, 'two')])).toContain(
+      '\nright: 0 of 0 words right, 0 substituted, 1 inserted, 0 deleted: no word error rate\nall: 1 of 1 words right,',
+    )
+    expect(report('left: one', [milestone(0, 0, 'one')])).toContain('right: 0 of 0 words right, 0 substituted')
+  })
+
   it('compares a text without speakers with all channels in the order of time', () => {
     const events = [milestone(1, 900, 'two'), milestone(0, 100, 'one'), milestone(0, 2_000, ' three')]
     expect(report('one two three', events)).toContain('3 of 3 words right')
