@@ -90,6 +90,21 @@ describe('an invalid command line exits with 2 and explains what to do', () => {
       ['transcribe', 'a.txt', '--encoding', 'pcm', '--rate', '8000', '--output-dir', '.'],
       /^a.txt is a recording; choose another --output-dir/,
     ],
+    [
+      'a cassette in place of the recording',
+      ['transcribe', 'a.wav', '--record', './a.wav'],
+      /^\.\/a\.wav is a recording; choose another file for --record/,
+    ],
+    [
+      'transcripts in place of what they are compared with',
+      ['transcribe', 'a.wav', 'b.wav', '--reference', 'texts', '--output-dir', 'texts/'],
+      /^texts\/a\.txt is a text of --reference; choose another --output-dir/,
+    ],
+    [
+      'a transcript in place of the one that it is compared with',
+      ['transcribe', 'a.wav', '--reference', 'texts/a.txt', '--output-dir', 'texts'],
+      /^texts\/a\.txt is a text of --reference; choose another --output-dir/,
+    ],
     ['a reference of two files', ['transcribe', 'a.wav', 'b.wav', '--reference', sampleCall], /must be a folder/],
     [
       'a folder that is a file',

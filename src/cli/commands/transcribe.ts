@@ -153,12 +153,18 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
 export const checkFiles = (plan: TranscribePlan, files: readonly string[]): void => {
   const { format, outputDir, reference, record } = plan
   const extension = formatExtensions[format]
+  const inputs = new Set(files.map((file) => resolve(file)))
+  if (record !== undefined && inputs.has(resolve(record))) {
+    throw usageError(`${record} is a recording; choose another file for --record.`)
+  }
   if (outputDir !== undefined) {
     requireDistinctStems(files, extension)
-    const inputs = new Set(files.map((file) => resolve(file)))
     const written = files.map((file) => join(outputDir, `${stemOf(file)}.${extension}`))
     const overwritten = written.find((path) => inputs.has(resolve(path)))
     if (overwritten !== undefined) throw usageError(`${overwritten} is a recording; choose another --output-dir.`)
+    const texts = new Set(reference === undefined ? [] : referencePaths(reference, files).map((path) => resolve(path)))
+    const lost = written.find((path) => texts.has(resolve(path)))
+    if (lost !== undefined) throw usageError(`${lost} is a text of --reference; choose another --output-dir.`)
   }
   if (files.length === 1) return
   if (reference !== undefined) requireDistinctStems(files, 'txt')
@@ -167,6 +173,12 @@ export const checkFiles = (plan: TranscribePlan, files: readonly string[]): void
     throw usageError(`The ${format} of several recordings needs a file for each; set --output-dir.`)
   }
 }
+
+/** The file of `--reference`, and those that a folder of that name would have. */
+const referencePaths = (reference: string, files: readonly string[]): readonly string[] => [
+  reference,
+  ...files.map((file) => join(reference, `${stemOf(file)}.txt`)),
+]
 
 /** Loads the code of the engines on demand. */
 const checkFolders = async (folders: readonly string[]): Promise<void> => {
