@@ -35,9 +35,11 @@ export const progressLine =
   ({ doneMs, totalMs }, columns) => {
     if (totalMs === undefined || totalMs <= 0) return lastColumns(`${clockText(doneMs)} of audio`, columns)
     const part = Math.min(1, Math.max(0, doneMs / totalMs))
-    const times = ` ${String(Math.floor(part * 100)).padStart(3)} %  ${clockText(part * totalMs)} / ${clockText(totalMs)}`
+    const percent = ` ${String(Math.floor(part * 100)).padStart(3)} %`
+    const times = `${percent}  ${clockText(part * totalMs)} / ${clockText(totalMs)}`
     const barsize = Math.min(maxBarColumns, columns - times.length)
-    return barsize < 4 ? lastColumns(times.trim(), columns) : bar(part, { ...barOptions, barsize }) + times
+    if (barsize >= 4) return bar(part, { ...barOptions, barsize }) + times
+    return times.trim().length <= columns ? times.trim() : lastColumns(percent.trim(), columns)
   }
 
 /** The name of a recording takes at most this part of a line; its end distinguishes paths. */

@@ -93,7 +93,8 @@ describe('progressLine', () => {
 
   it('shows only numbers if there is no space, and only the time if the end is unknown', () => {
     expect(line({ doneMs: 5000, totalMs: 20_000 }, 23)).toBe('25 %  00:05.0 / 00:20.0')
-    expect(line({ doneMs: 5000, totalMs: 20_000 }, 9)).toBe('… 00:20.0')
+    expect(line({ doneMs: 5000, totalMs: 20_000 }, 22)).toBe('25 %')
+    expect(line({ doneMs: 5000, totalMs: 20_000 }, 3)).toBe('… %')
     expect(line({ doneMs: 5000 }, 40)).toBe('00:05.0 of audio')
   })
 })
