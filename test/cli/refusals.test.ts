@@ -200,6 +200,12 @@ describe('an invalid command line exits with 2 and explains what to do', () => {
     expect(refusal.code).toBe(2)
   })
 
+  it.each([['serve'], ['doctor'], ['engine']])('%s, for a configuration that is not text', async (command) => {
+    const { code, sentence } = await refused([command, '--config', made('binary.yaml', Uint8Array.of(0x41, 0xff))])
+    expect(sentence).toMatch(/^--config names \S+binary\.yaml, which is not text in UTF-8; save it as UTF-8\.$/)
+    expect(code).toBe(2)
+  })
+
   it('for no command at all, with the help on stderr', async () => {
     const { code, stdout, stderr } = await runInProcess([])
     expect(stderr).toMatch(/^Usage: rxspeech/)
@@ -214,6 +220,12 @@ describe('an invalid command line exits with 2 and explains what to do', () => {
 })
 
 describe('an input that cannot be read exits with 3', () => {
+  it('for a project that is not text', async () => {
+    const refusal = await refused(['project', 'check', made('binary.yaml', Uint8Array.of(0x41, 0xff))])
+    expect(refusal.sentence).toMatch(/binary\.yaml is not text in UTF-8; pass a project file\.$/)
+    expect(refusal.code).toBe(3)
+  })
+
   it.each<[string, () => string[], RegExp]>([
     ['a file that does not exist', () => ['/nowhere.wav'], /does not exist/],
     ['a folder', () => [folder], /is a folder/],

@@ -11,7 +11,8 @@ import type { ProjectGraph } from '../../service/project/format/project-graph.js
 import { loadYaml } from '../../service/project/format/read-yaml.js'
 import { loadProjects } from '../../service/project/load-projects.js'
 import { allNodes, hasModelIn } from '../../service/start/models-and-projects.js'
-import { unreadable } from '../input/byte-source.js'
+import { unreadable, unusable } from '../input/byte-source.js'
+import { decodeText } from '../input/decode-text.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
 import { customNodes, text } from '../parsing/values.js'
@@ -64,9 +65,11 @@ export const checkProjectFile = async ({
   host,
   output,
 }: Call<typeof checkFlags, string>): Promise<void> => {
-  const source = await readFile(file, 'utf8').catch((error: unknown) => {
+  const bytes = await readFile(file).catch((error: unknown) => {
     throw unreadable(file, error)
   })
+  const source = decodeText(bytes)
+  if (source === undefined) throw unusable(file, 'is not text in UTF-8; pass a project file.')
   const folder = dirname(resolve(file))
   const check = checkProject(source, await loadYaml(), {
     ...(await factsOf(flags)),

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { either } from 'fp-ts'
 import type { ConfigurationFault } from '../../service/configuration/read-configuration.js'
 import type { SecretSource } from '../../service/configuration/settings.js'
+import { decodeText } from '../input/decode-text.js'
 import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 
@@ -41,11 +42,14 @@ export const readConfigurationFile = async <Values>(
 
 /** @param what begins the sentence of the error, such as the name of a flag */
 export const readFileText = (what: string, file: string): string => {
+  let content: string | undefined
   try {
-    return readFileSync(file, 'utf8')
+    content = decodeText(readFileSync(file))
   } catch (error) {
     throw usageError(`${what} names ${file}, which cannot be read; check the path and its rights.`, error)
   }
+  if (content === undefined) throw usageError(`${what} names ${file}, which is not text in UTF-8; save it as UTF-8.`)
+  return content
 }
 
 /** The secret itself. Throws `invalid-options` that says where it is missing. */
