@@ -57,19 +57,21 @@ export class SphinxDecoder implements SegmentDecoder {
   }
 
   /**
-   * At the end of the audio the library has no words if they are no whole sentence of the grammar. If the audio was cut, those
-   * count that it had before.
+   * At the end of the audio the library has no words if they are no whole sentence of the grammar, or if no word of the language
+   * model ends there, as within a word. If the audio was cut, those count that it had before; those of a language model with a
+   * confidence of 0, because the library knows none before the end.
    */
   async end({ startMs, endMs, isCut }: SegmentSpan, isCancelled: () => boolean): Promise<DecodedSegment> {
     const read = async (): Promise<readonly Word[]> =>
       spokenWords(await this.#call(() => this.#library.words(this.#pointer)), startMs, endMs)
     const hasAudio = this.#sampleCount > 0 && !isCancelled()
-    const open = hasAudio && isCut && this.#hasGrammar ? await read() : []
+    const open = hasAudio && isCut ? await read() : []
     await this.cancel()
     if (isCancelled() || !hasAudio) return { words: [] }
     const words = await read()
     if (words.length > 0 || open.length === 0) return { words }
-    return { words: open, text: { text: textOf(open), isIncomplete: true } }
+    const kept = this.#hasGrammar ? open : open.map((word) => ({ ...word, confidence: 0 }))
+    return { words: kept, text: { text: textOf(open), isIncomplete: true } }
   }
 
   /** Ends the segment if one is open. */

@@ -97,6 +97,21 @@ describe.skipIf(dictationIsSkipped || !recordingsAreHere)(
       expect(Math.min(...(long?.words ?? []).map(({ confidence }) => confidence))).toBeLessThan(0.2)
     })
 
+    it('keeps the words before a word that is cut, which it does not trust', async () => {
+      const { engine } = find('narrowband')
+      // Here the library finds no end of a word.
+      const samples = (await recording('librivox-0880.wav')).slice(0, 10_184)
+      const cut = segmentParts(samples).map((part) => (part.type === 'close' ? { ...part, isCut: true } : part))
+      const output = await lastValueFrom(from(cut).pipe(engine.recognize(), toArray()))
+      const segment = segmentOf(output)
+      expect(segment).toMatchObject({ text: 'he was not', isIncomplete: true })
+      expect(segment?.words.map(({ text, confidence }) => [text, confidence])).toEqual([
+        ['he', 0],
+        ['was', 0],
+        ['not', 0],
+      ])
+    })
+
     it('returns the same result whatever its decoder decoded before', async () => {
       const { engine, outputs } = find('narrowband')
       const withoutProgress = (output: readonly Hypothesis[] = []) => output.filter(({ type }) => type !== 'progress')
