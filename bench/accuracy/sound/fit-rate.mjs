@@ -14,15 +14,39 @@ const { RateCheck } = await import(join(root, 'dist/cjs/audio/sound-check/rate-c
 )
 
 const featureCount = new RateCheck(8000).features().length
-const channelsPerRecording = 4
+const channelsPerRecording = 6
+/** The end of the band of a telephone. */
+const telephoneHz = 3400
 /** After how many frames the verdicts of the check are. */
-const frameCounts = [45, 60, 90]
+const frameCounts = [20, 30, 40, 60]
 /** How much of the variance of a feature is added to the covariance, so that no feature decides alone. */
 const shrinkage = 0.3
 
-/** A channel with a random tilt, often with the band of a telephone, and noise. */
-const throughChannel = (samples, rateHz, random) => {
-  const out = Float64Array.from(samples)
+/** Resampled to twice the frequency and back; the resampler has no rates below 8000 Hz, and only their ratio matters. */
+const lowPassed = async (samples, rateHz, endHz) => {
+  const fromHz = Math.round((rateHz * 8000) / (2 * endHz))
+  return resample(await resample(samples, fromHz, 8000), 8000, fromHz)
+}
+
+/** Butterworth's filter of the second order, at a share of the rate. */
+const highPass = (samples, frequency) => {
+  const k = Math.tan(Math.PI * frequency)
+  const norm = 1 / (1 + Math.SQRT2 * k + k * k)
+  let [x1, x2, y1, y2] = [0, 0, 0, 0]
+  for (let i = 0; i < samples.length; i++) {
+    const x = samples[i]
+    const y = norm * (x - 2 * x1 + x2 - 2 * (k * k - 1) * y1 - (1 - Math.SQRT2 * k + k * k) * y2)
+    ;[x2, x1, y2, y1] = [x1, x, y1, y]
+    samples[i] = y
+  }
+}
+
+/** A channel with a random tilt, often with the band of a telephone, and noise that is 8 to 40 dB below the speech. */
+const throughChannel = async (samples, rateHz, random) => {
+  const isNarrow = random() < 0.3
+  // Voices with a vocal tract that is longer or shorter.
+  const voice = await resample(samples, Math.round(10_000 * (0.93 + 0.15 * random())), 10_000)
+  const out = Float64Array.from(isNarrow ? await lowPassed(voice, rateHz, telephoneHz) : voice)
   const tilt = random() * 1.2 - 0.6
   let before = 0
   for (let i = 0; i < out.length; i++) {
@@ -30,19 +54,11 @@ const throughChannel = (samples, rateHz, random) => {
     out[i] = value - tilt * before
     before = value
   }
-  if (random() < 0.5) {
-    const pole = Math.exp((-2 * Math.PI * 300) / rateHz)
-    for (let pass = 0; pass < 2; pass++) {
-      let [last, filtered] = [0, 0]
-      for (let i = 0; i < out.length; i++) {
-        filtered = pole * (filtered + out[i] - last)
-        last = out[i]
-        out[i] = filtered
-      }
-    }
+  if (isNarrow || random() < 0.3) {
+    for (let pass = 0; pass < (isNarrow ? 3 : 1); pass++) highPass(out, (250 + 100 * random()) / rateHz)
   }
   const rms = Math.sqrt(out.reduce((sum, value) => sum + value * value, 0) / out.length)
-  const noise = rms * 10 ** (-(15 + 25 * random()) / 20)
+  const noise = rms * 10 ** (-(8 + 32 * random()) / 20)
   const gain = 2500 / rms
   return Int16Array.from(out, (value) => clamp(gain * (value + noise * (random() + random() + random() - 1.5) * 2)))
 }
@@ -51,10 +67,9 @@ const throughChannel = (samples, rateHz, random) => {
 const featuresOf = (samples, rateHz, frames) => {
   const check = new RateCheck(rateHz)
   const count = 100 * Math.floor(rateHz / 1000)
-  const block = new Float64Array(count)
   for (let at = 0; at + count <= samples.length && check.frameCount < frames; at += count) {
-    for (let i = 0; i < count; i++) block[i] = samples[at + i]
-    check.examine(block, count)
+    const block = samples.subarray(at, at + count)
+    check.add(block, block.reduce((sum, sample) => sum + sample * sample, 0) / count)
   }
   return check.frameCount < frames ? undefined : Float64Array.from(check.features())
 }
@@ -65,7 +80,26 @@ const recordings = (await speechRecordings({ folders })).filter(
   ({ isFitted, group }) => isFitted || group === 'human' || group === 'sample',
 )
 
-const rows = { right: [], faster: [], slower: [], third: [], sixth: [], other: [] }
+/**
+ * Speech that is too slow, of a wide band and of that of a telephone: at a half, a third and a sixth of its speed, by the
+ * rates that microphones and files have.
+ */
+const slow = {
+  half: [[16_000, 8000]],
+  third: [
+    [22_050, 8000],
+    [44_100, 16_000],
+    [48_000, 16_000],
+  ],
+  sixth: [
+    [32_000, 8000],
+    [44_100, 8000],
+    [48_000, 8000],
+  ],
+}
+const slowKinds = Object.keys(slow).flatMap((kind) => [kind, `${kind}Narrow`])
+
+const rows = Object.fromEntries(['right', 'faster', ...slowKinds, 'other'].map((kind) => [kind, []]))
 const add = (kind, audio, hz) => {
   for (const frames of frameCounts) {
     const features = featuresOf(audio, hz, frames)
@@ -74,17 +108,18 @@ const add = (kind, audio, hz) => {
 }
 for (const { samples, rateHz } of recordings) {
   for (let channel = 0; channel < channelsPerRecording; channel++) {
-    const heard = channel === 0 ? samples : throughChannel(samples, rateHz, random)
+    const heard = channel === 0 ? samples : await throughChannel(samples, rateHz, random)
     const narrow = await resample(heard, rateHz, 8000)
     add('right', narrow, 8000)
     add('faster', narrow, 16_000)
-    if (rateHz < 16_000) continue
-    const wide = await resample(heard, rateHz, 16_000)
-    add('right', wide, 16_000)
-    add('slower', wide, 8000)
-    const widest = await resample(heard, rateHz, 48_000)
-    add('third', widest, 16_000)
-    add('sixth', widest, 8000)
+    add('right', await resample(narrow, 8000, 16_000), 16_000)
+    if (rateHz >= 16_000) add('right', await resample(heard, rateHz, 16_000), 16_000)
+    for (const [kind, rates] of Object.entries(slow)) {
+      for (const [actualHz, saidHz] of rates) {
+        add(`${kind}Narrow`, await resample(narrow, 8000, actualHz), saidHz)
+        if (rateHz >= 16_000) add(kind, await resample(heard, rateHz, actualHz), saidHz)
+      }
+    }
   }
 }
 
@@ -100,7 +135,7 @@ for (const rateHz of [8000, 16_000]) {
 }
 
 // Speech at a third or a sixth of its speed is so far from the rest that it would only widen the covariance.
-const near = ['right', 'faster', 'slower', 'other']
+const near = ['right', 'faster', 'half', 'other']
 const all = near.flatMap((kind) => rows[kind])
 const meanOf = (list) =>
   Float64Array.from({ length: featureCount }, (_none, i) => list.reduce((sum, row) => sum + row[i], 0) / list.length)
@@ -165,7 +200,7 @@ const modelOf = (kind) => `{
 }`
 
 const deviationOf = (i) => {
-  const speech = ['right', 'faster', 'slower'].flatMap((kind) =>
+  const speech = ['right', 'faster', 'half'].flatMap((kind) =>
     classes[kind].map((row) => (row[i] - means[kind][i]) ** 2),
   )
   return Math.sqrt(speech.reduce((sum, value) => sum + value, 0) / speech.length) * spread[i]
@@ -189,9 +224,9 @@ export const deviations: readonly number[] = [${rounded(within).join(', ')}]
 // prettier-ignore
 export const fasterSpeech: SpeechModel = ${modelOf('faster')}
 
-/** At a half, a third and a sixth of its speed. */
+/** At a half, a third and a sixth of its speed, each of a wide band and of that of a telephone. */
 // prettier-ignore
-export const slowerSpeech: readonly SpeechModel[] = [${['slower', 'third', 'sixth'].map(modelOf).join(', ')}]
+export const slowerSpeech: readonly SpeechModel[] = [${slowKinds.map(modelOf).join(', ')}]
 `
 writeFileSync(join(root, 'src/audio/sound-check/rate-model.ts'), text)
 console.log(

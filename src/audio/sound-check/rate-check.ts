@@ -1,4 +1,5 @@
 import { deviations, fasterSpeech, slowerSpeech, type SpeechModel } from './rate-model.js'
+import { pointsPerBlock } from './signal-check.js'
 import type { FoundFault } from './sound-warning.js'
 import { spectrumPair, type SpectrumPair } from './spectrum.js'
 
@@ -14,9 +15,14 @@ const featureCount = 2 * bandCount + maxApart * bandCount - (maxApart * (maxApar
 
 const windowSeconds = 0.032
 /** Windows of a block of 100 ms, two at a time because one transform does two. */
-const windowsPerBlock = 6
+const windowsPerBlock = 4
 /** Frames up to 20 dB below the loudest are speech. */
 const minShare = 0.01
+/**
+ * In a band, what is so far below the loudest frame is noise. Bands above the band of the recording, which are empty, become
+ * comparable with those of a line with noise.
+ */
+const floorDb = -45
 /** About -60 dBFS, as power of a frame. */
 const minPower = 1e-6 * 32_768 ** 2
 
@@ -25,21 +31,27 @@ const [minBlockPower, minBlockShare] = [300, 0.002]
 
 /**
  * How clear speech of a wrong rate has to be, and from which score on speech of the right rate is clear, after how many
- * frames of 17 ms with sound.
+ * frames of 25 ms with sound.
  */
 const verdicts = [
-  { frames: 20, faster: Infinity, slower: Infinity, right: -4.5 },
-  { frames: 30, faster: 4, slower: Infinity, right: -3.5 },
-  { frames: 45, faster: 2, slower: 3, right: -3 },
-  { frames: 60, faster: 1, slower: 2, right: -2.5 },
-  { frames: 80, faster: 0.5, slower: 1.5, right: -2 },
-  { frames: 100, faster: 0, slower: 1, right: Infinity },
+  { frames: 20, faster: 6, slower: Infinity, right: -2.4 },
+  { frames: 26, faster: 5, slower: Infinity, right: -2.4 },
+  { frames: 32, faster: 4.4, slower: Infinity, right: -1.9 },
+  { frames: 40, faster: 4, slower: Infinity, right: -1.6 },
+  { frames: 54, faster: 2.8, slower: 3.6, right: -0.9 },
+  { frames: 70, faster: 2.5, slower: 3.2, right: 0 },
+  { frames: 100, faster: 2.2, slower: 3, right: Infinity },
 ] as const
 const maxFrames = 100
 /** How far the features may be from those of such speech, as a mean of squared deviations; tones and music are further away. */
-const maxDistance = 2
+const maxDistance = 1.6
 /** How clear it has to be that the sound is speech. */
-const minSpeechScore = 2
+const minSpeechScore = 3
+
+// Used within one call, by all sessions.
+const bandMeans = new Float64Array(bandCount)
+const covariances = new Float64Array(bandCount * (maxApart + 1))
+const features = new Float64Array(featureCount)
 
 /**
  * Tells whether speech is played too fast or too slowly. The resonances of a vocal tract are about 1 kHz apart, and so at
@@ -48,6 +60,8 @@ const minSpeechScore = 2
  */
 export class RateCheck {
   readonly #spectra: SpectrumPair
+  /** From a window to the next. */
+  readonly #step: number
   /** The first bin of each band, and the end of the last. */
   readonly #bins: readonly number[]
   /** In dB, of each frame, and the power of each frame. */
@@ -62,6 +76,7 @@ export class RateCheck {
   constructor(sampleRateHz: number) {
     const size = 2 ** Math.floor(Math.log2(windowSeconds * sampleRateHz))
     this.#spectra = spectrumPair(size)
+    this.#step = Math.floor((pointsPerBlock * Math.floor(sampleRateHz / 1000) - size) / (windowsPerBlock - 1))
     this.#bins = bandEdgesHz.map((edgeHz) => Math.ceil((edgeHz * size) / sampleRateHz))
   }
 
@@ -70,22 +85,21 @@ export class RateCheck {
     return this.#isOver
   }
 
-  /** Examines `count` samples, a block of 100 ms; returns the fault once it is certain. */
-  examine(samples: Float64Array, count: number): FoundFault | undefined {
-    let squares = 0
-    for (let i = 0; i < count; i++) squares += (samples[i] ?? 0) ** 2
-    const blockPower = squares / count
-    this.#maxBlockPower = Math.max(this.#maxBlockPower, blockPower)
-    if (blockPower < Math.max(minBlockPower, minBlockShare * this.#maxBlockPower)) return undefined
-    const step = Math.floor((count - this.#spectra.size) / (windowsPerBlock - 1))
-    for (let window = 0; window < windowsPerBlock && !this.#isOver; window += 2) {
-      this.#spectra.transform(samples, window * step, (window + 1) * step)
+  /** Examines a block of 100 ms, whose mean square is `power`; returns the fault once it is certain. */
+  examine(samples: Int16Array, power: number): FoundFault | undefined {
+    this.add(samples, power)
+    return this.#verdict()
+  }
+
+  /** Measures a block without a verdict. */
+  add(samples: Int16Array, power: number): void {
+    this.#maxBlockPower = Math.max(this.#maxBlockPower, power)
+    if (power < Math.max(minBlockPower, minBlockShare * this.#maxBlockPower)) return
+    for (let window = 0; window < windowsPerBlock; window += 2) {
+      this.#spectra.transform(samples, window * this.#step, (window + 1) * this.#step)
       this.#keep('first')
       this.#keep('second')
-      const found = this.#verdict()
-      if (found !== undefined) return found
     }
-    return undefined
   }
 
   #keep(window: 'first' | 'second'): void {
@@ -124,31 +138,32 @@ export class RateCheck {
     const verdict = verdicts[this.#next]
     if (verdict === undefined || this.#frames < verdict.frames) return undefined
     this.#next += 1
-    const features = this.features()
-    this.#isOver = [fasterSpeech, ...slowerSpeech].every(({ notRight }) => scoreOf(features, notRight) < verdict.right)
-    if (isLike(fasterSpeech, features, verdict.faster)) return { kind: 'wrong-rate', found: 'lower' }
-    if (slowerSpeech.some((speech) => isLike(speech, features, verdict.slower))) {
+    this.features()
+    this.#isOver = [fasterSpeech, ...slowerSpeech].every(({ notRight }) => scoreOf(notRight) < verdict.right)
+    if (isLike(fasterSpeech, verdict.faster)) return { kind: 'wrong-rate', found: 'lower' }
+    if (slowerSpeech.some((speech) => isLike(speech, verdict.slower))) {
       return { kind: 'wrong-rate', found: 'higher' }
     }
     return undefined
   }
 
-  /** The features of the frames so far. */
+  /** The features of the frames so far; the array is for the next call. */
   features(): Float64Array {
-    const features = new Float64Array(featureCount)
     const frames = this.#frames
-    const means = new Float64Array(bandCount)
-    const covariances = new Float64Array(bandCount * (maxApart + 1))
+    const floor = 10 * Math.log10(this.#maxPower) + floorDb
+    for (let i = 0; i < frames * bandCount; i++) this.#bands[i] = Math.max(this.#bands[i] ?? 0, floor)
+    bandMeans.fill(0)
+    covariances.fill(0)
     for (let frame = 0; frame < frames; frame++) {
       for (let band = 0; band < bandCount; band++) {
-        means[band] = (means[band] ?? 0) + (this.#bands[frame * bandCount + band] ?? 0) / frames
+        bandMeans[band] = (bandMeans[band] ?? 0) + (this.#bands[frame * bandCount + band] ?? 0) / frames
       }
     }
     for (let frame = 0; frame < frames; frame++) {
       for (let band = 0; band < bandCount; band++) {
-        const own = (this.#bands[frame * bandCount + band] ?? 0) - (means[band] ?? 0)
+        const own = (this.#bands[frame * bandCount + band] ?? 0) - (bandMeans[band] ?? 0)
         for (let distance = 0; distance <= maxApart && band + distance < bandCount; distance++) {
-          const other = (this.#bands[frame * bandCount + band + distance] ?? 0) - (means[band + distance] ?? 0)
+          const other = (this.#bands[frame * bandCount + band + distance] ?? 0) - (bandMeans[band + distance] ?? 0)
           const at = distance * bandCount + band
           covariances[at] = (covariances[at] ?? 0) + (own * other) / frames
         }
@@ -156,15 +171,15 @@ export class RateCheck {
     }
     let level = 0
     for (let band = firstLevelBand; band <= lastLevelBand; band++) {
-      level += (means[band] ?? 0) / (lastLevelBand - firstLevelBand + 1)
+      level += (bandMeans[band] ?? 0) / (lastLevelBand - firstLevelBand + 1)
     }
     let at = 0
-    for (let band = 0; band < bandCount; band++) features[at++] = (means[band] ?? 0) - level
+    for (let band = 0; band < bandCount; band++) features[at++] = (bandMeans[band] ?? 0) - level
     for (let band = 0; band < bandCount; band++) features[at++] = Math.sqrt(covariances[band] ?? 0)
     for (let distance = 1; distance <= maxApart; distance++) {
       for (let band = 0; band + distance < bandCount; band++) {
-        const deviations = Math.sqrt((covariances[band] ?? 0) * (covariances[band + distance] ?? 0))
-        features[at++] = deviations > 0 ? (covariances[distance * bandCount + band] ?? 0) / deviations : 0
+        const product = Math.sqrt((covariances[band] ?? 0) * (covariances[band + distance] ?? 0))
+        features[at++] = product > 0 ? (covariances[distance * bandCount + band] ?? 0) / product : 0
       }
     }
     return features
@@ -177,17 +192,15 @@ export class RateCheck {
 }
 
 /** Whether the features speak for such speech, and neither for speech at the right rate nor for other sounds. */
-const isLike = ({ means, notRight, notOther }: SpeechModel, features: Float64Array, minScore: number): boolean => {
+const isLike = ({ means, notRight, notOther }: SpeechModel, minScore: number): boolean => {
   let distance = 0
   for (let i = 0; i < featureCount; i++) {
     distance += (((features[i] ?? 0) - (means[i] ?? 0)) / (deviations[i] ?? 1)) ** 2 / featureCount
   }
-  return (
-    distance <= maxDistance && scoreOf(features, notRight) >= minScore && scoreOf(features, notOther) >= minSpeechScore
-  )
+  return distance <= maxDistance && scoreOf(notRight) >= minScore && scoreOf(notOther) >= minSpeechScore
 }
 
-const scoreOf = (features: Float64Array, weights: readonly number[]): number => {
+const scoreOf = (weights: readonly number[]): number => {
   let score = weights[featureCount] ?? 0
   for (let i = 0; i < featureCount; i++) score += (features[i] ?? 0) * (weights[i] ?? 0)
   return score

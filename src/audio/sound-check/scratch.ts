@@ -1,5 +1,5 @@
 /** Memory for the samples of one block, which all sessions share: it is used within one call. */
-export class Scratch<Samples extends Float64Array | Int16Array | Uint8Array> {
+export class Scratch<Samples extends Int16Array | Uint8Array> {
   readonly #create: (length: number) => Samples
   #samples: Samples | undefined
 

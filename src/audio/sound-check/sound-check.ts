@@ -18,7 +18,7 @@ const settledEncodingBlocks = 10
 
 const leftScratch = new Scratch((length) => new Int16Array(length))
 const rightScratch = new Scratch((length) => new Int16Array(length))
-const mixScratch = new Scratch((length) => new Float64Array(length))
+const mixScratch = new Scratch((length) => new Int16Array(length))
 /** In place of a second channel: no read is out of bounds, which would be slow. */
 const noSamples = new Int16Array(48 * pointsPerBlock)
 
@@ -177,11 +177,17 @@ export class SoundCheck {
   #examineRate(left: Int16Array, right: Int16Array): void {
     const rate = this.#rate
     if (rate === undefined || this.#encoding.isInDoubt) return
-    const mix = mixScratch.take(this.#frames)
-    for (let i = 0; i < this.#frames; i++) mix[i] = (left[i] ?? 0) + (right[i] ?? 0)
-    const fault = rate.examine(mix, this.#frames)
+    const [leftSignal, rightSignal] = this.#signals
+    const power = (leftSignal?.measure.power ?? 0) + (rightSignal?.measure.power ?? 0)
+    const fault = rate.examine(rightSignal === undefined ? left : this.#mix(left, right), power)
     if (fault !== undefined) this.#warn(fault)
     if (fault !== undefined || rate.isOver) this.#rate = undefined
+  }
+
+  #mix(left: Int16Array, right: Int16Array): Int16Array {
+    const mix = mixScratch.take(this.#frames)
+    for (let i = 0; i < this.#frames; i++) mix[i] = ((left[i] ?? 0) + (right[i] ?? 0)) >> 1
+    return mix
   }
 
   #warn(fault: FoundFault): void {

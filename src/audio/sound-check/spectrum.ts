@@ -28,7 +28,7 @@ export class SpectrumPair {
   }
 
   /** Transforms the Hann windows that begin at two positions. */
-  transform(samples: Float64Array, first: number, second: number): void {
+  transform(samples: Int16Array, first: number, second: number): void {
     const [real, imag] = [this.#real, this.#imag]
     for (let i = 0; i < this.size; i++) {
       const weight = this.#window[i] ?? 0
