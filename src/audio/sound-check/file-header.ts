@@ -30,6 +30,11 @@ const signatures: readonly Signature[] = [
   signature('AU', ascii('.snd')),
   signature('CAF', ascii('caff')),
   signature('gzip', Uint8Array.of(0x1f, 0x8b, 0x08)),
+  signature('ZIP', ascii('PK\x03\x04')),
+  signature('WMA', Uint8Array.of(0x30, 0x26, 0xb2, 0x75, 0x8e, 0x66)),
+  signature('Wave64', Uint8Array.of(0x72, 0x69, 0x66, 0x66, 0x2e, 0x91)),
+  signature('SPHERE', ascii('NIST_1A')),
+  signature('VOC', ascii('Creative')),
 ]
 
 /** What a signature alone does not tell: the four bytes before `WAVE`, for example. */
@@ -103,19 +108,31 @@ const frameFormat = (bytes: Uint8Array, from: number, to: number): string | unde
 const minTextBytes = 32
 /** The bytes of samples that follow each other are closer than the letters of a text, where they have one sign. */
 const minTextStep = 8
+const minNumberStep = 5
 
-/** Letters, digits and signs only, of three of the four rows of ASCII, and not in the order of a waveform. */
+/**
+ * Letters, digits and signs only, not in the order of a waveform: of three of the four rows of ASCII, or numbers, which a
+ * waveform through their range is not, because they lack what is between the digits and the letters.
+ */
 export const isText = (bytes: Uint8Array, from: number, end: number): boolean => {
   if (end - from < minTextBytes) return false
   let rows = 0
   let steps = 0
+  let digits = 0
+  let between = 0
   for (let i = from; i < end; i++) {
     const byte = bytes[i] ?? 0
     const isLetter = (byte >= 0x20 && byte < 0x7f) || byte === 0x0a || byte === 0x0d || byte === 0x09
     if (!isLetter) return false
     rows |= 1 << (byte >> 5)
+    if (byte >= 0x30 && byte <= 0x40) {
+      if (byte < 0x3a) digits += 1
+      else between += 1
+    }
     if (i > from) steps += Math.abs(byte - (bytes[i - 1] ?? 0))
   }
   const rowCount = ((rows >> 1) & 1) + ((rows >> 2) & 1) + ((rows >> 3) & 1)
-  return rowCount === 3 && steps / (end - from) >= minTextStep
+  const step = steps / (end - from)
+  if (rowCount === 3 && step >= minTextStep) return true
+  return between === 0 && digits >= (end - from) / 3 && step >= minNumberStep
 }

@@ -7,8 +7,8 @@ const minOffset = 655
 /** How much the mean of a block may deviate from that of all, as a share of it; that of noise deviates more. */
 const maxOffsetDeviation = 0.3
 const mainsHz = [50, 60] as const
-/** -43 dBFS, as amplitude. */
-const minHum = 330
+/** The amplitude of a tone of -41 dBFS: recordings of rooms have some hum, which is below that also at full scale. */
+const minHum = 430
 /** The length of the mean of the phases of hum, 1 for a steady tone and 0.25 for noise. */
 const minSteadiness = 0.92
 /** Points per block at which hum is measured, about 1 kHz. */
@@ -42,42 +42,53 @@ class Extreme {
     this.samples = 0
   }
 
-  /** Whether the audio is cut off here, and not only rounded to the steps of its encoding. */
-  get isClipped(): boolean {
-    const height = Math.abs(this.value)
-    return this.runs >= minFlatRuns && (height >= fullScale || (height >= minTop && !isStep(this.value)))
+  /** Counts the runs of a value in a block: of this one, or of one beyond it. */
+  count(samples: Int16Array, length: number, value: number): void {
+    if (value !== this.value) this.reset(value)
+    if (Math.abs(value) < minTop) return
+    let run = 0
+    for (let i = 0; i < length; i++) {
+      run = samples[i] === value ? run + 1 : 0
+      if (run < flatRun) continue
+      if (run === flatRun) this.runs += 1
+      this.samples += run === flatRun ? flatRun : 1
+    }
+  }
+
+  /** How many samples are cut off here, and not only rounded to the steps of their encoding. */
+  clippedSamples(isCoarse: boolean): number {
+    if (this.runs < minFlatRuns) return 0
+    const isCutOff = Math.abs(this.value) >= fullScale || (!isCoarse && !isStep(this.value))
+    return isCutOff ? this.samples : 0
   }
 }
 
-/** Whether a sample is one of G.711, or of 10 bits or less: they are so far apart that the top of a wave is flat. */
-const isStep = (sample: number): boolean =>
-  sample % 64 === 0 || isIn(sample, muLawSamples()) || isIn(sample, aLawSamples())
+/** Whether a sample is one of G.711, which are so far apart that the top of a wave is flat. */
+const isStep = (sample: number): boolean => muLawSamples().includes(sample) || aLawSamples().includes(sample)
 
-const isIn = (sample: number, table: Int16Array): boolean => table.includes(sample)
+/** The bits that are 0 in audio of 10 bits or less, whose samples are as far apart. */
+const lowBits = 63
 
-/** Waves of the frequencies of mains in the points of a block, and how far they turn from a block to the next, in radians. */
+/** Waves of a frequency of mains in the points of a block, and how far they turn from a block to the next, in radians. */
 interface MainsWaves {
-  readonly cosines: readonly Float64Array[]
-  readonly sines: readonly Float64Array[]
-  readonly turns: readonly number[]
+  readonly cosines: Float64Array
+  readonly sines: Float64Array
+  readonly turn: number
 }
 
-const wavesByRate = new Map<number, MainsWaves>()
+const wavesByRate = new Map<number, readonly MainsWaves[]>()
 
-const mainsWaves = (sampleRateHz: number, step: number): MainsWaves => {
-  const known = wavesByRate.get(sampleRateHz)
-  if (known !== undefined) return known
-  const radiansPerPoint = mainsHz.map((hz) => (2 * Math.PI * hz * step) / sampleRateHz)
-  const wave = (of: (angle: number) => number): readonly Float64Array[] =>
-    radiansPerPoint.map((radians) => Float64Array.from({ length: pointsPerBlock }, (_none, i) => of(radians * i)))
-  const waves = {
-    cosines: wave(Math.cos),
-    sines: wave((angle) => -Math.sin(angle)),
-    turns: radiansPerPoint.map((radians) => radians * pointsPerBlock),
-  }
+const mainsWaves = (sampleRateHz: number, step: number): readonly MainsWaves[] => {
+  const waves = wavesByRate.get(sampleRateHz) ?? mainsHz.map((hz) => wavesOf((2 * Math.PI * hz * step) / sampleRateHz))
   wavesByRate.set(sampleRateHz, waves)
   return waves
 }
+
+const wavesOf = (radians: number): MainsWaves => ({
+  cosines: Float64Array.from({ length: pointsPerBlock }, (_none, i) => Math.cos(radians * i)),
+  sines: Float64Array.from({ length: pointsPerBlock }, (_none, i) => -Math.sin(radians * i)),
+  turn: radians * pointsPerBlock,
+})
 
 /** The means of the thousandth parts of a second of one block, used within one call. */
 const points = new Float64Array(pointsPerBlock)
@@ -95,7 +106,7 @@ export interface BlockMeasure {
 export class SignalCheck {
   readonly measure: BlockMeasure = { power: 0, mean: 0, range: 0 }
   readonly #step: number
-  readonly #waves: MainsWaves
+  readonly #waves: readonly MainsWaves[]
   /** Rings of `spanBlocks`: means, and phasors of each frequency. */
   readonly #means = new Float64Array(spanBlocks)
   readonly #real = mainsHz.map(() => new Float64Array(spanBlocks))
@@ -105,6 +116,8 @@ export class SignalCheck {
   #soundSamples = 0
   #soundBlocks = 0
   #blocks = 0
+  /** The bits of the largest and smallest samples of all blocks. */
+  #bits = 0
 
   constructor(sampleRateHz: number) {
     this.#step = Math.floor(sampleRateHz / 1000)
@@ -122,71 +135,70 @@ export class SignalCheck {
 
   /** Measures a block: `pointsPerBlock` times the thousandth part of the rate. */
   examine(samples: Int16Array): void {
-    const [top, bottom, step] = [this.#top, this.#bottom, this.#step]
-    let [at, sum, squares, run, before] = [0, 0, 0, 0, 0]
-    let [max, min] = [-32_768, 32_767]
+    const { measure } = this
+    const step = this.#step
+    let [at, sum, squares] = [0, 0, 0]
+    let max = samples[0] ?? 0
+    let min = max
     for (let point = 0; point < pointsPerBlock; point++) {
       let part = 0
       for (let i = 0; i < step; i++) {
         const sample = samples[at++] ?? 0
         part += sample
         squares += sample * sample
-        if (sample !== before) {
-          run = 1
-          before = sample
-          if (sample > max) max = sample
-          if (sample < min) min = sample
-        } else {
-          run += 1
-          if (run >= flatRun && (sample >= top.value || sample <= bottom.value)) this.#flat(sample, run)
-        }
+        if (sample > max) max = sample
+        else if (sample < min) min = sample
       }
       points[point] = part / step
       sum += part
     }
-    if (max > top.value) top.reset(max)
-    if (min < bottom.value) bottom.reset(min)
-    const { measure } = this
     measure.mean = sum / at
     measure.power = Math.max(squares / at - measure.mean * measure.mean, 0)
-    measure.range = Math.max(max - min, 0)
+    measure.range = max - min
     if (measure.power >= minBlockPower) {
       this.#soundSamples += at
       this.#soundBlocks += 1
     }
+    this.#bits |= max | min
+    if (max >= this.#top.value) this.#top.count(samples, at, max)
+    if (min <= this.#bottom.value) this.#bottom.count(samples, at, min)
     this.#keep()
-  }
-
-  #flat(sample: number, run: number): void {
-    const extreme = sample >= this.#top.value ? this.#top : this.#bottom
-    if (sample !== extreme.value) extreme.reset(sample)
-    if (run === flatRun) extreme.runs += 1
-    extreme.samples += run === flatRun ? flatRun : 1
   }
 
   #keep(): void {
     const slot = this.#blocks % spanBlocks
     this.#means[slot] = this.measure.mean
-    for (let f = 0; f < mainsHz.length; f++) {
-      const [cosines, sines] = [this.#waves.cosines[f], this.#waves.sines[f]]
-      let [real, imaginary] = [0, 0]
+    for (let f = 0; f < mainsHz.length; f++) this.#keepPhasor(this.#waves[f], this.#real[f], this.#imaginary[f], slot)
+    this.#blocks += 1
+  }
+
+  #keepPhasor(
+    waves: MainsWaves | undefined,
+    reals: Float64Array | undefined,
+    imaginaries: Float64Array | undefined,
+    slot: number,
+  ): void {
+    if (waves === undefined || reals === undefined || imaginaries === undefined) return
+    let [real, imaginary] = [0, 0]
+    // What is in a smaller range is no hum that disturbs.
+    if (this.measure.range >= minHum) {
+      const { cosines, sines } = waves
       for (let point = 0; point < pointsPerBlock; point++) {
         const value = (points[point] ?? 0) - this.measure.mean
-        real += value * (cosines?.[point] ?? 0)
-        imaginary += value * (sines?.[point] ?? 0)
+        real += value * (cosines[point] ?? 0)
+        imaginary += value * (sines[point] ?? 0)
       }
-      const angle = -(this.#waves.turns[f] ?? 0) * this.#blocks
-      const [cosine, sine] = [Math.cos(angle), Math.sin(angle)]
-      const [reals, imaginaries] = [this.#real[f], this.#imaginary[f]]
-      if (reals !== undefined) reals[slot] = (2 * (real * cosine - imaginary * sine)) / pointsPerBlock
-      if (imaginaries !== undefined) imaginaries[slot] = (2 * (real * sine + imaginary * cosine)) / pointsPerBlock
     }
-    this.#blocks += 1
+    const angle = -waves.turn * this.#blocks
+    const [cosine, sine] = [Math.cos(angle), Math.sin(angle)]
+    reals[slot] = (2 * (real * cosine - imaginary * sine)) / pointsPerBlock
+    imaginaries[slot] = (2 * (real * sine + imaginary * cosine)) / pointsPerBlock
   }
 
   /** Whether loud parts are cut off, since the last reset. */
   get isClipped(): boolean {
-    const samples = (this.#top.isClipped ? this.#top.samples : 0) + (this.#bottom.isClipped ? this.#bottom.samples : 0)
+    const isCoarse = (this.#bits & lowBits) === 0
+    const samples = this.#top.clippedSamples(isCoarse) + this.#bottom.clippedSamples(isCoarse)
     const share = samples / this.#soundSamples
     const isFull = this.#top.value >= fullScale && this.#bottom.value <= -fullScale
     return this.#soundBlocks >= minSoundBlocks && share >= minClipped && (isFull || share <= maxClipped)
@@ -210,12 +222,13 @@ export class SignalCheck {
   }
 
   #hums(reals: Float64Array | undefined, imaginaries: Float64Array | undefined): boolean {
+    if (reals === undefined || imaginaries === undefined) return false
     const last = (this.#blocks - 1) % spanBlocks
     // Steady hum is in each block.
-    if (Math.abs(reals?.[last] ?? 0) + Math.abs(imaginaries?.[last] ?? 0) < minHum / 2) return false
+    if (Math.abs(reals[last] ?? 0) + Math.abs(imaginaries[last] ?? 0) < minHum / 2) return false
     let [real, imaginary, unitReal, unitImaginary] = [0, 0, 0, 0]
     for (let i = 0; i < spanBlocks; i++) {
-      const [x, y] = [reals?.[i] ?? 0, imaginaries?.[i] ?? 0]
+      const [x, y] = [reals[i] ?? 0, imaginaries[i] ?? 0]
       const amplitude = Math.hypot(x, y)
       real += x / spanBlocks
       imaginary += y / spanBlocks

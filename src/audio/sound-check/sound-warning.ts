@@ -66,4 +66,4 @@ const headerMessage = (found: string): string => {
 }
 
 /** Formats of files that contain samples as they are. */
-export const uncompressed: ReadonlySet<string> = new Set(['WAV', 'AIFF', 'AU'])
+export const uncompressed: ReadonlySet<string> = new Set(['WAV', 'AIFF', 'AU', 'Wave64', 'SPHERE'])

@@ -98,6 +98,26 @@ describe('the sound check names what is wrong', () => {
     expect(brief(warningsOf(formatOf('ulaw', 8000, 2), stereo(speech, softer, 'ulaw')))).toEqual(['equal-channels'])
   })
 
+  it('in equal channels of which one has noise or is inverted, and in the first 2 s of speech with pauses', () => {
+    const given = formatOf('pcm', 8000, 2)
+    const random = randomSource(5)
+    // 50 dB below full scale, which is more than a whisper in the other channel.
+    const noisy = changed(speech, (sample) => sample + 180 * (random() + random() + random() - 1.5) * 2)
+    expect(brief(warningsOf(given, stereo(speech, noisy, 'pcm')))).toEqual(['equal-channels'])
+    const inverted = changed(speech, (sample) => -sample)
+    expect(brief(warningsOf(given, stereo(speech, inverted, 'pcm')))).toEqual(['equal-channels'])
+    const first = speech.findIndex((sample) => Math.abs(sample) > 1000)
+    const paused = changed(speech.subarray(first), (sample, i) => (i % 6400 < 3600 ? sample : 0))
+    for (const [left, right, expected] of [
+      [paused, paused, 'equal-channels'],
+      [paused, new Int16Array(paused.length), 'dead-channel'],
+    ] as const) {
+      const [warning] = warningsOf(given, stereo(left, right, 'pcm'))
+      expect(warning?.kind).toBe(expected)
+      expect(warning?.atMs).toBeLessThanOrEqual(2000)
+    }
+  })
+
   it('in clipped audio, at full scale and below it', () => {
     const peak = speech.reduce((max, sample) => Math.max(max, Math.abs(sample)), 0)
     const loud = changed(speech, (sample) => (3 * 32_767 * sample) / peak)
@@ -105,8 +125,11 @@ describe('the sound check names what is wrong', () => {
     expect(brief(warningsOf(formatOf('alaw'), encoded(loud, 'alaw')))).toEqual(['clipping 0'])
     const square = changed(speech, (sample) => sample * 32_768)
     expect(brief(warningsOf(pcm8, encoded(square, 'pcm')))).toEqual(['clipping 0'])
-    const attenuated = changed(loud, (sample) => sample * 0.31)
-    expect(brief(warningsOf(pcm8, encoded(attenuated, 'pcm')))).toEqual(['clipping 0'])
+    // The half of full scale is also a step of audio of few bits.
+    for (const gain of [0.31, 0.5]) {
+      const attenuated = changed(loud, (sample) => sample * gain)
+      expect(brief(warningsOf(pcm8, encoded(attenuated, 'pcm')))).toEqual(['clipping 0'])
+    }
   })
 
   it('in audio with a constant offset or with mains hum, on the channel that has it', () => {
@@ -134,6 +157,9 @@ describe('the sound check names what is wrong', () => {
     ['MP4', ascii('\0\0\0\x20ftypisom')],
     ['gzip', Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0)],
     ['AMR', ascii('#!AMR\n')],
+    ['ZIP', ascii('PK\x03\x04')],
+    ['WMA', Uint8Array.of(0x30, 0x26, 0xb2, 0x75, 0x8e, 0x66)],
+    ['VOC', ascii('Creative Voice File')],
   ])('in a %s file with its first message, and nothing of its compressed data', (found, header) => {
     const random = randomSource(7)
     const data = Uint8Array.from({ length: 32_000 }, () => Math.floor(random() * 256))
@@ -164,6 +190,17 @@ describe('the sound check names what is wrong', () => {
     expect(brief(warningsOf(given, ascii(JSON.stringify({ event: 'media', payload }))))).toEqual(['file-header text'])
     expect(brief(warningsOf(given, ascii(payload)))).toEqual(['file-header text'])
     expect(brief(warningsOf(given, ascii('/'.repeat(1600) + payload)))).toEqual(['file-header text'])
+  })
+
+  it('in samples as numbers: hexadecimal, and a list in JSON', () => {
+    const some = speech.subarray(8000, 16_000)
+    for (const text of [
+      Buffer.from(encoded(some, 'pcm')).toString('hex'),
+      Buffer.from(encoded(some, 'pcm')).toString('hex').toUpperCase(),
+      JSON.stringify([...some]),
+    ]) {
+      expect(brief(warningsOf(pcm8, ascii(text)))).toEqual(['file-header text'])
+    }
   })
 
   it('once for each kind and channel, however long it lasts', () => {
@@ -232,6 +269,33 @@ describe('the sound check says nothing about right audio', () => {
       const samples = await resampled(speech, 8000, rateHz)
       expect(brief(warningsOf(formatOf('pcm', rateHz), encoded(samples, 'pcm')))).toEqual([])
     }
+  })
+
+  it('of the two speakers of a call of which each hears himself in the other channel, 20 dB softer', () => {
+    // Turns of 4 s.
+    const isTurn = (i: number) => i % 64_000 < 32_000
+    const [caller, agent] = [
+      changed(speech, (s, i) => (isTurn(i) ? s : 0)),
+      changed(other, (s, i) => (isTurn(i) ? 0 : s)),
+    ]
+    const left = changed(caller, (sample, i) => sample + (agent[i] ?? 0) / 10)
+    const right = changed(agent, (sample, i) => sample + (caller[i] ?? 0) / 10)
+    expect(brief(warningsOf(formatOf('pcm', 8000, 2), stereo(left, right, 'pcm')))).toEqual([])
+  })
+
+  it('of the hum of a room, 43 dB below full scale', () => {
+    const hum = sine(60, 330)
+    expect(
+      brief(
+        warningsOf(
+          pcm8,
+          encoded(
+            changed(speech, (sample, i) => sample + hum(i)),
+            'pcm',
+          ),
+        ),
+      ),
+    ).toEqual([])
   })
 
   const random = randomSource(3)
