@@ -95,7 +95,8 @@ export const refuseOtherFile = (begin: Uint8Array): never => {
   if (begin.length < 12 && text.startsWith('RIFF')) return refuseWav('The WAV file ends within its header.')
   if (text.startsWith('RIFX')) return refuseWav(`This is RIFX, not a RIFF/WAVE file; ${rifxRemedy}`)
   const [packed] = packedFiles.find(([, begins]) => text.startsWith(begins)) ?? []
-  if (packed !== undefined) return refuseWav(`This is a ${packed} file; unpack it, and pass the recording in it.`)
+  if (packed !== undefined)
+    return refuseWav(`The file is packed by ${packed}; unpack it, and pass the recording in it.`)
   const [name] = otherFiles.find(([, at, ...begins]) => begins.some((one) => text.startsWith(one, at))) ?? []
   return refuseWav(
     name === undefined

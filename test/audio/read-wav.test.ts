@@ -235,7 +235,7 @@ describe('readWav, on an invalid file', () => {
     ).map(([name, begin]): [string, Uint8Array, RegExp] => [
       `a ${name} file`,
       joined(Uint8Array.from(begin), new Uint8Array(20)),
-      new RegExp(`^This is a ${name} file; unpack it, and pass the recording in it\\.$`),
+      new RegExp(`^The file is packed by ${name}; unpack it, and pass the recording in it\\.$`),
     ]),
     ['an end within the first name', plain.subarray(0, 9), /^The WAV file ends within its header\.$/],
     ['an end within the format chunk', plain.subarray(0, 30), /ends within its header/],
