@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf, SpeechError } from '../../errors/speech-error.js'
-import { decodeText } from '../input/decode-text.js'
+import { decodeText } from '../process/decode-text.js'
 import { stemOf } from '../input/file-names.js'
 import { usageError } from '../process/failure.js'
 import { Segments } from '../view/segments.js'
