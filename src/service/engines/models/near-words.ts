@@ -9,7 +9,8 @@ const maxLength = 32
  * first. It asks for every word that could be one, so it needs no list of all words.
  */
 export const nearWords = (word: string, isKnown: (word: string) => boolean, count = 3): readonly string[] => {
-  if (word.length > maxLength) return []
+  // Every letter differs from a single character such as "1" by one.
+  if (word.length > maxLength || word.length < 2) return []
   const near = new Set<string>()
   for (let at = 0; at <= word.length; at += 1) {
     const before = word.slice(0, at)

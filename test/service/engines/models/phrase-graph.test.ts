@@ -61,7 +61,7 @@ describe('withPhrases', () => {
 })
 
 describe('nearWords', () => {
-  const known = new Set(['weather', 'whether', 'wether', 'ether', 'fete', 'fête', 'from', 'form'])
+  const known = new Set(['weather', 'whether', 'wether', 'ether', 'fete', 'fête', 'from', 'form', 'a', 'i'])
   const near = (word: string): readonly string[] => nearWords(word, (name) => known.has(name))
 
   it.each([
@@ -74,10 +74,11 @@ describe('nearWords', () => {
     ['bether', ['ether', 'wether']],
     ['unlike', []],
     ['w'.repeat(33), []],
+    ['1', []],
   ])('of %s are %j', (word, expected) => expect(near(word)).toEqual(expected))
 
   it('are not the word itself, and not more than are wanted', () => {
     expect(near('from')).toEqual(['form'])
-    expect(nearWords('a', () => true, 2)).toHaveLength(2)
+    expect(nearWords('an', () => true, 2)).toHaveLength(2)
   })
 })
