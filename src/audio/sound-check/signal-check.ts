@@ -100,11 +100,19 @@ export interface BlockMeasure {
   mean: number
   /** From the smallest to the largest sample. */
   range: number
+  /** Nothing but the offset is looked for here, and the measures are those of some samples. */
+  isQuiet: boolean
 }
+
+/** Blocks of a smaller range are quiet: hum that disturbs has seven times that, and speech even more. */
+const minRange = 120
+/** So many samples of a block tell whether it is quiet, each so many after the one before, from the end to the beginning. */
+const quietPoints = 50
+const quietStride = 479
 
 /** Finds clipping, an offset and mains hum in the samples of one channel. */
 export class SignalCheck {
-  readonly measure: BlockMeasure = { power: 0, mean: 0, range: 0 }
+  readonly measure: BlockMeasure = { power: 0, mean: 0, range: 0, isQuiet: false }
   readonly #step: number
   readonly #waves: readonly MainsWaves[]
   /** Rings of `spanBlocks`: means, and phasors of each frequency. */
@@ -116,7 +124,7 @@ export class SignalCheck {
   #soundSamples = 0
   #soundBlocks = 0
   #blocks = 0
-  /** The bits of the largest and smallest samples of all blocks. */
+  /** The bits of some samples of each block. */
   #bits = 0
 
   constructor(sampleRateHz: number) {
@@ -135,6 +143,35 @@ export class SignalCheck {
 
   /** Measures a block: `pointsPerBlock` times the thousandth part of the rate. */
   examine(samples: Int16Array): void {
+    this.#measureSome(samples)
+    if (!this.measure.isQuiet) this.#measureAll(samples)
+    this.#keep()
+  }
+
+  /** Measures some samples; no tone has one phase at all of them. */
+  #measureSome(samples: Int16Array): void {
+    const { measure } = this
+    const count = pointsPerBlock * this.#step
+    let at = 0
+    let [sum, squares] = [0, 0]
+    let max = samples[0] ?? 0
+    let min = max
+    for (let i = 0; i < quietPoints; i++) {
+      at = (at + quietStride) % count
+      const sample = samples[at] ?? 0
+      sum += sample
+      squares += sample * sample
+      this.#bits |= sample
+      if (sample > max) max = sample
+      else if (sample < min) min = sample
+    }
+    measure.mean = sum / quietPoints
+    measure.power = Math.max(squares / quietPoints - measure.mean * measure.mean, 0)
+    measure.range = max - min
+    measure.isQuiet = measure.range < minRange
+  }
+
+  #measureAll(samples: Int16Array): void {
     const { measure } = this
     const step = this.#step
     let [at, sum, squares] = [0, 0, 0]
@@ -159,10 +196,8 @@ export class SignalCheck {
       this.#soundSamples += at
       this.#soundBlocks += 1
     }
-    this.#bits |= max | min
     if (max >= this.#top.value) this.#top.count(samples, at, max)
     if (min <= this.#bottom.value) this.#bottom.count(samples, at, min)
-    this.#keep()
   }
 
   #keep(): void {
@@ -180,8 +215,7 @@ export class SignalCheck {
   ): void {
     if (waves === undefined || reals === undefined || imaginaries === undefined) return
     let [real, imaginary] = [0, 0]
-    // What is in a smaller range is no hum that disturbs.
-    if (this.measure.range >= minHum) {
+    if (!this.measure.isQuiet) {
       const { cosines, sines } = waves
       for (let point = 0; point < pointsPerBlock; point++) {
         const value = (points[point] ?? 0) - this.measure.mean

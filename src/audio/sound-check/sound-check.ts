@@ -108,12 +108,16 @@ export class SoundCheck {
     if (findWavHeader(block, block.length) >= 0) this.#foundHeader('WAV')
     else if (isText(block, 0, block.length)) this.#foundHeader('text')
     if (this.#isBroken || !this.#isDue()) return
-    this.#examineEncoding()
-    if (this.#isBroken) return
     const left = this.#view ?? this.#decode(0, leftScratch)
     const right = this.#format.channels === 1 ? noSamples : this.#decode(1, rightScratch)
+    const [leftSignal, rightSignal] = this.#signals
+    leftSignal?.examine(left)
+    rightSignal?.examine(right)
+    const isQuiet = leftSignal?.measure.isQuiet !== false && rightSignal?.measure.isQuiet !== false
+    if (!isQuiet) this.#examineEncoding()
+    if (this.#isBroken) return
     this.#examineSignals(left, right)
-    this.#examineRate(left, right)
+    if (!isQuiet) this.#examineRate(left, right)
   }
 
   /** Whether this block is examined; forgets what was measured before a gap. */
@@ -150,8 +154,6 @@ export class SoundCheck {
 
   #examineSignals(left: Int16Array, right: Int16Array): void {
     const [leftSignal, rightSignal] = this.#signals
-    leftSignal?.examine(left)
-    rightSignal?.examine(right)
     if (this.#signals.some(({ measure }) => measure.power >= minBlockPower)) this.#soundBlocks += 1
     // The samples of a wrong encoding are loud and have an offset: the verdict on the encoding comes first.
     if (this.#encoding.isInDoubt) return

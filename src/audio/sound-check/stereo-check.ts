@@ -36,8 +36,8 @@ export class StereoCheck {
     const hasLeft = leftMeasure.power >= minBlockPower
     const hasRight = rightMeasure.power >= minBlockPower
     if (hasLeft || hasRight || this.#blocks > 0) this.#blocks += 1
-    if (this.#isDead(0, hasLeft, rightMeasure.range)) return { kind: 'dead-channel', channel: 1 }
-    if (this.#isDead(1, hasRight, leftMeasure.range)) return { kind: 'dead-channel', channel: 0 }
+    if (this.#isDead(0, hasLeft, rightMeasure, right, count)) return { kind: 'dead-channel', channel: 1 }
+    if (this.#isDead(1, hasRight, leftMeasure, left, count)) return { kind: 'dead-channel', channel: 0 }
     if (hasLeft || hasRight) {
       if (this.#areEqual(left, right, count, leftMeasure, rightMeasure)) this.#equalBlocks += 1
       else this.#equalBlocks = Math.max(this.#equalBlocks - differentWeight, 0)
@@ -45,10 +45,11 @@ export class StereoCheck {
     return this.#isEnough(this.#equalBlocks) ? { kind: 'equal-channels' } : undefined
   }
 
-  #isDead(channel: 0 | 1, hasSound: boolean, otherRange: number): boolean {
+  #isDead(channel: 0 | 1, hasSound: boolean, { range }: BlockMeasure, other: Int16Array, count: number): boolean {
     const blocks = this.#alone[channel] ?? -1
     if (blocks < 0) return false
-    this.#alone[channel] = otherRange > maxDeadRange ? -1 : hasSound ? blocks + 1 : blocks
+    const hasSignal = range > maxDeadRange || rangeOf(other, count) > maxDeadRange
+    this.#alone[channel] = hasSignal ? -1 : hasSound ? blocks + 1 : blocks
     return this.#isEnough(this.#alone[channel] ?? -1)
   }
 
@@ -75,4 +76,13 @@ export class StereoCheck {
     const difference = power - (covariance * covariance) / power
     return difference <= maxDifference * Math.max(power, this.#powers / this.#soundBlocks)
   }
+}
+
+const rangeOf = (samples: Int16Array, count: number): number => {
+  let [min, max] = [samples[0] ?? 0, samples[0] ?? 0]
+  for (let i = 1; i < count; i++) {
+    min = Math.min(min, samples[i] ?? 0)
+    max = Math.max(max, samples[i] ?? 0)
+  }
+  return max - min
 }

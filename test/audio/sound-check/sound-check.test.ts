@@ -317,6 +317,7 @@ describe('the sound check says nothing about right audio', () => {
     ['soft white noise', noise(60)],
     ['brown noise', brown(1500)],
     ['a tone', sine(1000, 12_000)],
+    ['a tone with a period of a part of a block', sine(500, 12_000)],
     ['a tone beside the mains', sine(55, 12_000)],
     ['DTMF', digit],
     ['a melody', melody],
@@ -392,6 +393,17 @@ describe.skipIf(absent)(title, () => {
 })
 
 describe('SoundCheck', () => {
+  it('hears soft noise in a channel, which is not dead', () => {
+    const random = randomSource(4)
+    const soft = changed(new Int16Array(speech.length), () => 12 * (random() + random() + random() - 1.5))
+    expect(brief(warningsOf(formatOf('pcm', 8000, 2), stereo(speech, soft, 'pcm')))).toEqual([])
+  })
+
+  it('finds an offset in silence', () => {
+    const offset = changed(new Int16Array(speech.length), (_none, i) => 1000 + (i % 3))
+    expect(brief(warningsOf(pcm8, encoded(offset, 'pcm')))).toEqual(['dc-offset 0'])
+  })
+
   it('reports when a call has examined all of its bytes, so that the receiver may call again', () => {
     const order: string[] = []
     const check: SoundCheck = new SoundCheck(pcm8, ({ kind, atMs }) => {
