@@ -18,9 +18,9 @@ afterEach(() => {
 /** Installs a program, a script of the shell, and makes it the only one of its kind in PATH. */
 const install = (name: string, script = ''): string => {
   const path = join(folder, name)
-  writeFileSync(path, `#!/bin/sh\n${script}\n`)
+  writeFileSync(path, `#!/bin/sh\nPATH=/usr/bin:/bin\n${script}\n`)
   chmodSync(path, 0o755)
-  vi.stubEnv('PATH', `${folder}:/usr/bin:/bin`)
+  vi.stubEnv('PATH', folder)
   return path
 }
 
