@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -47,6 +48,8 @@ export const createPageProject = (
   mkdirSync(installed, { recursive: true })
   cpSync(join(checkout, 'package.json'), join(installed, 'package.json'))
   cpSync(join(checkout, 'dist/esm'), join(installed, 'dist/esm'), { recursive: true })
+  const isDeclaration = (path: string): boolean => path.endsWith('.d.ts') || statSync(path).isDirectory()
+  cpSync(join(checkout, 'dist/cjs'), join(installed, 'dist/cjs'), { recursive: true, filter: isDeclaration })
   for (const name of readdirSync(join(checkout, 'node_modules'))) {
     const link = join(folder, 'node_modules', name)
     if (!name.startsWith('.') && !existsSync(link)) symlinkSync(join(checkout, 'node_modules', name), link)
