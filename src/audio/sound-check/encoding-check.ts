@@ -26,9 +26,9 @@ const verdicts = [
 const loudnessShare = 0.1
 /** Below this the declared reading is not in doubt. */
 const doubtDb = 0.7
-/** After so many sections in which every other reading was worse by this, one section of a block is enough. */
+/** Once every other reading was worse by this margin in this many sections, one section of a block is examined. */
 const likely = { sections: 4, marginDb: -1 }
-/** The declared reading is right after so many sections in which every other one was worse by this. */
+/** The declared reading is right once every other one was worse by this margin in this many sections. */
 const settled = [
   { sections: 10, marginDb: -3 },
   { sections: 24, marginDb: 0 },
