@@ -99,7 +99,7 @@ export const all = [${names.map((_, index) => `typed${index}, ...Object.keys(ent
 
 /** @typedef {readonly [name: string, check: () => Promise<string>]} Check */
 
-/** @param {string} name @param {'typescript' | 'typescript-5'} compiler @param {object} options @returns {Check} */
+/** @param {string} name @param {'typescript' | 'typescript-5' | 'typescript-7'} compiler @param {object} options @returns {Check} */
 const compiles = (name, compiler, options) => [
   name,
   async () => {
@@ -251,6 +251,7 @@ const checks = [
   runsInTsNode('typescript'),
   runsInTsNode('typescript-5'),
   compiles('TypeScript 6, nodenext', 'typescript', { module: 'nodenext' }),
+  compiles('TypeScript 7, nodenext', 'typescript-7', { module: 'nodenext', skipLibCheck: true }),
   compiles('TypeScript 5, nodenext', 'typescript-5', { module: 'nodenext', skipLibCheck: true }),
   compiles('TypeScript 6, bundler', 'typescript', { ...bundler, skipLibCheck: true }),
   compiles('TypeScript 5, node10', 'typescript-5', { module: 'commonjs', moduleResolution: 'node10' }),
@@ -285,7 +286,7 @@ await run(process.execPath, [join(import.meta.dirname, 'assemble-packages.mjs')]
 const packages = await Promise.all([pack('rxspeech'), pack('rxspeech-service')])
 const [client, service] = packages
 
-const developmentVersions = ['@types/node', 'react', 'ts-node', 'typescript', 'typescript-5'].map(
+const developmentVersions = ['@types/node', 'react', 'ts-node', 'typescript', 'typescript-5', 'typescript-7'].map(
   (name) => `${name}@${manifest.devDependencies[name]}`,
 )
 /** Measures the size, and builds a page, before the tools of the checks and the optional peers are installed. */
