@@ -189,7 +189,7 @@ const checks = [
     async () => {
       const broken = (await Promise.all(packages.map(({ folder, files }) => brokenLinks(folder, files)))).flat()
       if (broken.length > 0) throw new Error(`Broken links: ${broken.join(', ')}`)
-      return 'every link leads to a page in the package'
+      return 'every link leads to a page in the package, and every source map is there'
     },
   ],
   [

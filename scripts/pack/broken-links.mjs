@@ -14,7 +14,8 @@ const anchorOf = (heading) =>
 const withoutCode = (text) => text.replaceAll(/^```[^]*?^```/gm, '')
 
 /**
- * The links in the pages of a package whose file or heading is not in the package, as `page: link`. External addresses are not checked.
+ * The links in the pages of a package whose file or heading is not in the package, as `page: link`, and the source maps that its
+ * programs name, also within the texts of other programs, and that are not there. External addresses are not checked.
  *
  * @param {string} folder
  * @param {ReadonlyArray<string>} files in the package
@@ -38,6 +39,13 @@ export const brokenLinks = async (folder, files) => {
         isThere(target) &&
         (anchor === undefined || (target.endsWith('.md') && (await headings(target)).includes(anchor)))
       if (!leads) broken.push(`${page}: ${link}`)
+    }
+  }
+  for (const program of files.filter((file) => /\.(?:[cm]?js|css|d\.ts)$/.test(file))) {
+    const text = await readFile(join(folder, program), 'utf8')
+    for (const [, map = ''] of text.matchAll(/[/*][#@] sourceMappingURL=([^\s"'`\\*]+)/g)) {
+      if (!map.startsWith('data:') && !isThere(normalize(join(dirname(program), map))))
+        broken.push(`${program}: ${map}`)
     }
   }
   return broken

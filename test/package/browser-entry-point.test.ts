@@ -71,6 +71,8 @@ describe('the worklet of the microphone', () => {
     const worklet = built('microphone/worklet.js')
     expect(worklet).not.toMatch(/^import |\bimport\(/m)
     expect(worklet).toContain("'rxspeech-microphone'")
+    // The package has no map, for which bundlers and browsers would look.
+    expect(worklet).not.toContain('sourceMappingURL')
     // The limit of Vite, `build.assetsInlineLimit`.
     expect(Buffer.byteLength(worklet)).toBeGreaterThan(4096)
   })

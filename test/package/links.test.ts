@@ -6,7 +6,7 @@ import { brokenLinks } from '../../scripts/pack/broken-links.mjs'
 
 const root = join(__dirname, '../..')
 
-it('finds links that lead to no file, to no heading and out of the package', async () => {
+it('finds links that lead to no file, to no heading and out of the package, and source maps that are not there', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'rxspeech-links-'))
   const pages = {
     'README.md': [
@@ -17,6 +17,12 @@ it('finds links that lead to no file, to no heading and out of the package', asy
       '[gone](docs/gone.md) [no heading](docs/page.md#none) [in code](#not-a-heading) [out](../secret.md)',
     ].join('\n\n'),
     'docs/page.md': '## A heading\n\n[home](../README.md) [sibling](gone.md)',
+    'dist/mapped.js': 'run()\n//# sourceMappingURL=mapped.js.map\n',
+    'dist/mapped.js.map': '{}',
+    'dist/unmapped.mjs': 'run()\n//# sourceMappingURL=unmapped.mjs.map',
+    'dist/text.js': 'export const text = "run()\\n//# sourceMappingURL=worklet.js.map"',
+    'dist/page.css': 'a {}\n/*# sourceMappingURL=page.css.map */',
+    'dist/inline.js': 'run()\n//# sourceMappingURL=data:application/json;base64,e30=',
   }
   for (const [file, text] of Object.entries(pages)) {
     mkdirSync(dirname(join(folder, file)), { recursive: true })
@@ -28,6 +34,9 @@ it('finds links that lead to no file, to no heading and out of the package', asy
     'README.md: #not-a-heading',
     'README.md: ../secret.md',
     'docs/page.md: gone.md',
+    'dist/unmapped.mjs: unmapped.mjs.map',
+    'dist/text.js: worklet.js.map',
+    'dist/page.css: page.css.map',
   ])
   rmSync(folder, { recursive: true })
 })
