@@ -42,7 +42,7 @@ export const serveFlags = {
   recordings: flag('<dir>', 'folder for the recordings of the node recorder (default: none)', text),
   model: flag('<name>', 'the model of sessions that name none', text),
   state: flagOr('<dir>', 'the folder of keys and certificates', text, '.rxspeech'),
-  workers: flag('<n>', 'processes that share the ports, or auto: one per core (default: 1)', workers),
+  workers: flag('<n>', 'processes that share the ports, or auto: one per CPU (default: 1)', workers),
   operations: flag('<host:port>', 'address for /livez, /readyz and /metrics (default: none)', listenAddress),
   logLevel: flag('<level>', 'debug, info, warn or error (default: info)', oneOf(logLevels)),
   logFormat: flag('<format>', 'text or json (default: text in a terminal, otherwise json)', oneOf(logFormats)),

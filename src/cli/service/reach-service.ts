@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { availableParallelism, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
 import type { Host } from '../process/host.js'
 import type { Access, ModelChoice } from './access.js'
@@ -53,8 +53,8 @@ interface EmbeddedService {
   readonly close: () => Promise<void>
 }
 
-/** A thread for each core: no other client waits, and beside the recognition a session takes a tenth of a core. */
-const embeddedThreads = (cores: number): number => Math.min(cores, 8)
+/** A thread for each CPU: no other client waits, and beside the recognition a session takes a tenth of a CPU. */
+const embeddedThreads = (cpus: number): number => Math.min(Math.max(Math.floor(cpus), 1), 8)
 
 /**
  * Starts the whole service in this process, with its own TLS and its state in a temporary folder. Loads the code of the
@@ -66,6 +66,7 @@ const startEmbedded = async (
 ): Promise<EmbeddedService> => {
   const { startDevelopmentService } = await import('../../service/start/development-service.js')
   const { soundswallower } = await import('../../service/engines/soundswallower/soundswallower.js')
+  const { usableCpus } = await import('../../service/threads/usable-cpus.js')
   const stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-')).catch((error: unknown) => {
     throw usageError(`The folder for temporary files ${tmpdir()} cannot be written to; set TMPDIR to another.`, error)
   })
@@ -81,7 +82,7 @@ const startEmbedded = async (
     const service = await startDevelopmentService({
       stateFolder,
       env: host.env,
-      engines: [soundswallower({ workers: embeddedThreads(availableParallelism()) })],
+      engines: [soundswallower({ workers: embeddedThreads(usableCpus()) })],
       modelFolders: [...modelFolders, sampleModels()],
       tenants: [tenant],
     })

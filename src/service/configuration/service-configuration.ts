@@ -58,7 +58,11 @@ export const configuration = section({
   http: setting(listenAddress, '127.0.0.1:0', 'Token endpoint and recognition socket.'),
   grpc: setting(listenAddress, '127.0.0.1:0', 'Dataflow stream.'),
   operations: setting(listenAddress, 'nowhere', '`/livez`, `/readyz` and `/metrics`.'),
-  workers: setting(workers, '1', 'Processes that serve sessions; `auto` is one per core. See Several processes.'),
+  workers: setting(
+    workers,
+    '1',
+    'Processes that serve sessions; `auto` is one for each CPU that the service may use. See Several processes.',
+  ),
   tls: section({
     certificateFile: setting(text, 'plain text, on loopback only', 'The certificate and its chain, PEM.'),
     keyFile: setting(text, 'none', 'Its private key, PEM.'),

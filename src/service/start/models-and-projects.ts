@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { sharedTenant } from '../sessions/rights.js'
 import { loadCustomNodes } from '../custom-nodes/load-custom-nodes.js'
 import { fingerprintOf } from '../engines/models/fingerprint.js'
@@ -7,35 +6,33 @@ import type { AnyNodeDefinition, ModelName } from '../nodes/core/node.js'
 import { loadProjects, nodeCatalog } from '../project/load-projects.js'
 import { projectRegistry, type ProjectRegistry } from '../project/project.js'
 import { transcribeProjects } from '../project/transcribe-projects.js'
+import { usableCpus } from '../threads/usable-cpus.js'
 import type { ServiceOptions } from './service-options.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { EngineKind } from '../engines/engine.js'
 import { pocketsphinx, pocketsphinxDecoders } from '../engines/pocketsphinx/pocketsphinx.js'
 import { remote } from '../engines/remote/remote.js'
-import { sherpaOnnx } from '../engines/sherpa-onnx/sherpa-onnx.js'
-import { soundswallower, soundswallowerThreads } from '../engines/soundswallower/soundswallower.js'
+import { createSherpaOnnx, inProcesses } from '../engines/sherpa-onnx/sherpa-onnx.js'
+import { soundswallower, soundswallowerLimits } from '../engines/soundswallower/soundswallower.js'
 
-/** The built-in engines, for this many cores. Each loads its package when the first of its models is opened. */
-export const builtInEngines = (
-  env: ServiceOptions['env'],
-  cores: number = availableParallelism(),
-): readonly EngineKind[] => [
-  soundswallower({ workers: soundswallowerThreads(cores) }),
-  pocketsphinx({ decoders: pocketsphinxDecoders(cores) }),
+/** The built-in engines, for this many CPUs. Each loads its package when the first of its models is opened. */
+export const builtInEngines = (env: ServiceOptions['env'], cpus: number = usableCpus()): readonly EngineKind[] => [
+  soundswallower(soundswallowerLimits(cpus)),
+  pocketsphinx({ decoders: pocketsphinxDecoders(cpus) }),
   remote({ env }),
-  sherpaOnnx(),
+  createSherpaOnnx(inProcesses, cpus),
 ]
 
 /**
  * The models of the options' folders, with the built-in engines and those of the options.
  *
- * @param cores how many cores the built-in engines may use; default: all
+ * @param cpus how many CPUs the built-in engines may use; default: all
  */
 export const openModels = (
   { modelFolders: folders, engines = [], env, scheduler, onFault }: ServiceOptions,
-  cores?: number,
+  cpus?: number,
 ): ModelRegistry =>
-  createModelRegistry({ folders, kinds: [...builtInEngines(env, cores), ...engines], scheduler, onFault })
+  createModelRegistry({ folders, kinds: [...builtInEngines(env, cpus), ...engines], scheduler, onFault })
 
 /** Whether a model that a project names exists. */
 export const hasModelIn =

@@ -40,11 +40,11 @@ export interface ServiceModels {
  * The models of the folders of a service and, with `natsEngines`, those of engine processes. Rejects with the errors of
  * `connectNats`, and with `invalid-model` if no engine process has reported a model in time and there is none here.
  *
- * @param cores how many cores the built-in engines may use; default: all
+ * @param cpus how many CPUs the built-in engines may use; default: all
  */
-export const openServiceModels = async (options: ServiceOptions, cores?: number): Promise<ServiceModels> => {
+export const openServiceModels = async (options: ServiceOptions, cpus?: number): Promise<ServiceModels> => {
   const { natsEngines, onFault = () => undefined, scheduler = asyncScheduler } = options
-  const local = openModels(options, cores)
+  const local = openModels(options, cpus)
   if (natsEngines === undefined) return { models: local, natsUse: undefined }
   const { name, region, otherRegions, waitMs = 10_000, ...nats } = natsEngines
   const bus = createBus(await connectNats(nats, { name: 'rxspeech service', scheduler }))

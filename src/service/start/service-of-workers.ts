@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { asyncScheduler, map, ReplaySubject, take } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import { checkOptions } from '../../protocol/validation.js'
@@ -6,6 +5,7 @@ import { ConnectionGate } from '../listen/connection-gate.js'
 import { checkPlainText, hostPort } from '../listen/listen-address.js'
 import { TrustedProxies } from '../listen/trusted-proxies.js'
 import { findWorkerFile } from '../threads/package-files.js'
+import { usableCpus } from '../threads/usable-cpus.js'
 import { RelayedRequests } from '../workers/relayed-requests.js'
 import { openServicePort } from '../workers/service-ports.js'
 import {
@@ -95,7 +95,7 @@ export const openServiceOfWorkers = async (
       ...sendableOptions(options),
       ...{ http: http.address, plainHttp: plain?.address, grpc: grpc.address, defaultModel: projects.defaultModel },
     },
-    cores: Math.ceil(availableParallelism() / count),
+    cpus: usableCpus() / count,
     warmsUp: options.operations !== undefined,
     hasMetrics: operation.scrape !== undefined,
   })

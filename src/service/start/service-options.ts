@@ -114,7 +114,7 @@ export interface ServiceOptions {
    */
   readonly proxyProtocol?: ProxyProtocol | undefined
   /**
-   * How many processes serve sessions, 1 to 256, or `'auto'` for one per core. They share the ports, and the limits, the
+   * How many processes serve sessions, 1 to 256, or `'auto'` for one per CPU. They share the ports, and the limits, the
    * identity service, the metrics and the log of the service. With more than one the options `engines`, `nodes`,
    * `monitor`, `scheduler` and `identity.addressOf` cannot be set, because functions cannot be passed to a process.
    * @default 1: this process

@@ -57,7 +57,7 @@ const openWorker = async (
   opened.push(operation.close, () => tracing?.flush())
   const { onFault } = operation
   const logger = remoteLogger(channel)
-  const { models: found, natsUse } = await openServiceModels({ ...options, logger, onFault }, start.cores)
+  const { models: found, natsUse } = await openServiceModels({ ...options, logger, onFault }, start.cpus)
   const models = operation.watchModels(found)
   if (natsUse !== undefined) operation.watchNats(natsUse)
   opened.push(() => models.close())

@@ -1,7 +1,7 @@
-import { availableParallelism } from 'node:os'
 import { codec, wholeNumber, type Codec } from '../../protocol/validation.js'
+import { usableCpus } from './usable-cpus.js'
 
-/** How many processes serve the sessions of a service; `auto` is one per core. */
+/** How many processes serve the sessions of a service; `auto` is one for each CPU that it may use. */
 export type WorkerCount = number | 'auto'
 
 const maxWorkers = 256
@@ -13,4 +13,4 @@ export const workerCount: Codec<WorkerCount> = codec(
 )
 
 export const resolveWorkerCount = (workers: WorkerCount): number =>
-  workers === 'auto' ? Math.min(availableParallelism(), maxWorkers) : workers
+  workers === 'auto' ? Math.min(Math.max(Math.floor(usableCpus()), 1), maxWorkers) : workers

@@ -37,7 +37,7 @@ export const workerProtocol = {
   },
   notices: {
     /** The first message. `options`: those of the service, with the addresses that it listens on. */
-    start: optionsCodec({ options: jsonObject, cores: wholeNumber({ min: 1 }), warmsUp: flag, hasMetrics: flag }, {}),
+    start: optionsCodec({ options: jsonObject, cpus: number({ min: 0 }), warmsUp: flag, hasMetrics: flag }, {}),
     /** A connection, whose socket comes with it. One that is not counted is counted when its client is known. */
     connection: optionsCodec({ id, listener: oneOf(...listenerNames), isCounted: flag }, { refusal: sentError }),
     /** The session of an `admit` must end. */

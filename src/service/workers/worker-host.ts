@@ -16,8 +16,8 @@ import type { RelayedRequest, RelayedResponse } from './relayed-requests.js'
 export interface WorkerStart {
   /** The options of the service that JSON can contain. */
   readonly options: Readonly<Record<string, unknown>>
-  /** The cores that the engines of the worker may use. */
-  readonly cores: number
+  /** The CPUs that the engines of the worker may use, a fraction too. */
+  readonly cpus: number
   /** Whether the worker is not ready until its first engine is loaded. */
   readonly warmsUp: boolean
   readonly hasMetrics: boolean

@@ -25,7 +25,7 @@ export interface PocketsphinxLimits {
 const limitsCodec = optionsCodec({}, { decoders: wholeNumber({ min: 1, max: 64 }) })
 
 /** The decoders of a process that may use this many cores. */
-export const pocketsphinxDecoders = (cores: number): number => Math.min(Math.max(2 * cores, 2), 8)
+export const pocketsphinxDecoders = (cores: number): number => Math.min(Math.max(Math.floor(2 * cores), 2), 8)
 
 const frameMs = 100
 

@@ -113,6 +113,9 @@ const recognizerConfig = async (
   }
 }
 
+/** How many segments these CPUs decode at the same time with a small model: 8 each, 16 at most. */
+const segmentsFor = (cpus: number): number => Math.min(Math.max(Math.floor(8 * cpus), 1), 16)
+
 /** What a model is run with. */
 export interface SherpaPlan {
   readonly config: SherpaConfig
@@ -126,8 +129,8 @@ export interface SherpaPlan {
  * Reads `model.json` and finds every file, because the package only reports that its configuration is wrong. Rejects with
  * `invalid-model` that names the key.
  */
-export const readSherpaModel = async (model: ModelDescription): Promise<SherpaPlan> => {
+export const readSherpaModel = async (model: ModelDescription, cpus: number): Promise<SherpaPlan> => {
   const options = readSherpaOptions(model)
-  const { sampleRateHz = 16_000, segmentsAtOnce = 16, sessionPhrases: phrases = false } = options
+  const { sampleRateHz = 16_000, segmentsAtOnce = segmentsFor(cpus), sessionPhrases: phrases = false } = options
   return { config: await recognizerConfig(model, sampleRateHz, options), sampleRateHz, segmentsAtOnce, phrases }
 }

@@ -1,3 +1,4 @@
+import { usableCpus } from '../../threads/usable-cpus.js'
 import type { EngineKind } from '../engine.js'
 import { createProcessStarter, engineWorkerFile, openWorkerEngine } from '../pool/worker-engine.js'
 import type { StartPoolWorker } from '../pool/worker-pool.js'
@@ -17,10 +18,11 @@ export const inProcesses: SherpaHost = (settings) => {
   return createProcessStarter(settings, engineWorkerFile('sherpa-onnx/worker.js'), refusal)
 }
 
-export const createSherpaOnnx = (host: SherpaHost): EngineKind => ({
+/** @param cpus how many CPUs it may use, a fraction too */
+export const createSherpaOnnx = (host: SherpaHost, cpus: number = usableCpus()): EngineKind => ({
   name: 'sherpa-onnx',
   open: async (model) => {
-    const { config, sampleRateHz, segmentsAtOnce, phrases } = await readSherpaModel(model)
+    const { config, sampleRateHz, segmentsAtOnce, phrases } = await readSherpaModel(model, cpus)
     requireSherpa(phrases)
     const settings: SherpaSettings = { type: 'rxspeech-sherpa-onnx', config, sampleRateHz, phrases }
     // One worker: the model is in memory once, and the recognizer has its own threads.

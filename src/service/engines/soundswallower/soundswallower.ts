@@ -1,5 +1,5 @@
-import { availableParallelism } from 'node:os'
 import type { TypeOf } from 'io-ts'
+import { usableCpus } from '../../threads/usable-cpus.js'
 import { checkOptions, flag, oneOf, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
 import { rejectLevel, type EngineKind, type ModelDescription } from '../engine.js'
 import { readModelDictionary, readModelGrammar } from '../models/model-files.js'
@@ -11,9 +11,9 @@ import type { WorkerSettings } from './worker.js'
 
 /** How many threads and decoders the engine runs. */
 export interface SoundswallowerLimits {
-  /** Threads per model, 1 to 64. Each takes about 15 MB and the memory of its decoders. @default the cores minus one, 1 to 4 */
+  /** Threads per model, 1 to 64. Each takes about 15 MB and the memory of its decoders. @default the CPUs minus one, 1 to 4 */
   readonly workers?: number | undefined
-  /** Decoders per thread, 1 to 64, created when needed. Each takes about 30 MB. @default 8 */
+  /** Decoders per thread, 1 to 64, created when needed. Each takes about 30 MB. @default 8, fewer with less than a CPU per thread */
   readonly decodersPerWorker?: number | undefined
 }
 
@@ -22,8 +22,17 @@ const limitsCodec = optionsCodec(
   { workers: wholeNumber({ min: 1, max: 64 }), decodersPerWorker: wholeNumber({ min: 1, max: 64 }) },
 )
 
-/** The threads of a process that may use this many cores. */
-export const soundswallowerThreads = (cores: number): number => Math.min(Math.max(cores - 1, 1), 4)
+/** Segments that a CPU decodes at the same time and at the pace of speech, with a reserve. */
+const segmentsPerCpu = 8
+
+/** The limits of a process that may use this many CPUs, a fraction too. */
+export const soundswallowerLimits = (
+  cpus: number,
+  workers: number = Math.min(Math.max(Math.floor(cpus) - 1, 1), 4),
+): { readonly workers: number; readonly decodersPerWorker: number } => {
+  const decodersPerWorker = Math.floor((segmentsPerCpu * cpus) / workers)
+  return { workers, decodersPerWorker: Math.min(Math.max(decodersPerWorker, 1), segmentsPerCpu) }
+}
 
 /** `model.json` of this engine. Exactly one of `grammar` and `phrases` is present. */
 const modelOptions = optionsCodec(
@@ -89,11 +98,9 @@ const capabilities = {
  * const models = createModelRegistry({ folders: ['models'], kinds: [soundswallower({ workers: 2 })] })
  */
 export const soundswallower = (limits: SoundswallowerLimits = {}): EngineKind => {
-  const { workers = soundswallowerThreads(availableParallelism()), decodersPerWorker = 8 } = checkOptions(
-    limitsCodec,
-    limits,
-    'The limits',
-  )
+  const given = checkOptions(limitsCodec, limits, 'The limits')
+  const { workers, decodersPerWorker: fitting } = soundswallowerLimits(usableCpus(), given.workers)
+  const { decodersPerWorker = fitting } = given
   return {
     name: 'soundswallower',
     open: async (model) => {
