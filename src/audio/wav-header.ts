@@ -56,6 +56,10 @@ export const refuseWav = (message: string): never => {
 
 /** What makes a file that can be read of nearly any other. The command puts the name of its file in place of FILE. */
 export const remedy = 'ffmpeg -i FILE -ar 16000 -c:a pcm_s16le converted.wav converts it.'
+/** For a file that was copied or written in part, which no conversion completes. */
+export const copyRemedy = 'copy or record it again.'
+/** Converters follow the length in the header, too, unless it is ignored. */
+export const lengthRemedy = remedy.replace('-i', '-ignore_length 1 -i')
 const mixingRemedy = remedy
   .replace('-ar', '-ac 1 -ar')
   .replace('converts it.', "mixes them, or with -af 'pan=stereo|c0=c0|c1=c1' in place of -ac 1 takes the first two.")
@@ -92,7 +96,8 @@ const packedFiles: readonly (readonly [name: string, begin: string])[] = [
 /** Refuses what is not a WAV file, by its name if that is known. */
 export const refuseOtherFile = (begin: Uint8Array): never => {
   const text = String.fromCharCode(...begin)
-  if (begin.length < 12 && text.startsWith('RIFF')) return refuseWav('The WAV file ends within its header.')
+  if (begin.length < 12 && text.startsWith('RIFF'))
+    return refuseWav(`The WAV file ends within its header; ${copyRemedy}`)
   if (text.startsWith('RIFX')) return refuseWav(`This is RIFX, not a RIFF/WAVE file; ${rifxRemedy}`)
   const [packed] = packedFiles.find(([, begins]) => text.startsWith(begins)) ?? []
   if (packed !== undefined)
@@ -109,12 +114,13 @@ export const refuseOtherFile = (begin: Uint8Array): never => {
 const tagOf = (chunk: DataView): number => {
   const tag = chunk.getUint16(0, true)
   if (tag !== extensibleTag) return tag
-  if (chunk.byteLength < maxFormatBytes) refuseWav('The WAV header is of the extensible kind but too short for it.')
+  if (chunk.byteLength < maxFormatBytes)
+    refuseWav(`The WAV header is of the extensible kind but too short for it; ${remedy}`)
   if (subFormatTail.some((byte, i) => chunk.getUint8(26 + i) !== byte)) {
     refuseWav(`The WAV file has a sub-format that is not a format tag; ${remedy}`)
   }
   if (chunk.getUint16(18, true) > chunk.getUint16(14, true)) {
-    refuseWav('The WAV header is wrong: it says more valid bits than bits per sample.')
+    refuseWav(`The WAV header is wrong: it says more valid bits than bits per sample; ${remedy}`)
   }
   return chunk.getUint16(24, true)
 }
@@ -143,7 +149,9 @@ export interface WavFormat {
  */
 export const parseWavFormat = (bytes: Uint8Array): WavFormat => {
   if (bytes.length < minFormatBytes) {
-    refuseWav(`The "fmt " chunk of the WAV file has ${bytes.length} bytes; it needs at least ${minFormatBytes}.`)
+    refuseWav(
+      `The "fmt " chunk of the WAV file has ${bytes.length} bytes; it needs at least ${minFormatBytes}; ${remedy}`,
+    )
   }
   const chunk = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const tag = tagOf(chunk)

@@ -29,12 +29,98 @@ describe('readWav', () => {
     ['chunks after the data', [chunkOf('fmt ', formatBody()), chunkOf('data', samples), junk]],
     ['an empty chunk', [chunkOf('fmt ', formatBody()), chunkOf('fact', new Uint8Array(0)), chunkOf('data', samples)]],
     ['a longer format chunk', [chunkOf('fmt ', joined(formatBody(), new Uint8Array(31))), chunkOf('data', samples)]],
-    ['a second data chunk', [chunkOf('fmt ', formatBody()), chunkOf('data', samples), chunkOf('data', samples)]],
-  ])('reads only the samples of the first data chunk, with %s', async (_title, chunks) => {
+    [
+      'a chunk after the data that is cut off',
+      [chunkOf('fmt ', formatBody()), chunkOf('data', samples), chunkOf('LIST', Uint8Array.of(1, 2), 500)],
+    ],
+    ['the tag of a player', [chunkOf('fmt ', formatBody()), chunkOf('data', samples), Buffer.alloc(128, 'TAGme')]],
+  ])('reads only the samples, with %s', async (_title, chunks) => {
     for (const sizes of [[Infinity], [1], [3, 0, 7]]) {
       const { audio } = await readWav(slicedSource(riffOf(chunks), sizes))
       expect(await drained(audio)).toMatchObject({ bytes: samples, error: undefined })
     }
+  })
+
+  const half = samples.subarray(0, 16)
+  const file = (data: Uint8Array): Uint8Array => riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', data), junk])
+  it.each([
+    ['two data chunks', riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', half), junk, chunkOf('data', half)])],
+    [
+      'an empty data chunk between others',
+      riffOf([chunkOf('fmt ', formatBody()), ...[half, new Uint8Array(0), half].map((data) => chunkOf('data', data))]),
+    ],
+    [
+      'a second data chunk of a streamed length',
+      riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', half), chunkOf('data', half, 0xffffffff)]),
+    ],
+    ['two files, one behind the other', joined(file(half), file(half))],
+    [
+      'a streamed file behind another',
+      joined(file(half), riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', half, 0)], 36)),
+    ],
+    [
+      'a file behind a streamed one',
+      joined(riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', half, 0xffffffff)], 0xffffffff), file(half)),
+    ],
+  ])('reads all samples of %s', async (_title, bytes) => {
+    for (const sizes of [[Infinity], [1], [3, 0, 7]]) {
+      const { audio } = await readWav(slicedSource(bytes, sizes))
+      expect(await drained(audio)).toMatchObject({ bytes: joined(half, half), error: undefined })
+    }
+  })
+
+  const quiet = Uint8Array.of(0xff, 0x7f, 0xfe, 0x7e) // µ-law
+  it.each([
+    ['16-bit PCM', formatBody(), samples],
+    ['µ-law behind an odd length', formatBody({ tag: 7, bits: 8 }), joined(quiet, quiet, quiet, quiet.subarray(1))],
+    ['the silence of A-law, which is letters', formatBody({ tag: 6, bits: 8 }), new Uint8Array(32).fill(0x55)],
+    ['24-bit PCM', formatBody({ bits: 24 }), new Uint8Array(30).fill(0xf7)],
+  ])(
+    'reads what is behind a data length that is too small, and reports it at the end: %s',
+    async (_title, body, data) => {
+      const claimed = data.length % 2 === 1 ? 3 : 6
+      const bytes = riffOf([chunkOf('fmt ', body), chunkOf('data', data, claimed).subarray(0, 8 + data.length)])
+      const whole = await drained(
+        (await readWav(slicedSource(riffOf([chunkOf('fmt ', body), chunkOf('data', data)])))).audio,
+      )
+      for (const sizes of [[Infinity], [1], [3, 0, 7]]) {
+        const { bytes: read, error } = await drained((await readWav(slicedSource(bytes, sizes))).audio)
+        expect([...read]).toEqual([...whole.bytes])
+        expect(error).toEqual(
+          invalidWav(
+            new RegExp(`^The WAV header is wrong: ${data.length - claimed} bytes follow .* -ignore_length 1 -i FILE`),
+          ),
+        )
+      }
+    },
+  )
+
+  it('does not take samples for a file that begins', async () => {
+    const data = Buffer.from('RIFRIFF\x04\0\0\0WAVRIFRF64RIFF')
+    const bytes = riffOf([
+      chunkOf('fmt ', formatBody({ bits: 8 })),
+      chunkOf('data', data, 0xffffffff).subarray(0, 8 + data.length),
+    ])
+    for (const sizes of [[Infinity], [1], [3, 0, 7]]) {
+      const { bytes: read, error } = await drained((await readWav(slicedSource(bytes, sizes))).audio)
+      expect([...samplesOf(read)]).toEqual([...data].map((sample) => (sample - 128) * 256))
+      expect(error).toBeUndefined()
+    }
+  })
+
+  it('reads zeros behind the data as silence', async () => {
+    const { bytes, error } = await drained((await readWav(slicedSource(joined(plain, new Uint8Array(512))))).audio)
+    expect([...bytes]).toEqual([...samples, ...new Uint8Array(512)])
+    expect(error).toBeUndefined()
+  })
+
+  it('reports a file of another format behind the first', async () => {
+    const other = riffOf([chunkOf('fmt ', formatBody({ channels: 2, sampleRateHz: 16_000 })), chunkOf('data', samples)])
+    const { bytes, error } = await drained((await readWav(slicedSource(joined(plain, other), [9]))).audio)
+    expect(bytes).toEqual(samples)
+    expect(error).toEqual(
+      invalidWav(/another file, of pcm at 16000 Hz with 2 channels; pass the two as files of their own/),
+    )
   })
 
   const odd = joined(formatBody(), new Uint8Array(31))
@@ -44,6 +130,11 @@ describe('readWav', () => {
     ['omitted before another chunk', [unpadded, unpadded, junk, chunkOf('fmt ', formatBody()), junk]],
     ['omitted after the format', [chunkOf('fmt ', odd).subarray(0, -1)]],
     ['not zero', [joined(unpadded, Uint8Array.of(88)), chunkOf('fmt ', odd).fill(88, -1)]],
+    ['not zero before another chunk', [joined(unpadded, Uint8Array.of(121)), junk, chunkOf('fmt ', odd).fill(32, -1)]],
+    [
+      'not zero before a chunk of another name',
+      [joined(unpadded, Uint8Array.of(255)), chunkOf('abcd', odd), junk, chunkOf('fmt ', formatBody())],
+    ],
   ])('finds the samples where the byte after an odd chunk is %s', async (_title, chunks) => {
     for (const sizes of [[Infinity], [1], [3, 0, 7]]) {
       const { audio } = await readWav(slicedSource(riffOf([...chunks, chunkOf('data', samples)]), sizes))
@@ -237,7 +328,11 @@ describe('readWav, on an invalid file', () => {
       joined(Uint8Array.from(begin), new Uint8Array(20)),
       new RegExp(`^The file is packed by ${name}; unpack it, and pass the recording in it\\.$`),
     ]),
-    ['an end within the first name', plain.subarray(0, 9), /^The WAV file ends within its header\.$/],
+    [
+      'an end within the first name',
+      plain.subarray(0, 9),
+      /^The WAV file ends within its header; copy or record it again\.$/,
+    ],
     ['an end within the format chunk', plain.subarray(0, 30), /ends within its header/],
     ['no data chunk', riffOf([fmt, junk]), /ends before its data chunk/],
     [
@@ -377,14 +472,6 @@ describe('readWav and its source', () => {
     expect(source.taken()).toBe(60)
   })
 
-  it('releases the source when the samples are complete, without reading what follows', async () => {
-    const source = slicedSource(joined(plain, new Uint8Array(1000)), [20])
-    const { audio } = await readWav(source)
-    expect((await drained(audio)).bytes).toEqual(samples)
-    expect(source.returned()).toBe(1)
-    expect(source.taken()).toBe(80)
-  })
-
   it('releases the source once when the iteration is left early', async () => {
     const source = slicedSource(plain, [46])
     const { audio } = await readWav(source)
@@ -404,9 +491,11 @@ describe('readWav and its source', () => {
   })
 
   it('does not release a source that ended', async () => {
-    const source = slicedSource(plain.subarray(0, 60))
-    await drained((await readWav(source)).audio)
-    expect(source.returned()).toBe(0)
+    for (const bytes of [plain, plain.subarray(0, 60)]) {
+      const source = slicedSource(bytes)
+      await drained((await readWav(source)).audio)
+      expect(source.returned()).toBe(0)
+    }
   })
 
   it('passes errors of the source on unchanged', async () => {

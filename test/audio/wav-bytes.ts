@@ -2,8 +2,7 @@
 
 const ascii = (text: string): Uint8Array => Uint8Array.from(text, (letter) => letter.charCodeAt(0))
 
-export const joined = (...parts: readonly Uint8Array[]): Uint8Array =>
-  Uint8Array.from(parts.flatMap((part) => [...part]))
+export const joined = (...parts: readonly Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts))
 
 const uint = (value: number, byteCount: number): Uint8Array =>
   Uint8Array.from({ length: byteCount }, (_, i) => Math.floor(value / 256 ** i) % 256)

@@ -98,7 +98,7 @@ const isText = (first: Uint8Array): boolean => {
 const named = (file: string, error: SpeechError): SpeechError => {
   if (error.code !== 'invalid-wav') return error
   const message = error.message
-    .replace(/(?<=ffmpeg -i |sox )FILE(.*)converted\.wav/, (all, options: string) =>
+    .replace(/(?<=ffmpeg (?:-ignore_length 1 )?-i |sox )FILE(.*)converted\.wav/, (all, options: string) =>
       file === '-' ? all : `${shellWord(file)}${options}${shellWord(convertedName(file))}`,
     )
     .replace(/^(This is not .* converts it)\.$/, '$1; for raw samples set --encoding and --rate.')

@@ -44,17 +44,17 @@ const pcmOf = (values: Float32Array): Int16Array<ArrayBuffer> => {
 }
 
 const readSpeechWav = async (file: Blob): Promise<Recording | undefined> => {
+  // The browser may know what `readWav` does not.
+  const wav = await readWav(file.stream()).catch(() => undefined)
+  if (wav === undefined || !speechRates.includes(wav.format.sampleRateHz)) return undefined
+  const parts: Uint8Array<ArrayBuffer>[] = []
   try {
-    const { format, audio } = await readWav(file.stream())
-    if (!speechRates.includes(format.sampleRateHz)) return undefined
-    const parts: Uint8Array<ArrayBuffer>[] = []
-    for await (const part of audio) parts.push(new Uint8Array(part))
-    const bytes = new Uint8Array(await new Blob(parts).arrayBuffer())
-    return { sampleRateHz: format.sampleRateHz, channels: withoutCopies(channelsOf(bytes, format)) }
+    for await (const part of wav.audio) parts.push(new Uint8Array(part))
   } catch {
-    // The browser may know what `readWav` does not.
-    return undefined
+    // Its end is wrong; a browser would read no more of it, but less.
   }
+  const bytes = new Uint8Array(await new Blob(parts).arrayBuffer())
+  return { sampleRateHz: wav.format.sampleRateHz, channels: withoutCopies(channelsOf(bytes, wav.format)) }
 }
 
 const channelsOf = (bytes: Uint8Array, { encoding, channels }: AudioFormat): readonly Int16Array<ArrayBuffer>[] => {

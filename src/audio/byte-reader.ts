@@ -1,0 +1,107 @@
+import { SpeechError } from '../errors/speech-error.js'
+import { joinBytes } from './format.js'
+
+/** Reads a given number of bytes from a source of chunks of any length. Errors of the source pass through unchanged. */
+export interface ByteReader {
+  /** The number of bytes read so far. */
+  readonly positionBytes: () => number
+  /** Reads the next `byteCount` bytes; fewer only at the end of the source. */
+  readonly read: (byteCount: number) => Promise<Uint8Array>
+  /** Returns bytes that were just taken, which are then the next ones. */
+  readonly unread: (bytes: Uint8Array) => void
+  /** The next `byteCount` bytes, which stay to be read; fewer only at the end of the source. */
+  readonly peek: (byteCount: number) => Promise<Uint8Array>
+  /** Skips `byteCount` bytes and returns how many there were. */
+  readonly skip: (byteCount: number) => Promise<number>
+  /** The next chunk without a copy, not empty and at most `maxBytes` long; undefined at the end of the source. */
+  readonly take: (maxBytes: number) => Promise<Uint8Array | undefined>
+  /** Whether the source has ended. Can wait for the source; reads nothing. */
+  readonly atEnd: () => Promise<boolean>
+  /** Calls `return` of the source once, unless it has ended. */
+  readonly release: () => Promise<void>
+}
+
+const noBytes = new Uint8Array(0)
+
+export const createByteReader = (source: AsyncIterable<Uint8Array>): ByteReader => {
+  const iterator = source[Symbol.asyncIterator]()
+  let pending: Uint8Array = noBytes
+  /** What follows `pending`, if something was returned. */
+  let afterPending: Uint8Array = noBytes
+  let positionBytes = 0
+  let isFinished = false
+
+  const pull = async (): Promise<boolean> => {
+    if (pending.length === 0) [pending, afterPending] = [afterPending, noBytes]
+    while (pending.length === 0 && !isFinished) {
+      const result = await iterator.next().catch((error: unknown) => {
+        isFinished = true
+        throw error
+      })
+      if (result.done === true) isFinished = true
+      else if (ArrayBuffer.isView(result.value)) pending = result.value
+      else
+        throw new SpeechError(
+          'invalid-wav',
+          `The source gives ${typeof result.value} instead of bytes; read it without a text encoding.`,
+        )
+    }
+    return pending.length > 0
+  }
+
+  const take = async (maxBytes: number): Promise<Uint8Array | undefined> => {
+    if (maxBytes <= 0 || !(await pull())) return undefined
+    const taken = pending.subarray(0, maxBytes)
+    pending = pending.subarray(taken.length)
+    positionBytes += taken.length
+    return taken
+  }
+
+  const read = async (byteCount: number): Promise<Uint8Array> => {
+    const bytes = new Uint8Array(byteCount)
+    let length = 0
+    for (let part = await take(byteCount); part !== undefined; part = await take(byteCount - length)) {
+      bytes.set(part, length)
+      length += part.length
+    }
+    return bytes.subarray(0, length)
+  }
+
+  const unread = (bytes: Uint8Array): void => {
+    positionBytes -= bytes.length
+    afterPending = afterPending.length === 0 ? pending : joinBytes(pending, afterPending)
+    pending = bytes
+  }
+
+  const peek = async (byteCount: number): Promise<Uint8Array> => {
+    const bytes = await read(byteCount)
+    unread(bytes)
+    return bytes
+  }
+
+  const skip = async (byteCount: number): Promise<number> => {
+    let length = 0
+    for (let part = await take(byteCount); part !== undefined; part = await take(byteCount - length)) {
+      length += part.length
+    }
+    return length
+  }
+
+  const release = async (): Promise<void> => {
+    pending = afterPending = noBytes
+    if (isFinished) return
+    isFinished = true
+    await iterator.return?.()
+  }
+
+  return {
+    positionBytes: () => positionBytes,
+    read,
+    unread,
+    peek,
+    skip,
+    take,
+    atEnd: async () => !(await pull()),
+    release,
+  }
+}
