@@ -15,7 +15,7 @@ const client = join(root, 'dist/packages/rxspeech')
 const service = join(root, 'dist/packages/rxspeech-service')
 
 /** Packages with native binaries, without which the service runs too. */
-const nativePackages = ['better-sqlite3', 'koffi', 'sherpa-onnx-node']
+const nativePackages = ['better-sqlite3', 'sherpa-onnx-node']
 
 /** @param {string} file @returns {Promise<any>} */
 const readJson = async (file) => JSON.parse(await readFile(join(root, file), 'utf8'))
@@ -215,7 +215,6 @@ const findAlone = finder('files of one program', [
   'microphone/command-microphone',
   'testing/',
   'service/engines/models/near-words',
-  'service/engines/sherpa-onnx/hotwords',
   'service/engines/soundswallower/worker-grammars',
 ])
 await bundle(

@@ -24,7 +24,6 @@ export {
   type ModelRegistry,
   type ModelRegistryOptions,
 } from './service/engines/models/model-registry.js'
-export { pocketsphinx, type PocketsphinxLimits } from './service/engines/pocketsphinx/pocketsphinx.js'
 export { remote, type RemoteEngineOptions } from './service/engines/remote/remote.js'
 export { sherpaOnnx } from './service/engines/sherpa-onnx/sherpa-onnx.js'
 export { createSegmentEngine, type SegmentEngineOptions } from './service/engines/segment-engine.js'

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { wavHeader } from '../../src/audio/wav-header.js'
-import { tinyModel, tinySherpaModel } from '../service/engines/sherpa-onnx/tiny-model.js'
-import { callSamples, run, sampleCall, type Ended } from './command.js'
+import { callSamples, type Ended } from './command.js'
 import { runInProcess, type InProcessOptions } from './in-process.js'
 
 let folder: string
@@ -92,23 +91,6 @@ describe('rxspeech models hear', { timeout: 120_000 }, () => {
       'rxspeech: Phrases[0] has the word "qwzrtpx", which the dictionary of the model lacks.\n',
     )
     expect([refused.code, refused.stdout]).toEqual([1, ''])
-  })
-
-  it('hears phrases with an engine in a process of its own, and ends when that has ended', async () => {
-    const model = tinySherpaModel()
-    const options = { decodingMethod: 'modified_beam_search', modelingUnit: 'bpe', bpeVocab: 'bpe.vocab' }
-    const description = tinyModel(model, { ...options, hotwordsScore: 4, sessionPhrases: true })
-    writeFileSync(join(model, 'model.json'), JSON.stringify(description.options))
-    const hearTiny = (...flags: readonly string[]): Promise<Ended> =>
-      run(['models', 'hear', model, sampleCall, ...flags])
-    const ends = await Promise.all([hearTiny(), hearTiny('--phrase', 'Clubs'), hearTiny('--phrase', 'zebra')])
-    rmSync(model, { recursive: true })
-    expect(ends.map(({ code }) => code)).toEqual([0, 0, 1])
-    const counts = ends.map(({ stdout }) => stdout.split('clubs').length - 1)
-    expect(counts[1]).toBeGreaterThan(counts[0] ?? NaN)
-    expect(ends[2]?.stderr).toBe(
-      'rxspeech: Phrases[0] has the word "zebra", which cannot be written with the tokens of the model.\n',
-    )
   })
 
   it('refuses a model that is not there, one that the engine refuses, and no file', async () => {

@@ -11,7 +11,6 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { dictationIsSkipped } from '../service/engines/debian-packages.js'
 import { tinySherpaModel } from '../service/engines/sherpa-onnx/tiny-model.js'
 import type { Ended } from './command.js'
 import { runInProcess } from './in-process.js'
@@ -106,11 +105,10 @@ describe('rxspeech models', () => {
   )
 
   it.each<[readonly string[], RegExp]>([
-    [['a'], /needs --grammar, --phrases, --sherpa-onnx or --pocketsphinx/],
+    [['a'], /needs --grammar, --phrases or --sherpa-onnx/],
     [['a', '--grammar', 'x', '--phrases', 'y'], /Set either --grammar or --phrases/],
     [['a', '--sherpa-onnx', '/nowhere/x'], /"\/nowhere\/x" cannot be read/],
     [['a', '--sherpa-onnx', 'x', '--phrases', 'y'], /--phrases does not fit a model for sherpa-onnx/],
-    [['a', '--pocketsphinx', '--language', 'fr-fr'], /--language does not fit a model for pocketsphinx/],
     [['a', '--phrases', 'x', '--int8'], /--int8 does not fit a model for a grammar or phrases/],
     [['a', '--phrases', '/nowhere/x'], /"\/nowhere\/x" cannot be read/],
     [['a', '--phrases', '/'], /cannot be read/],
@@ -167,21 +165,6 @@ describe('rxspeech models', () => {
     rename('decoder-epoch-1.onnx', 'decoder.txt')
     expect(await attempt()).toMatch(/has no streaming model: encoder, decoder and joiner/)
     rmSync(published, { recursive: true })
-  })
-
-  it.skipIf(dictationIsSkipped)('adds models of pocketsphinx for dictation and for phrases', async () => {
-    const dictation = await add('english', '--pocketsphinx')
-    expect([dictation.code, dictation.stderr]).toEqual([0, ''])
-    const json = () => JSON.parse(readFileSync(join(models, 'Default/english/1/model.json'), 'utf8')) as object
-    expect(json()).toEqual({ engine: 'pocketsphinx' })
-    const flags = ['--phrases', phrases, '--acoustic-model', 'wideband', '--batch']
-    expect((await add('cards', '--pocketsphinx', ...flags)).code).toBe(0)
-    expect(JSON.parse(readFileSync(join(models, 'Default/cards/1/model.json'), 'utf8'))).toEqual({
-      engine: 'pocketsphinx',
-      phrases: 'phrases.txt',
-      acousticModel: 'wideband',
-      batch: true,
-    })
   })
 })
 

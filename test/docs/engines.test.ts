@@ -18,7 +18,7 @@ const modelOf = (engine: string, options: object = {}): ModelDescription => ({
 })
 
 describe('docs/ENGINES.md', () => {
-  it.each([service.soundswallower(), service.pocketsphinx(), service.sherpaOnnx(), service.remote()])(
+  it.each([service.soundswallower(), service.sherpaOnnx(), service.remote()])(
     'lists the keys of model.json for $name',
     async (kind) => {
       const refused = await kind.open(modelOf(kind.name, { 'no such key at all': 1 })).then(

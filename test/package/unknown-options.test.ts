@@ -32,7 +32,6 @@ import {
   createModelRegistry,
   createSegmentEngine,
   openIdentityStore,
-  pocketsphinx,
   remote,
   soundswallower,
   startDevelopmentService,
@@ -179,7 +178,6 @@ const calls: Readonly<Record<string, () => unknown>> = {
     }),
   openIdentityStore: () => openIdentityStore({ ...nonsense, stateFolder: '/dev/null/none' }),
   remote: () => remote({ ...nonsense }),
-  pocketsphinx: () => pocketsphinx({ ...nonsense }),
   soundswallower: () => soundswallower({ ...nonsense }),
 }
 

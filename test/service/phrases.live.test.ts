@@ -3,37 +3,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import { createSegmentEngine } from '../../src/service/engines/segment-engine.js'
 import { soundswallower } from '../../src/service/engines/soundswallower/soundswallower.js'
-import type { EngineKind } from '../../src/service/engines/engine.js'
 import { liveService, type LiveService } from '../interop/live-service.js'
 import { tinyModel, tinySherpaModel } from './engines/sherpa-onnx/tiny-model.js'
 import { order, sayOver, writeModel, writeWeatherModel, type Say } from './weather-sessions.js'
 import { serviceOfWorkers, type LoggedLine } from './workers/service-of-workers.js'
-
-/** An engine that does not know of phrases. */
-const deaf: EngineKind = {
-  name: 'deaf',
-  open: () =>
-    Promise.resolve(
-      createSegmentEngine({
-        capabilities: { sampleRateHz: 8000, partials: false, words: false, kind: 'dictation', segmentsAtOnce: 10 },
-        openChannel: () => () => ({ write: () => undefined, close: () => undefined, abort: () => undefined }),
-      }),
-    ),
-}
 
 let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'rxspeech-phrases-'))
   await writeWeatherModel(folder)
   const tiny = tinySherpaModel()
-  const beam = { decodingMethod: 'modified_beam_search', modelingUnit: 'bpe', bpeVocab: 'bpe.vocab', hotwordsScore: 4 }
-  const { options } = tinyModel(tiny, { ...beam, sessionPhrases: true, batch: true })
+  const { options } = tinyModel(tiny, { batch: true })
   await cp(tiny, join(folder, 'Default/tiny/1'), { recursive: true })
   await rm(tiny, { recursive: true })
   await writeModel(folder, 'tiny', { 'model.json': JSON.stringify(options) })
-  await writeModel(folder, 'deaf', { 'model.json': JSON.stringify({ engine: 'deaf' }) })
 })
 afterAll(() => rm(folder, { recursive: true }))
 
@@ -58,12 +42,12 @@ describe.each([
     'a service',
     // One decoder, which segments of sessions with and without phrases use in turn.
     () => {
-      const engines = [soundswallower({ workers: 1, decodersPerWorker: 1 }), deaf]
+      const engines = [soundswallower({ workers: 1, decodersPerWorker: 1 })]
       return liveService({ modelFolders: [folder], defaultModel: 'weather', engines })
     },
   ],
   ['a service of workers', () => serviceOfWorkers({ modelFolders: [folder], defaultModel: 'weather' })],
-] as const)('%s', { timeout: 120_000 }, (name, start) => {
+] as const)('%s', { timeout: 120_000 }, (_name, start) => {
   let live: LiveService & { readonly lines?: readonly LoggedLine[] }
   beforeAll(async () => {
     live = await start()
@@ -79,23 +63,6 @@ describe.each([
     expect(milestone).toMatchObject({ words: order.split(' ').map((text) => ({ text })) })
     expect(milestone?.confidence).toBeGreaterThan(0.5)
   })
-
-  it.each(transports)(
-    'makes the phrases of a session likelier over %s with a model of sherpa-onnx',
-    async (_over, field, say) => {
-      const sessions = [{}, { phrases: ['Clubs!'] }, { phrases: ['forward'] }, {}]
-      const found = await Promise.all(sessions.map((options) => say(live, { model: 'tiny', ...options })))
-      const texts = found.map((events) => results(events).join(' '))
-      expect(texts[3]).toBe(texts[0])
-      expect(new Set(texts).size).toBe(3)
-      const [without, ...others] = texts.map((text) => text.split('clubs').length)
-      expect(others[0]).toBeGreaterThan(without ?? NaN)
-      expect(await failureOf(say, live, { model: 'tiny', phrases: ['clubs', 'a zebra'] })).toMatchObject({
-        code: 'invalid-field',
-        message: `${field}[1] has the word "zebra", which cannot be written with the tokens of the model.`,
-      })
-    },
-  )
 
   it.each(transports)('names a phrase that it refuses over %s', async (_over, field, say) => {
     const cases = [
@@ -113,14 +80,12 @@ describe.each([
     expect(JSON.stringify(live.lines ?? [])).not.toMatch(/qwzrtpx|fridday|thank/)
   })
 
-  if (name === 'a service') {
-    it.each(transports)('refuses phrases over %s for an engine that takes none', async (_over, field, say) => {
-      expect(await failureOf(say, live, { model: 'deaf', phrases: ['thank you'] })).toMatchObject({
-        code: 'invalid-field',
-        message: `${field} cannot be used with this model: its engine takes no phrases of a session.`,
-      })
+  it.each(transports)('refuses phrases over %s for an engine that takes none', async (_over, field, say) => {
+    expect(await failureOf(say, live, { model: 'tiny', phrases: ['thank you'] })).toMatchObject({
+      code: 'invalid-field',
+      message: `${field} cannot be used with this model: its engine takes no phrases of a session.`,
     })
-  }
+  })
 
   it.each(transports)('refuses what is no list over %s', async (_over, _field, say) => {
     const error = await failureOf(say, live, { phrases: order })

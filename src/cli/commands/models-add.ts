@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { addModel, checkModelName, type NewModel } from '../../service/engines/models/add-model.js'
 import type { EngineKind } from '../../service/engines/engine.js'
 import type { FoundModel } from '../../service/engines/models/model-folders.js'
-import { pocketsphinx } from '../../service/engines/pocketsphinx/pocketsphinx.js'
 import { findSherpaModel } from '../../service/engines/sherpa-onnx/find-model.js'
 import { sherpaOnnx } from '../../service/engines/sherpa-onnx/sherpa-onnx.js'
 import { soundswallower } from '../../service/engines/soundswallower/soundswallower.js'
@@ -19,15 +18,6 @@ const grammarFlags = {
 }
 const soundswallowerFlags = {
   language: flag('<name>', 'of a grammar or phrases: en-us or fr-fr (default: en-us)', oneOf(['en-us', 'fr-fr'])),
-}
-const sphinxFlags = {
-  pocketsphinx: switchFlag("a model for dictation with Debian's files, or for a grammar or phrases"),
-  languageModel: flag('<file>', 'n-grams, ARPA or binary, in place of those of Debian', text),
-  acousticModel: flag(
-    '<name>',
-    'narrowband for telephones, or wideband for 16 kHz (default: narrowband)',
-    oneOf(['narrowband', 'wideband']),
-  ),
 }
 const sherpaFlags = {
   sherpaOnnx: flag('<dir>', 'a streaming model for dictation: its .onnx files and tokens.txt', text),
@@ -47,7 +37,6 @@ export const addFlags = {
   ...placeFlags,
   ...flagGroup('A model of what can be said:', { ...grammarFlags, ...soundswallowerFlags }),
   ...flagGroup('A model for dictation with sherpa-onnx:', sherpaFlags),
-  ...flagGroup('A model for pocketsphinx:', sphinxFlags),
 }
 
 type AddFlags = FlagValues<typeof addFlags>
@@ -73,12 +62,8 @@ const planContent = (flags: AddFlags, given: readonly string[]): Content | Promi
     refuseOthers('sherpa-onnx', given, sherpaFlags)
     return planSherpa(flags.sherpaOnnx, flags)
   }
-  if (flags.pocketsphinx) {
-    refuseOthers('pocketsphinx', given, { ...sphinxFlags, ...grammarFlags })
-    return planSphinx(flags)
-  }
   if (flags.grammar === undefined && flags.phrases === undefined) {
-    throw usageError('A model needs --grammar, --phrases, --sherpa-onnx or --pocketsphinx.')
+    throw usageError('A model needs --grammar, --phrases or --sherpa-onnx.')
   }
   refuseOthers('a grammar or phrases', given, { ...grammarFlags, ...soundswallowerFlags })
   const { language } = flags
@@ -114,21 +99,6 @@ const planGrammar = ({
       ...(phrases !== undefined && { 'phrases.txt': phrases }),
       ...(dictionary !== undefined && { 'dictionary.txt': dictionary }),
     },
-  }
-}
-
-const planSphinx = (flags: AddFlags): Content => {
-  const { languageModel, acousticModel } = flags
-  const { options, files } = planGrammar(flags)
-  return {
-    options: {
-      engine: 'pocketsphinx',
-      ...options,
-      ...(languageModel !== undefined && { languageModel: 'language-model.lm' }),
-      ...(acousticModel !== undefined && { acousticModel }),
-    },
-    files: { ...files, ...(languageModel !== undefined && { 'language-model.lm': languageModel }) },
-    kind: pocketsphinx({ decoders: 1 }),
   }
 }
 

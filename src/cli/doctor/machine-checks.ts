@@ -40,7 +40,6 @@ export const isAtLeast = (version: string, needed: string): boolean =>
 /** Those with native binaries, which may be missing without harm to the rest, and what they are for. */
 const nativePackages: Readonly<Record<string, string>> = {
   'better-sqlite3': 'subscriptions in the state folder',
-  koffi: 'the engine pocketsphinx',
   'sherpa-onnx-node': 'the engine sherpa-onnx',
 }
 

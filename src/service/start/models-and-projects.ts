@@ -10,7 +10,6 @@ import { usableCpus } from '../threads/usable-cpus.js'
 import type { ServiceOptions } from './service-options.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { EngineKind } from '../engines/engine.js'
-import { pocketsphinx, pocketsphinxDecoders } from '../engines/pocketsphinx/pocketsphinx.js'
 import { remote } from '../engines/remote/remote.js'
 import { createSherpaOnnx, inProcesses } from '../engines/sherpa-onnx/sherpa-onnx.js'
 import { soundswallower, soundswallowerLimits } from '../engines/soundswallower/soundswallower.js'
@@ -18,7 +17,6 @@ import { soundswallower, soundswallowerLimits } from '../engines/soundswallower/
 /** The built-in engines, for this many CPUs. Each loads its package when the first of its models is opened. */
 export const builtInEngines = (env: ServiceOptions['env'], cpus: number = usableCpus()): readonly EngineKind[] => [
   soundswallower(soundswallowerLimits(cpus)),
-  pocketsphinx({ decoders: pocketsphinxDecoders(cpus) }),
   remote({ env }),
   createSherpaOnnx(inProcesses, cpus),
 ]

@@ -3,7 +3,7 @@ import { refusalText } from '../../../src/errors/refusal.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { clientError } from '../../../src/service/sessions/client-error.js'
 
-const missing = new SpeechError('missing-dependency', 'Dictation needs a package: npm install koffi.')
+const missing = new SpeechError('missing-dependency', 'This engine needs a package: npm install sherpa-onnx-node.')
 const wrapped = [
   ['as it is', missing],
   ['within a node', new SpeechError('node-failed', 'The node failed.', { cause: missing })],
@@ -18,7 +18,7 @@ describe('the error that a client receives', () => {
     const faults: unknown[] = []
     const publicError = clientError(error, { onFault: (fault) => faults.push(fault) })
     expect(publicError).toMatchObject({ code: 'missing-dependency', retryable: false })
-    expect(refusalText(publicError)).not.toMatch(/koffi|npm|Dictation/)
+    expect(refusalText(publicError)).not.toMatch(/sherpa|npm|engine/)
     expect(faults).toEqual([error])
   })
 

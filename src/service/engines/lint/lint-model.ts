@@ -3,7 +3,6 @@ import { isUtf8 } from 'node:buffer'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSpeechError } from '../../../errors/speech-error.js'
-import { debianModels, readSphinxOptions } from '../pocketsphinx/model.js'
 import { readRemoteOptions } from '../remote/remote.js'
 import { readSherpaOptions } from '../sherpa-onnx/model.js'
 import { readSoundswallowerOptions } from '../soundswallower/soundswallower.js'
@@ -151,7 +150,6 @@ const lintPhrases = (text: string, known: Pronunciations | undefined): readonly 
 
 /** Where the dictionary of a model's language is; undefined for an engine that has none. */
 const dictionaryPath = ({ engine, language }: ModelDescription['options']): string | undefined => {
-  if (engine === 'pocketsphinx') return join(debianModels, 'cmudict-en-us.dict')
   if (engine !== 'soundswallower') return undefined
   return join(findSoundswallowerModels(), language === 'fr-fr' ? 'fr-fr' : 'en-us', 'dict.txt')
 }
@@ -167,7 +165,6 @@ const readDictionaryFile = (path: string): Promise<string> => {
 /** What each engine makes of model.json before it loads anything. */
 const optionReaders: Readonly<Record<string, (model: ModelDescription) => unknown>> = {
   soundswallower: readSoundswallowerOptions,
-  pocketsphinx: readSphinxOptions,
   remote: readRemoteOptions,
   'sherpa-onnx': readSherpaOptions,
 }

@@ -124,11 +124,17 @@ type Kinds = ReadonlyMap<string, EngineKind>
 
 const kindsByName = (kinds: readonly EngineKind[]): Kinds => new Map(kinds.map((kind) => [kind.name, kind]))
 
+/** Engines of earlier versions, and what to take in their place. */
+const removedEngines: Readonly<Record<string, string>> = {
+  pocketsphinx:
+    ', which was removed: take soundswallower for a grammar or phrases, sherpa-onnx or remote for dictation',
+}
+
 const withEngineCheck = (found: FoundModel, kinds: Kinds): FoundModel => {
   const { engine } = found.model.options
   if (found.problem !== undefined || kinds.has(engine)) return found
   const known = [...kinds.keys()].join(', ')
-  const sentence = `"engine" in model.json is "${engine}"; the engines here are ${known}.`
+  const sentence = `"engine" in model.json is "${engine}"${removedEngines[engine] ?? ''}; the engines here are ${known}.`
   return { ...found, problem: invalidModel(found.model, sentence) }
 }
 

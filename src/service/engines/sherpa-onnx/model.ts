@@ -40,8 +40,6 @@ const modelOptions = optionsCodec(
     // What the tokens are, so that hotwords are split into them.
     modelingUnit: oneOf('bpe', 'cjkchar', 'cjkchar+bpe'),
     bpeVocab: textOption('the name of a file of pieces of words and their scores'),
-    // Whether sessions can have hotwords of their own.
-    sessionPhrases: flag,
     segmentsAtOnce: wholeNumber({ min: 1, max: 256 }),
     language: textOption('the name of a language'),
     // Read by the service.
@@ -59,14 +57,13 @@ export const readSherpaOptions = (model: ModelDescription): SherpaOptions => {
   if (types.length !== 1) {
     throw invalidModel(model, 'model.json must have exactly one of "transducer", "paraformer" and "zipformer2Ctc".')
   }
-  const key = hotwords !== undefined ? 'hotwords' : options.sessionPhrases === true ? 'sessionPhrases' : undefined
-  if (key !== undefined && (transducer === undefined || decodingMethod !== 'modified_beam_search')) {
-    throw invalidModel(model, `"${key}" needs a "transducer" and "decodingMethod": "modified_beam_search".`)
+  if (hotwords !== undefined && (transducer === undefined || decodingMethod !== 'modified_beam_search')) {
+    throw invalidModel(model, '"hotwords" needs a "transducer" and "decodingMethod": "modified_beam_search".')
   }
-  if (key !== undefined && modelingUnit?.endsWith('bpe') !== (bpeVocab !== undefined)) {
+  if (hotwords !== undefined && modelingUnit?.endsWith('bpe') !== (bpeVocab !== undefined)) {
     throw invalidModel(
       model,
-      `"${key}" needs "modelingUnit", which is "bpe" or "cjkchar+bpe" with the file "bpeVocab", or "cjkchar" without it.`,
+      '"hotwords" needs "modelingUnit", which is "bpe" or "cjkchar+bpe" with the file "bpeVocab", or "cjkchar" without it.',
     )
   }
   return options
@@ -121,8 +118,6 @@ export interface SherpaPlan {
   readonly config: SherpaConfig
   readonly sampleRateHz: number
   readonly segmentsAtOnce: number
-  /** Whether sessions have phrases. */
-  readonly phrases: boolean
 }
 
 /**
@@ -131,6 +126,6 @@ export interface SherpaPlan {
  */
 export const readSherpaModel = async (model: ModelDescription, cpus: number): Promise<SherpaPlan> => {
   const options = readSherpaOptions(model)
-  const { sampleRateHz = 16_000, segmentsAtOnce = segmentsFor(cpus), sessionPhrases: phrases = false } = options
-  return { config: await recognizerConfig(model, sampleRateHz, options), sampleRateHz, segmentsAtOnce, phrases }
+  const { sampleRateHz = 16_000, segmentsAtOnce = segmentsFor(cpus) } = options
+  return { config: await recognizerConfig(model, sampleRateHz, options), sampleRateHz, segmentsAtOnce }
 }

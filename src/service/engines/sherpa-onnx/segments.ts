@@ -40,8 +40,8 @@ export class SherpaSegments {
   }
 
   receive(message: SegmentMessage): void {
-    if (message.type === 'abort') this.#forget(message.segment)
-    else if (message.type === 'open') this.#open(message.segment, message.startMs, message.settings?.phrases)
+    if (message.type === 'abort') this.#segments.delete(message.segment)
+    else if (message.type === 'open') this.#open(message.segment, message.startMs)
     else if (this.#segments.has(message.segment) && this.#queue.push(message) === 1) this.#later(() => this.#next())
   }
 
@@ -52,9 +52,9 @@ export class SherpaSegments {
     if (this.#queue.length > 0) this.#later(() => this.#next())
   }
 
-  #open(id: number, startMs: number, phrases: readonly string[] | undefined): void {
+  #open(id: number, startMs: number): void {
     try {
-      this.#segments.set(id, { startMs, stream: this.#recognizer.createStream(phrases), text: '' })
+      this.#segments.set(id, { startMs, stream: this.#recognizer.createStream(), text: '' })
     } catch {
       this.#post({ type: 'failed', segment: id })
     }
@@ -68,14 +68,9 @@ export class SherpaSegments {
       if (message.type === 'audio') this.#process(message.segment, segment, message.samples)
       else if (message.type === 'close') this.#decide(message.segment, segment, message.endMs)
     } catch {
-      this.#forget(message.segment)
+      this.#segments.delete(message.segment)
       this.#post({ type: 'failed', segment: message.segment })
     }
-  }
-
-  #forget(id: number): void {
-    this.#segments.get(id)?.stream.free?.()
-    this.#segments.delete(id)
   }
 
   #process(id: number, segment: Segment, samples: Int16Array): void {
@@ -93,7 +88,7 @@ export class SherpaSegments {
     stream.inputFinished()
     this.#run(stream)
     const result = this.#recognizer.getResult(stream)
-    this.#forget(id)
+    this.#segments.delete(id)
     const words = sherpaWords(result, startMs, endMs)
     this.#post({ type: 'decided', segment: id, words, text: { text: result.text.trim() } })
   }

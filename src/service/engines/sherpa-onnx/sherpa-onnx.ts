@@ -22,9 +22,9 @@ export const inProcesses: SherpaHost = (settings) => {
 export const createSherpaOnnx = (host: SherpaHost, cpus: number = usableCpus()): EngineKind => ({
   name: 'sherpa-onnx',
   open: async (model) => {
-    const { config, sampleRateHz, segmentsAtOnce, phrases } = await readSherpaModel(model, cpus)
-    requireSherpa(phrases)
-    const settings: SherpaSettings = { type: 'rxspeech-sherpa-onnx', config, sampleRateHz, phrases }
+    const { config, sampleRateHz, segmentsAtOnce } = await readSherpaModel(model, cpus)
+    requireSherpa()
+    const settings: SherpaSettings = { type: 'rxspeech-sherpa-onnx', config, sampleRateHz }
     // One worker: the model is in memory once, and the recognizer has its own threads.
     const pool = {
       start: host(settings),
@@ -33,7 +33,7 @@ export const createSherpaOnnx = (host: SherpaHost, cpus: number = usableCpus()):
       decodersPerWorker: segmentsAtOnce,
       frameSamples: sampleRateHz / framesPerSecond,
     }
-    return openWorkerEngine(model, pool, { sampleRateHz, partials: true, words: false, kind: 'dictation', phrases })
+    return openWorkerEngine(model, pool, { sampleRateHz, partials: true, words: false, kind: 'dictation' })
   },
 })
 

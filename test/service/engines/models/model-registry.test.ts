@@ -148,6 +148,10 @@ describe('createModelRegistry', () => {
     ['{}', /"engine" in model\.json/],
     ['{"engine":5}', /"engine" in model\.json/],
     ['{"engine":"other"}', /"engine" in model\.json is "other"; the engines here are fake/],
+    [
+      '{"engine":"pocketsphinx"}',
+      /which was removed: take soundswallower for .*, sherpa-onnx or remote for dictation;/,
+    ],
   ])('reports the broken model.json %s, refuses to open it, and keeps the others', async (text, message) => {
     await put('Default/English/1')
     await put('Default/English/2', text)

@@ -11,7 +11,6 @@ const words = ['ten', 'of', 'clubs']
 const stepSamples = 2560
 
 class FakeStream implements SherpaStream {
-  readonly handle = undefined
   waiting = 0
   decoded = 0
   speechSteps = 0

@@ -33,9 +33,6 @@ describe('a model of the engine sherpa-onnx', () => {
     [{ hotwords: 'hotwords.txt' }, /"hotwords" needs a "transducer" and/],
     [{ ...beamSearch, hotwords: 'hotwords.txt' }, /"hotwords" needs "modelingUnit"/],
     [{ ...beamSearch, hotwords: 'hotwords.txt', modelingUnit: 'bpe' }, /"bpe" .* with the file "bpeVocab"/],
-    [{ sessionPhrases: 'yes' }, /"sessionPhrases" in model\.json must be/],
-    [{ sessionPhrases: true }, /"sessionPhrases" needs a "transducer" and/],
-    [{ ...beamSearch, sessionPhrases: true, modelingUnit: 'bpe' }, /"sessionPhrases" needs "modelingUnit"/],
     [{ endpoint: true }, /"endpoint" in model\.json is not known/],
   ])('is refused for %j, with the key', async (change, message) => {
     await expect(sherpaOnnx().open(sherpaModel(folder, change))).rejects.toMatchObject({
