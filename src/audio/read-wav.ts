@@ -219,20 +219,32 @@ async function* wholeFrames(
   return undefined
 }
 
-/** `return` releases the source itself, because a generator that was not started does not run its `finally`. */
+/**
+ * `return` releases the source itself, because a generator that was not started does not run its `finally`. Afterwards, and after
+ * the end, a further loop is an error and not an empty file.
+ */
 const releasing = (
   frames: AsyncGenerator<Uint8Array, undefined>,
   reader: ByteReader,
-): AsyncIterableIterator<Uint8Array> => ({
-  next: () => frames.next(),
-  return: async () => {
-    await reader.release()
-    return frames.return(undefined)
-  },
-  [Symbol.asyncIterator]() {
-    return this
-  },
-})
+): AsyncIterableIterator<Uint8Array> => {
+  let isOver = false
+  return {
+    next: async () => {
+      const result = await frames.next()
+      if (result.done === true) isOver = true
+      return result
+    },
+    return: async () => {
+      isOver = true
+      await reader.release()
+      return frames.return(undefined)
+    },
+    [Symbol.asyncIterator]() {
+      if (!isOver) return this
+      throw new SpeechError('already-started', 'The audio of readWav was read before; call readWav for each reader.')
+    },
+  }
+}
 
 /**
  * Reads the header of a RIFF/WAVE source and returns its samples as a stream. The chunks of the source can have any length.

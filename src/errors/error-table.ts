@@ -84,7 +84,7 @@ const endings: Readonly<Record<ErrorCode, Ending>> = {
   'cut-sample': row(1003, 3, 'Send whole samples of every channel in each message.'),
   'message-too-big': row(1009, 8, 'Send smaller messages; 20 ms of audio is the suggested length.'),
   'not-started': row(1008, 9, 'Send the start message first and wait for its response.'),
-  'already-started': row(1008, 9, 'Open another session; this one runs already.'),
+  'already-started': row(1008, 9, 'Open another session with audio of its own; this one was used already.'),
   'no-recognition': row(1008, 9, 'Start a recognition first.'),
   'model-mismatch': row(1008, 3, 'Name one model; the address and the message must agree.'),
 

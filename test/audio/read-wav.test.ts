@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { encodings, type AudioFormat } from '../../src/audio/format.js'
 import { samplesOf } from '../../src/audio/pcm.js'
 import { maxWavHeaderBytes, readWav } from '../../src/audio/read-wav.js'
+import type { SpeechError } from '../../src/errors/speech-error.js'
 import { wavHeader } from '../../src/audio/wav-header.js'
 import { chunkOf, drained, extensibleBody, formatBody, joined, riffOf, slicedSource } from './wav-bytes.js'
 import { runs } from '../thorough.js'
@@ -480,7 +481,17 @@ describe('readWav and its source', () => {
       break
     }
     expect(source.returned()).toBe(1)
-    expect(await audio[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined })
+  })
+
+  it('refuses a further loop once it was left or has ended, where an empty one would look like a file without speech', async () => {
+    const left = (await readWav(slicedSource(plain, [46]))).audio
+    for await (const _piece of left) break
+    const ended = (await readWav(slicedSource(plain))).audio
+    await drained(ended)
+    for (const audio of [left, ended]) {
+      const { bytes, error } = await drained(audio)
+      expect([bytes.length, (error as SpeechError).code]).toEqual([0, 'already-started'])
+    }
   })
 
   it('releases the source when the iteration is left before its first step', async () => {

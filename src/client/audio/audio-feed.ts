@@ -1,5 +1,14 @@
-import { from, Subscriber, type Observable, type ObservableInput, type Observer } from 'rxjs'
+import {
+  from,
+  Subscriber,
+  type Observable,
+  type ObservableInput,
+  type Observer,
+  type SchedulerLike,
+  type Unsubscribable,
+} from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
+import { schedule } from '../../kernel/timers.js'
 import { isObservableInput, isPromiseLike, pullerOf, type Puller } from '../../operators/interop/pull.js'
 
 /** Receives the audio of a feed. `wanted` is called before each pull, and never for a pushed source. */
@@ -10,7 +19,10 @@ export interface AudioSink extends Observer<Uint8Array> {
 export interface AudioFeed {
   /** Starts, or continues after `wanted` was false. For a pushed source only the first call has an effect. */
   resume(): void
-  /** Releases the source: unsubscribes, returns the iterator or cancels the stream. The sink is not called after this. */
+  /**
+   * Releases the source: unsubscribes, returns the iterator or cancels the stream; a pulled source of which nothing was read
+   * only after `unreadSourceMs`. The sink is not called after this.
+   */
   close(): void
 }
 
@@ -18,9 +30,55 @@ export interface AudioFeed {
  * Reads any source of audio: an Observable or a promise pushes; an iterable, an async iterable (a Node stream is one)
  * or a Web stream is pulled, one chunk at a time, while the sink wants more.
  */
-export const feedAudio = (source: ObservableInput<Uint8Array>, sink: AudioSink): AudioFeed => {
+export const feedAudio = (
+  source: ObservableInput<Uint8Array>,
+  sink: AudioSink,
+  scheduler: SchedulerLike,
+): AudioFeed => {
+  const puller = sessionPullerOf(source, scheduler)
+  return puller === undefined ? new PushedFeed(from(source), sink) : new PulledFeed(puller, sink)
+}
+
+/**
+ * How long a source of which nothing was read stays as it is after its session, in milliseconds, so that `retry` behind a
+ * session that did not connect finds all of its audio. Then it is released, because it may have an open file.
+ */
+export const unreadSourceMs = 60_000
+
+/** The planned releases of sources of which nothing was read. */
+const unread = new WeakMap<object, Unsubscribable>()
+
+/** The puller of a session's source, which its first read opens; undefined for a source that pushes. */
+export const sessionPullerOf = (
+  source: ObservableInput<Uint8Array>,
+  scheduler: SchedulerLike,
+): Puller<Uint8Array> | undefined => {
   const open = pullerOf(source)
-  return open === undefined ? new PushedFeed(from(source), sink) : new PulledFeed(open, sink)
+  if (open === undefined) return undefined
+  let opened: Puller<Uint8Array> | undefined
+  let isReleased = false
+  unread.get(source)?.unsubscribe()
+  return {
+    next: () => (opened ??= open()).next(),
+    release: () => {
+      if (isReleased) return
+      isReleased = true
+      if (opened !== undefined) return opened.release()
+      unread.get(source)?.unsubscribe()
+      unread.set(
+        source,
+        schedule(scheduler, unreadSourceMs, () => releaseUnread(open)),
+      )
+    },
+  }
+}
+
+const releaseUnread = (open: () => Puller<Uint8Array>): void => {
+  try {
+    open().release()
+  } catch {
+    // For example a stream that another reader has locked and will release.
+  }
 }
 
 /** Whether a source is pulled. Such a source needs no buffer. */
@@ -58,13 +116,12 @@ class PushedFeed implements AudioFeed {
 
 /** The feed of a source that is pulled. */
 class PulledFeed implements AudioFeed {
-  readonly #open: () => Puller<Uint8Array>
+  readonly #puller: Puller<Uint8Array>
   readonly #sink: AudioSink
-  #puller: Puller<Uint8Array> | undefined
   #phase: 'idle' | 'pulling' | 'over' = 'idle'
 
-  constructor(open: () => Puller<Uint8Array>, sink: AudioSink) {
-    this.#open = open
+  constructor(puller: Puller<Uint8Array>, sink: AudioSink) {
+    this.#puller = puller
     this.#sink = sink
   }
 
@@ -77,12 +134,11 @@ class PulledFeed implements AudioFeed {
   close(): void {
     if (this.#phase === 'over') return
     this.#phase = 'over'
-    release(this.#puller ?? this.#open)
+    this.#puller.release()
   }
 
   async #pull(): Promise<void> {
     try {
-      this.#puller ??= this.#open()
       while (this.#sink.wanted()) {
         const answer = this.#puller.next()
         const result = isPromiseLike(answer) ? await answer : answer
@@ -105,15 +161,5 @@ class PulledFeed implements AudioFeed {
 
   get #isOver(): boolean {
     return this.#phase === 'over'
-  }
-}
-
-/** Also releases a source that was never read, because it may have an open file. */
-const release = (puller: Puller<Uint8Array> | (() => Puller<Uint8Array>)): void => {
-  try {
-    const opened = typeof puller === 'function' ? puller() : puller
-    opened.release()
-  } catch {
-    // For example a Web stream that another reader has locked and will cancel.
   }
 }

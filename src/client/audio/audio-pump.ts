@@ -57,7 +57,7 @@ export class AudioPump<Out> implements AudioSink {
   /** Connects the source, which is read from the first call of `pull` on. Returns a function that releases the source. */
   capture(inputs: Inputs<AudioInput>): () => void {
     this.#captured = inputs
-    this.#feed = feedAudio(this.#source, this)
+    this.#feed = feedAudio(this.#source, this, this.#settings.scheduler)
     return () => this.#feed?.close()
   }
 

@@ -1,4 +1,5 @@
 import {
+  asyncScheduler,
   catchError,
   concat,
   connect,
@@ -15,10 +16,11 @@ import {
   EMPTY,
   type Observable,
   type ObservableInput,
+  type SchedulerLike,
 } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { isSpeechError, type SpeechError } from '../../errors/speech-error.js'
-import { pullerOf } from '../../operators/interop/pull.js'
+import { sessionPullerOf } from '../audio/audio-feed.js'
 import type { SessionEvent, StateEvent } from '../../protocol/session-event.js'
 import { sessionStates, type AnnouncedState } from '../../protocol/states.js'
 import type { RecognizeChannel } from '../session.js'
@@ -32,14 +34,15 @@ export const recognizeStereo =
   (
     format: AudioFormat,
     recognizeChannel: RecognizeChannel,
+    scheduler: SchedulerLike = asyncScheduler,
   ): ((source: ObservableInput<Uint8Array>) => Observable<SessionEvent>) =>
   (source) =>
     defer(() => {
       const run = joined(recognizeChannel)
-      const open = pullerOf(source)
-      if (open !== undefined) {
-        const [left, right] = splitPulled(open(), format)
-        return merge(run(0, left), run(1, right))
+      const puller = sessionPullerOf(source, scheduler)
+      if (puller !== undefined) {
+        const [left, right] = splitPulled(puller, format)
+        return merge(run(0, left), run(1, right)).pipe(finalize(() => puller.release()))
       }
       const bothLeft$ = new Subject<undefined>()
       let listening = 2

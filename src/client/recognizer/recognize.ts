@@ -1,9 +1,8 @@
 import type { Slots } from '../../protocol/session-event.js'
 import { checkProxy } from '../../proxy/proxy.js'
 import { traceparentHeader } from '../../tracing/traceparent.js'
-import type { SocketMessage } from '../../transport/link.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
-import { openSession, type PlannedRecognition, type Recognition, type RecognizeChannel } from '../session.js'
+import { openSession, type Recognition, type RecognizeChannel } from '../session.js'
 import { atEachUrl, type WithUrls } from '../failover/failover.js'
 import { sessionParts } from '../session-parts.js'
 import { recognizeOn, type RecognizeOptions, type RecognizeParts, type RecognizePlatform } from './recognize-on.js'
@@ -32,12 +31,10 @@ const platformWith = (traceparent: string | undefined): RecognizePlatform => {
 const platform: RecognizePlatform = {
   loadParts: () => parts,
   recognizeStereo: (format, planOf) => {
+    const { scheduler } = planOf(0).settings
+    const stereoOf = (channelOf: RecognizeChannel): Recognition => recognizeStereo(format, channelOf, scheduler)
     const recognizeChannel: RecognizeChannel = (source, channel, abort$) => openSession(planOf(channel, abort$), source)
-    const planned: PlannedRecognition<SocketMessage, SocketMessage> = Object.assign(
-      recognizeStereo(format, recognizeChannel),
-      { planOf, stereoOf: (channelOf: RecognizeChannel) => recognizeStereo(format, channelOf) },
-    )
-    return planned
+    return Object.assign(stereoOf(recognizeChannel), { planOf, stereoOf })
   },
 }
 
@@ -46,9 +43,12 @@ const platform: RecognizePlatform = {
  * sent, and stereo runs as two recognitions, one per channel, each on its own socket.
  *
  * Each subscription runs one session, which subscribes to the source once, immediately. An iterable or a stream is pulled as
- * fast as the service accepts its audio. The session lasts as long as its source: when the service ends a recognition by
- * itself, the session emits its `final` and starts the next recognition with the next sound (`continuous`). So a channel
- * can have several finals; only completion is the end.
+ * fast as the service accepts its audio. A session that did not connect has read nothing of it, so that the next one within a
+ * minute has all of the audio, for example by `retry`; one that was read before is the error `already-started`.
+ *
+ * The session lasts as long as its source: when the service ends a recognition by itself, the session emits its `final` and
+ * starts the next recognition with the next sound (`continuous`). So a channel can have several finals; only completion is
+ * the end.
  *
  * When the source completes, the session sends the buffered audio, waits for the final and completes; without a final in
  * time it fails with `finalize-timeout`. `stop$` drops pending audio and results. Unsubscribing closes the socket at once.

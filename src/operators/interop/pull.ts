@@ -12,6 +12,7 @@ import {
   type Observable,
   type ObservableInput,
 } from 'rxjs'
+import { SpeechError } from '../../errors/speech-error.js'
 
 /** A source that is read on request: the common part of iterators, async iterators and Web streams. */
 export interface Puller<Value> {
@@ -60,11 +61,14 @@ function pulled<Value>(puller: Puller<Value>, more$: Observable<unknown>): Obser
   )
 }
 
-/** How to read from a source, or undefined for one that pushes (an Observable, a promise). */
+/**
+ * How to read from a source, or undefined for one that pushes (an Observable, a promise). Opening throws `already-started` for
+ * an iterator or a stream of which something was read before, or which was released: its audio is lost for this reader.
+ */
 export function pullerOf<Value>(source: ObservableInput<Value>): (() => Puller<Value>) | undefined {
   if (isObservable(source) || (typeof source !== 'object' && typeof source !== 'string')) return undefined
   // Before the iterators: in Node a Web stream is async iterable, too, but its `return()` waits for a pending read.
-  if (isWebStream<Value>(source)) return () => readerPuller(source.getReader())
+  if (isWebStream<Value>(source)) return () => streamPuller(source)
   if (isNodeStream<Value>(source)) return () => nodePuller(source)
   if (Symbol.asyncIterator in Object(source)) {
     return () => iteratorPuller((source as AsyncIterable<Value>)[Symbol.asyncIterator]())
@@ -73,7 +77,12 @@ export function pullerOf<Value>(source: ObservableInput<Value>): (() => Puller<V
   return undefined
 }
 
-type NodeStream<Value> = AsyncIterable<Value> & { readonly destroy: () => unknown }
+type NodeStream<Value> = AsyncIterable<Value> & {
+  readonly destroy: () => unknown
+  readonly destroyed?: boolean
+  readonly errored?: Error | null
+  readonly readableEnded?: boolean
+}
 
 const isWebStream = <Value>(source: object | string): source is ReadableStream<Value> =>
   typeof source === 'object' && 'getReader' in source && typeof source.getReader === 'function'
@@ -84,27 +93,64 @@ const isNodeStream = <Value>(source: object | string): source is NodeStream<Valu
   'destroy' in source &&
   typeof source.destroy === 'function'
 
-const iteratorPuller = <Value>(iterator: Iterator<Value> | AsyncIterator<Value>): Puller<Value> => ({
-  next: () => iterator.next(),
-  release: () => void quietly(() => iterator.return?.()),
-})
+const iteratorPuller = <Value>(iterator: Iterator<Value> | AsyncIterator<Value>): Puller<Value> =>
+  readOnce<Value>(iterator, true, () => ({
+    next: () => iterator.next(),
+    release: () => void quietly(() => iterator.return?.()),
+  }))
 
 /** `return()` waits for a pending read and does nothing before the first one; `destroy()` works at any time. */
-const nodePuller = <Value>(stream: NodeStream<Value>): Puller<Value> => {
-  const iterator = stream[Symbol.asyncIterator]()
+const nodePuller = <Value>(stream: NodeStream<Value>): Puller<Value> =>
+  readOnce<Value>(
+    stream,
+    stream.readableEnded !== true && (stream.destroyed !== true || stream.errored instanceof Error),
+    () => {
+      const iterator = stream[Symbol.asyncIterator]()
+      return {
+        next: () => iterator.next(),
+        release: () => {
+          void quietly(() => iterator.return?.())
+          void quietly(() => stream.destroy())
+        },
+      }
+    },
+  )
+
+const streamPuller = <Value>(stream: ReadableStream<Value>): Puller<Value> =>
+  readOnce<Value>(stream, !stream.locked, () => {
+    const reader = stream.getReader()
+    return { next: () => reader.read(), release: () => void quietly(() => reader.cancel()) }
+  })
+
+/** Iterators and streams that were read or released. */
+const spent = new WeakSet<object>()
+
+/** Of a source that returns another iterator to each reader, such as an array, the key is that iterator. */
+const readOnce = <Value>(key: object, isReadable: boolean, open: () => Puller<Value>): Puller<Value> => {
+  if (spent.has(key)) {
+    throw new SpeechError(
+      'already-started',
+      'The audio was read before: an iterator or a stream can be read once. Create it for each subscription, for example in defer.',
+    )
+  }
+  if (!isReadable) {
+    throw new SpeechError(
+      'source-failed',
+      'The stream of audio was closed or read before, or something else reads it; a stream can be read once.',
+    )
+  }
+  const puller = open()
   return {
-    next: () => iterator.next(),
+    next: () => {
+      spent.add(key)
+      return puller.next()
+    },
     release: () => {
-      void quietly(() => iterator.return?.())
-      void quietly(() => stream.destroy())
+      spent.add(key)
+      puller.release()
     },
   }
 }
-
-const readerPuller = <Value>(reader: ReadableStreamDefaultReader<Value>): Puller<Value> => ({
-  next: () => reader.read(),
-  release: () => void quietly(() => reader.cancel()),
-})
 
 /** Ignores what a source throws while it is released. */
 const quietly = async (act: () => unknown): Promise<void> => {

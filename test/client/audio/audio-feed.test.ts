@@ -1,8 +1,14 @@
 import { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
-import { from, of, Subject, type ObservableInput } from 'rxjs'
+import { from, of, Subject, VirtualTimeScheduler, type ObservableInput, type SchedulerLike } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { checkSource, feedAudio, isPulled, type AudioFeed } from '../../../src/client/audio/audio-feed.js'
+import {
+  checkSource,
+  feedAudio,
+  isPulled,
+  unreadSourceMs,
+  type AudioFeed,
+} from '../../../src/client/audio/audio-feed.js'
 import { codeThrownBy } from '../../operators/marbles.js'
 
 const chunks = [1, 2, 3].map((value) => Uint8Array.of(value))
@@ -115,17 +121,22 @@ interface Fed {
 }
 
 /** Feeds until `want` chunks arrived; `over` resolves to `end`, or to the error. */
-const fed = (source: ObservableInput<Uint8Array>, want = Infinity): Fed => {
+const fed = (
+  source: ObservableInput<Uint8Array>,
+  want = Infinity,
+  scheduler: SchedulerLike = new VirtualTimeScheduler(),
+): Fed => {
   let settle: (value: unknown) => void = () => undefined
   const over = new Promise<unknown>((resolve) => (settle = resolve))
   const got: number[] = []
   const state: { want: number } = { want }
-  const feed = feedAudio(source, {
+  const sink = {
     wanted: () => got.length < state.want,
-    next: (bytes) => got.push(bytes[0] ?? -1),
+    next: (bytes: Uint8Array) => got.push(bytes[0] ?? -1),
     complete: () => settle('end'),
     error: settle,
-  })
+  }
+  const feed = feedAudio(source, sink, scheduler)
   return {
     feed,
     got,
@@ -172,12 +183,31 @@ describe.each(Object.entries(pulledKinds))('%s as a source', (_name, { make, stu
     expect(got).toEqual([1, 2, 3])
   })
 
-  it('is released before the first pull, while it waits, and between pulls, and emits nothing more', async () => {
-    const unread = make()
-    fed(unread.source).feed.close()
+  it('is whole for the next feed if nothing was read of it, and released after a minute without one', async () => {
+    const scheduler = new VirtualTimeScheduler(undefined, unreadSourceMs - 1)
+    const { source, released } = make()
+    fed(source, Infinity, scheduler).feed.close()
+    scheduler.flush()
     await flushPromises()
-    expect(unread.released()).toBe(true)
+    const second = fed(source, 0, scheduler)
+    scheduler.maxFrames = Infinity
+    scheduler.flush()
+    await flushPromises()
+    expect(released()).toBe(false)
+    second.want = 1
+    second.feed.resume()
+    await flushPromises()
+    expect(second.got).toEqual([1])
+    second.feed.close()
 
+    const abandoned = make()
+    fed(abandoned.source, Infinity, scheduler).feed.close()
+    scheduler.flush()
+    await flushPromises()
+    expect(abandoned.released()).toBe(true)
+  })
+
+  it('is released while it waits, and between pulls, and emits nothing more', async () => {
     const halfway = make()
     const half = fed(halfway.source, 1)
     half.feed.resume()
@@ -197,6 +227,65 @@ describe.each(Object.entries(pulledKinds))('%s as a source', (_name, { make, stu
     await flushPromises()
     expect(waiting.released()).toBe(true)
     expect(await Promise.race([over, flushPromises()])).toBe(undefined)
+  })
+})
+
+describe('a source that can be read once', () => {
+  const generator = function* (): Generator<Uint8Array> {
+    yield* chunks
+  }
+  const asyncGenerator = async function* (): AsyncGenerator<Uint8Array> {
+    await Promise.resolve()
+    yield* chunks
+  }
+  const kinds: Readonly<Record<string, () => ObservableInput<Uint8Array>>> = {
+    'a generator': generator,
+    'an async generator': asyncGenerator,
+    'an iterator': () => chunks[Symbol.iterator](),
+    'a Web stream': () => webStream(chunks, 'close').source,
+    'a Node stream': () => nodeStream(chunks, 'close').source,
+  }
+
+  it.each(Object.entries(kinds))(
+    '%s fails when it is fed again, after its first chunk or its end',
+    async (_name, make) => {
+      for (const want of [1, Infinity]) {
+        const source = make()
+        const first = fed(source, want)
+        first.feed.resume()
+        await flushPromises()
+        first.feed.close()
+        const second = fed(source)
+        second.feed.resume()
+        expect(await second.over).toMatchObject({ code: 'already-started' })
+        expect(second.got).toEqual([])
+      }
+    },
+  )
+
+  it('says so if something else has read, closed or locked it', async () => {
+    const ended = nodeStream(chunks, 'close').source as Readable
+    await ended.toArray()
+    const closed = nodeStream(chunks, 'stay').source as Readable
+    closed.destroy()
+    const locked = webStream(chunks, 'close').source as unknown as ReadableStream<Uint8Array>
+    locked.getReader()
+    for (const source of [ended, closed, locked as unknown as ObservableInput<Uint8Array>]) {
+      const { feed, over } = fed(source)
+      feed.resume()
+      expect(await over).toMatchObject({
+        code: 'source-failed',
+        message: expect.stringContaining('read once') as string,
+      })
+    }
+  })
+
+  it('an array is not one', async () => {
+    for (let time = 0; time < 2; time++) {
+      const { feed, got, over } = fed(chunks)
+      feed.resume()
+      expect([await over, got]).toEqual(['end', [1, 2, 3]])
+    }
   })
 })
 
@@ -224,7 +313,7 @@ describe('a source that pushes', () => {
     expect(live$.observed).toBe(false)
 
     let count = 0
-    const feed = feedAudio(of(...chunks), {
+    const sink = {
       wanted: () => true,
       next: () => {
         count += 1
@@ -232,7 +321,8 @@ describe('a source that pushes', () => {
       },
       complete: () => (count += 100),
       error: () => (count += 100),
-    })
+    }
+    const feed = feedAudio(of(...chunks), sink, new VirtualTimeScheduler())
     feed.resume()
     expect(count).toBe(1)
   })
