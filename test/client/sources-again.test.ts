@@ -22,7 +22,7 @@ const onceReadable: Readonly<Record<string, () => Source | PromiseLike<Source>>>
   'the audio of readWav': async () =>
     (await readWav(Readable.from([joined(wavHeader(format, 3200), ...halves)]))).audio,
   'an iterator': () => halves.values(),
-  'an async generator': async function* () {
+  async *'an async generator'() {
     await Promise.resolve()
     yield* halves
   },

@@ -238,12 +238,12 @@ describe('a source that can be read once', () => {
     await Promise.resolve()
     yield* chunks
   }
-  const kinds: Readonly<Record<string, () => ObservableInput<Uint8Array>>> = {
+  const kinds: Readonly<Record<string, () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>>> = {
     'a generator': generator,
     'an async generator': asyncGenerator,
     'an iterator': () => chunks[Symbol.iterator](),
-    'a Web stream': () => webStream(chunks, 'close').source,
-    'a Node stream': () => nodeStream(chunks, 'close').source,
+    'a Web stream': () => ReadableStream.from(chunks),
+    'a Node stream': () => Readable.from(chunks),
   }
 
   it.each(Object.entries(kinds))(
@@ -264,14 +264,14 @@ describe('a source that can be read once', () => {
   )
 
   it('says so if something else has read, closed or locked it', async () => {
-    const ended = nodeStream(chunks, 'close').source as Readable
+    const ended = Readable.from(chunks)
     await ended.toArray()
-    const closed = nodeStream(chunks, 'stay').source as Readable
+    const closed = Readable.from(chunks)
     closed.destroy()
-    const locked = webStream(chunks, 'close').source as unknown as ReadableStream<Uint8Array>
+    const locked = ReadableStream.from(chunks)
     locked.getReader()
-    for (const source of [ended, closed, locked as unknown as ObservableInput<Uint8Array>]) {
-      const { feed, over } = fed(source)
+    for (const stream of [ended, closed, locked]) {
+      const { feed, over } = fed(stream)
       feed.resume()
       expect(await over).toMatchObject({
         code: 'source-failed',
