@@ -48,7 +48,7 @@ export const innerLayers = {
     dataflow: ['engines', 'monitor', 'nodes', 'project', 'sessions'],
     listen: ['dataflow', 'recognizer', 'sessions', 'identity', 'monitor'],
     operations: ['engines', 'listen', 'monitor', 'threads'],
-    configuration: ['sessions', 'listen', 'operations', 'project', 'threads'],
+    configuration: ['engines', 'sessions', 'listen', 'operations', 'project', 'threads'],
     workers: ['identity', 'listen', 'operations', 'sessions'],
     machines: ['identity', 'nats', 'sessions'],
     studio: ['engines', 'identity', 'sessions'],

@@ -100,7 +100,9 @@ export const identityNats = (
 
 type NatsEngines = NonNullable<NonNullable<ServiceConfiguration['engines']>['nats']>
 
-const fleetOf = ({ name, region, otherRegions, waitMs }: NatsEngines) => ({ name, region, otherRegions, waitMs })
+const fleetOf = ({ name, region, otherRegions, models, waitMs }: NatsEngines) => ({
+  ...{ name, region, otherRegions, models, waitMs },
+})
 
 const customNodeOf = ({ file, package: name, ...host }: CustomNode, { path }: Loaded): CustomNodeSource => {
   const given = { ...host, from: path('.') }

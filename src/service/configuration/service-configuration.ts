@@ -1,5 +1,6 @@
 import { defaultSessionLimits } from '../sessions/session-context.js'
 import { proxyProtocols } from '../listen/accepted-connections.js'
+import { modelsByName } from '../engines/nats/fleet-options.js'
 import { logLevels } from '../operations/logger.js'
 import { natsKeys } from './nats-configuration.js'
 import {
@@ -82,6 +83,11 @@ export const configuration = section({
           yesOrNo,
           'false',
           'Whether those of other regions are used while none of the own one has a free place.',
+        ),
+        models: setting(
+          modelsByName,
+          'all of each; with a user, each of the name that offered it first',
+          'Which models engine processes may offer, by their name: lists of `<tenant>/<name>`, `<tenant>/*` or `*`. See SCALING.md.',
         ),
         waitMs: durationMs(
           0,

@@ -18,7 +18,7 @@ import { digestOf } from '../engines/models/fingerprint.js'
 import { invalidModel, modelLabel } from '../engines/models/model-json.js'
 import { createModelRegistry, type ModelRegistry, type PreparedModels } from '../engines/models/model-registry.js'
 import { EngineHost, type ServedModel } from '../engines/nats/engine-host.js'
-import { isAdvertSubject } from '../engines/nats/protocol.js'
+import { isAdvertSubject, maxEngineModels } from '../engines/nats/protocol.js'
 import {
   listenAddressCodec,
   serverCertificateCodec,
@@ -253,6 +253,7 @@ const prepareModels = async (
   try {
     const found = problems.length > 0 ? [...problems] : [...(await rateProblems({ list, engine }, served))]
     if (found.length === 0 && list().length === 0) found.push(noModels())
+    if (list().length > maxEngineModels) found.push(tooManyModels(list().length))
     const fresh = new Set([...changes.added, ...changes.changed])
     for (const model of list().filter((one) => fresh.has(modelLabel(one)))) {
       const digest = await digestOf(model.folder).catch((cause: unknown) => {
@@ -286,6 +287,12 @@ const rateProblems = async (
 const noModels = (): SpeechError =>
   new SpeechError('invalid-model', 'The folders contain no model; set others with --models.')
 
+const tooManyModels = (count: number): SpeechError =>
+  new SpeechError(
+    'invalid-model',
+    `The folders contain ${count} models, and an engine process serves at most ${maxEngineModels}; give several processes folders of their own.`,
+  )
+
 /** Loads all models, one after another. Those that are served now stay as they are. */
 const loadModels = async (
   models: ModelRegistry,
@@ -293,6 +300,7 @@ const loadModels = async (
   now: readonly ServedModel[] = [],
   digests: Digests = new Map(),
 ): Promise<readonly ServedModel[]> => {
+  if (models.list().length > maxEngineModels) throw tooManyModels(models.list().length)
   for (const problem of models.problems()) onFault(problem)
   const served: ServedModel[] = []
   let firstError: unknown

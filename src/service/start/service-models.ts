@@ -46,10 +46,13 @@ export const openServiceModels = async (options: ServiceOptions, cpus?: number):
   const { natsEngines, onFault = () => undefined, scheduler = asyncScheduler } = options
   const local = openModels(options, cpus)
   if (natsEngines === undefined) return { models: local, natsUse: undefined }
-  const { name, region, otherRegions, waitMs = 10_000, ...nats } = natsEngines
+  const { name, region, otherRegions, models: modelsByName, waitMs = 10_000, ...nats } = natsEngines
   const bus = createBus(await connectNats(nats, { name: 'rxspeech service', scheduler }))
   const unlog = logConnection(bus, options.logger)
-  const fleet = new Fleet({ bus, name, region, otherRegions, onFault, scheduler })
+  // Without a user everyone on the bus can take any name, and processes have those of their hosts.
+  const prefersFirstName = modelsByName === undefined && (nats.user ?? nats.credentials) !== undefined
+  const roster = { region, otherRegions, models: modelsByName, prefersFirstName }
+  const fleet = new Fleet({ bus, name, ...roster, onFault, scheduler })
   const registry = createFleetModels({ fleet, local, onFault, scheduler })
   const models = {
     ...registry,

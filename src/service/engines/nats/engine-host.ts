@@ -4,6 +4,7 @@ import {
   Subject,
   Subscription,
   take,
+  throttleTime,
   timer,
   type SchedulerLike,
   type Unsubscribable,
@@ -27,6 +28,7 @@ import {
   engineSubject,
   goneSubject,
   isAttemptSubject,
+  maxPlaces,
   modelsSubject,
   numberOf,
   phrasesVersion,
@@ -99,7 +101,7 @@ export class EngineHost {
     this.#scheduler = scheduler
     this.#startedAtMs = scheduler.now()
     this.#models = byLabel(models)
-    this.#capacity = capacity
+    this.#capacity = Math.min(capacity, maxPlaces)
     this.#listen(bus, options.onFault)
   }
 
@@ -127,7 +129,7 @@ export class EngineHost {
    */
   replaceModels(models: readonly ServedModel[], capacity: number): void {
     this.#models = byLabel(models)
-    this.#capacity = capacity
+    this.#capacity = Math.min(capacity, maxPlaces)
     this.#startedAtMs = this.#scheduler.now()
     this.#advertiseModels()
   }
@@ -166,10 +168,18 @@ export class EngineHost {
       if (hasNoReceiver && reply !== undefined) this.#places.get(reply)?.segment.abort()
     })
     this.#subscription.add(reportRefused(bus, onFault, this.#scheduler))
-    on(whoSubject, () => {
-      this.#advertiseModels()
-      this.#advertise()
-    })
+    const asked$ = bus
+      .messages(whoSubject)
+      .pipe(throttleTime(advertMs, this.#scheduler, { leading: true, trailing: true }))
+    this.#subscription.add(
+      asked$.subscribe({
+        next: () => {
+          this.#advertiseModels()
+          this.#advertise()
+        },
+        error: onFault,
+      }),
+    )
     this.#subscription.add(
       bus.isUp$.subscribe((isUp) => {
         if (isUp) {

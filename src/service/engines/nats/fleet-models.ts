@@ -8,6 +8,7 @@ import { withSegmentRetry } from '../segment-retry.js'
 import { Admission, capacityOf } from './admission.js'
 import type { Fleet } from './fleet.js'
 import type { AdvertisedModel } from './protocol.js'
+import { maxFleetModels } from './roster.js'
 
 /** `engine` of the description of a model that engine processes serve. */
 const natsEngine = 'nats'
@@ -165,12 +166,11 @@ class FleetModels {
     const { fleet, forgetMs = 300_000 } = this.#options
     const nowMs = this.#scheduler.now()
     const reported = new Set<string>()
-    for (const { models } of fleet.roster.engines) {
-      for (const [label, advert] of models) {
-        reported.add(label)
-        this.#meet(label, advert)
-      }
+    for (const [label, adverts] of fleet.roster.offers()) {
+      reported.add(label)
+      for (const advert of adverts) this.#meet(label, advert)
     }
+    this.#forgetBeyond(reported)
     for (const [label, model] of this.#models) {
       const serving = fleet.isUp ? fleet.roster.serving({ label }) : []
       model.admission.sample(serving)
@@ -181,6 +181,16 @@ class FleetModels {
       }
     }
     this.#emitChange()
+  }
+
+  /** Of those that no engine process offers any more the latest first: made-up ones come after true ones. */
+  #forgetBeyond(reported: ReadonlySet<string>): void {
+    if (this.#models.size <= maxFleetModels) return
+    const gone = [...this.#models].filter(([label]) => !reported.has(label)).reverse()
+    for (const [label, { engine }] of gone.slice(0, this.#models.size - maxFleetModels)) {
+      this.#models.delete(label)
+      void engine.close()
+    }
   }
 
   #meet(label: string, advert: AdvertisedModel): void {

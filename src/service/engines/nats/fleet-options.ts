@@ -1,5 +1,7 @@
-import { durationMs, flag, optionsOf, text } from '../../../protocol/validation.js'
+import { listOf, recordOf } from '../../../protocol/collections.js'
+import { codec, durationMs, flag, isText, optionsOf, text, type Codec } from '../../../protocol/validation.js'
 import { natsCodecs, type NatsOptions } from '../../nats/nats-options.js'
+import type { ModelsByName } from './model-names.js'
 
 /** Engine processes that a service uses, over NATS. */
 export interface NatsEnginesOptions extends NatsOptions {
@@ -10,6 +12,14 @@ export interface NatsEnginesOptions extends NatsOptions {
   /** Whether engines of other regions are used while none of the own one has a free place. @default false */
   readonly otherRegions?: boolean | undefined
   /**
+   * Which models engine processes may offer, by their name: lists of `<tenant>/<name>`, `<tenant>/*` or `*`; the name `*` stands
+   * for every process. What a process offers beyond that is ignored and reported. With permissions for each name in NATS, no
+   * engine process can then get audio of models that are not its own.
+   * @default every process all models; with `user` or `credentials` a model is used only of the name that offered it first since
+   * the start, while that has an engine process
+   */
+  readonly models?: ModelsByName | undefined
+  /**
    * How long the start waits for the first model, in milliseconds; then it fails. If `defaultModel` is set, it waits for that
    * one, for at most a second, and does not fail.
    * @default 10000
@@ -17,9 +27,17 @@ export interface NatsEnginesOptions extends NatsOptions {
   readonly waitMs?: number | undefined
 }
 
+const modelPattern: Codec<string> = codec(
+  'a model as <tenant>/<name> without a version, all of a tenant as <tenant>/*, or *',
+  (value): value is string => isText(value) && /^(?:\*|[^/*]+\/(?:\*|[^/*]+))$/.test(value),
+)
+
+/** The codec of `models`. */
+export const modelsByName: Codec<ModelsByName> = recordOf(listOf(modelPattern))
+
 const { servers, ...optional } = natsCodecs
 
 export const natsEnginesOptions = optionsOf<NatsEnginesOptions>()(
   { servers },
-  { ...optional, name: text, region: text, otherRegions: flag, waitMs: durationMs(0) },
+  { ...optional, name: text, region: text, otherRegions: flag, models: modelsByName, waitMs: durationMs(0) },
 )

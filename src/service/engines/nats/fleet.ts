@@ -75,18 +75,16 @@ export class Fleet {
   #lost: Partial<Record<LossCause, number>> = {}
   #full = 0
   #waitedMs = 0
-  /** Called each tick, and when engines appeared or disappeared or the bus went up or down. */
+  /** Called each tick, however many adverts arrived since the last one, and when the bus went up or down. */
   onChange: () => void = () => undefined
 
   constructor({ bus, name, onFault, scheduler = asyncScheduler, ...roster }: FleetOptions) {
     this.#bus = bus
     this.#scheduler = scheduler
     this.#edge = createAddress(name)
-    this.roster = new Roster(roster)
-    this.roster.onLost = (engine) => {
-      this.#loseAll(engine, 'silent')
-      this.onChange()
-    }
+    this.roster = new Roster({ now: () => scheduler.now(), ...roster })
+    this.roster.onLost = (engine) => this.#loseAll(engine, 'silent')
+    this.roster.onIgnored = onFault
     this.roster.onFree = () => this.#serveLine()
     this.#segmentFleet = {
       send: (engine, attempt, request) =>
@@ -120,8 +118,7 @@ export class Fleet {
 
   /** The same, and the engines of each model. */
   get use(): FleetUse {
-    const labels = new Set(this.roster.engines.flatMap(({ models }) => [...models.keys()]))
-    const models = [...labels].map((label) => {
+    const models = [...this.roster.offers()].map(([label]) => {
       const serving = this.roster.serving({ label })
       const sum = (key: 'used' | 'capacity'): number => serving.reduce((total, engine) => total + engine[key], 0)
       return { label, engines: serving.length, used: sum('used'), capacity: sum('capacity') }
@@ -183,9 +180,7 @@ export class Fleet {
     })
     on(modelsSubject('*'), (message) => {
       const advert = decodeModelsAdvert(message)
-      if (advert === undefined) return
-      this.roster.models(advert)
-      this.onChange()
+      if (advert !== undefined) this.roster.models(advert)
     })
     this.#subscription.add(
       this.#bus.isUp$.subscribe((isUp) => {
@@ -205,7 +200,6 @@ export class Fleet {
     if (engine === undefined) return
     this.roster.forbid(engine.address)
     this.#loseAll(engine.address, 'refused')
-    this.onChange()
   }
 
   /** Asks all engines for their models, once in a tick. */

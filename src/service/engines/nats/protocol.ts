@@ -65,6 +65,11 @@ const count = t.refinement(t.number, (value) => Number.isSafeInteger(value) && v
 const time = t.refinement(t.number, (value) => value >= 0 && value <= 8.64e15, 'time')
 const processName = t.refinement(t.string, (value) => /^[\w-]{1,64}$/.test(value), 'name')
 const instanceId = t.refinement(t.string, (value) => /^[\da-f]{16}$/.test(value), 'instance')
+/** As many places as an engine process can have. */
+export const maxPlaces = 100_000
+const places = t.refinement(count, (value) => value <= maxPlaces, 'places')
+/** A name as folders have it, which becomes a part of a label and of lines of the log. */
+const part = t.refinement(t.string, (value) => /^[^/\p{Cc}]{1,255}$/u.test(value), 'part')
 const address = t.readonly(t.type({ name: processName, instance: instanceId }))
 
 const engineAdvert = t.readonly(
@@ -72,8 +77,8 @@ const engineAdvert = t.readonly(
     v: count,
     engine: address,
     /** How many segments it recognizes at the same time, and how many it recognizes now. */
-    capacity: count,
-    used: count,
+    capacity: places,
+    used: places,
     state: t.keyof({ serving: null, draining: null, gone: null }),
   }),
 )
@@ -84,11 +89,11 @@ export type EngineAdvert = t.TypeOf<typeof engineAdvert>
 const advertisedModel = t.readonly(
   t.intersection([
     t.type({
-      tenant: t.string,
-      name: t.string,
-      version: t.string,
+      tenant: part,
+      name: part,
+      version: part,
       /** Of the content of its folder. */
-      digest: t.string,
+      digest: part,
       sampleRateHz: count,
       kind: t.keyof({ grammar: null, dictation: null }),
       partials: t.boolean,
@@ -100,10 +105,22 @@ const advertisedModel = t.readonly(
 
 export type AdvertisedModel = t.TypeOf<typeof advertisedModel>
 
+/** As many as an engine process can serve. */
+export const maxEngineModels = 200
+const advertisedModels = t.readonlyArray(advertisedModel)
+/** What exceeds the limit is not even decoded. */
+const firstModels = new t.Type<readonly AdvertisedModel[]>(
+  'models',
+  advertisedModels.is,
+  (input, context) =>
+    advertisedModels.validate(Array.isArray(input) ? input.slice(0, maxEngineModels) : input, context),
+  t.identity,
+)
+
 const modelsAdvert = t.readonly(
   t.intersection([
-    t.type({ v: count, engine: address, startedAtMs: time, models: t.readonlyArray(advertisedModel) }),
-    t.partial({ region: t.string }),
+    t.type({ v: count, engine: address, startedAtMs: time, models: firstModels }),
+    t.partial({ region: part }),
   ]),
 )
 

@@ -5,7 +5,9 @@ import {
   type ModelsAdvert,
   type ProcessAddress,
 } from './protocol.js'
+import { SpeechError } from '../../../errors/speech-error.js'
 import { modelLabel } from '../models/model-json.js'
+import { mayOffer, NamePrecedence, type ModelsByName } from './model-names.js'
 
 /** How often leases and attempts are checked, in milliseconds. */
 export const tickMs = 100
@@ -23,8 +25,17 @@ const forbiddenTicks = 300
  */
 const failedTicks = 100
 const maxFailedTicks = 3_200
-/** More engines than a deployment has; adverts beyond them are ignored. */
-const maxEngines = 4096
+/** More engine processes than a deployment has; adverts of others are ignored. Of one name, so that no user can hide those of others. */
+const maxEngines = 4_096
+const maxEnginesOfName = 512
+/** Models of all engine processes together; others are ignored. */
+export const maxFleetModels = 1_000
+/** A process that tells its places without its models is asked for them again after this many ticks. */
+const askAgainTicks = 10
+/** What is ignored is reported again after this many ticks. */
+const reportAgainTicks = 600
+/** More is not reported within that time. */
+const maxReports = 64
 
 /** A model as sessions need it: engines with another rate cannot take over. */
 export interface WantedModel {
@@ -57,6 +68,10 @@ interface Entry extends RosterEngine {
   /** Of its messages. */
   version: number
   silentTicks: number
+  /** How long it has been asked for its models. */
+  askedTicks: number
+  /** The start that it tells; `startedAtMs` is not later than now. */
+  toldStartMs: number
   /** How long it is left alone. */
   forbiddenTicks: number
   /** How long it comes after the others. */
@@ -73,32 +88,49 @@ export interface RosterOptions {
   readonly region?: string | undefined
   /** Whether segments may go to engines of other regions while none of the own one has a place. @default false */
   readonly otherRegions?: boolean | undefined
+  /** Which models engine processes of which names may offer. @default every name all of them */
+  readonly models?: ModelsByName | undefined
+  /** Whether a model is used only of the name that offered it first, while that has an engine process. @default false */
+  readonly prefersFirstName?: boolean | undefined
   /** @default Math.random */
   readonly random?: (() => number) | undefined
+  /** The time, in milliseconds since 1970. @default Date.now */
+  readonly now?: (() => number) | undefined
 }
 
 /** Follows the adverts of all engines: who is there, with which models and how many free places. */
 export class Roster {
   readonly #options: RosterOptions
+  readonly #now: () => number
   readonly #entries = new Map<string, Entry>()
+  /** The entries that offer each model, by its label. */
+  readonly #offers = new Map<string, Set<Entry>>()
+  readonly #names = new NamePrecedence()
+  readonly #countOfName = new Map<string, number>()
+  /** What was reported lately, and since when, in ticks. */
+  readonly #reports = new Map<string, number>()
+  #ticks = 0
   /** Called with the engines that are lost or gone. */
   onLost: (engine: ProcessAddress) => void = () => undefined
   /** Called when an engine may have a free place. */
   onFree: () => void = () => undefined
+  /** Called with what is ignored of adverts. */
+  onIgnored: (error: SpeechError) => void = () => undefined
 
   constructor(options: RosterOptions = {}) {
     this.#options = options
+    this.#now = options.now ?? Date.now
   }
 
-  /** Returns whether the models of this engine are unknown. */
+  /** Returns whether this engine should be asked for its models. */
   alive(advert: EngineAdvert): boolean {
     const { v, engine, capacity, used, state } = advert
+    const entry = state === 'gone' ? this.#known(engine) : this.#entryOf(engine)
+    if (entry === undefined) return false
     if (state === 'gone') {
-      this.#remove(engine.instance)
+      this.#remove(entry)
       return false
     }
-    const entry = this.#entryOf(engine)
-    if (entry === undefined) return false
     entry.isAlive = true
     entry.silentTicks = 0
     entry.capacity = capacity
@@ -106,34 +138,102 @@ export class Roster {
     entry.state = state
     entry.version = v
     if (entry.hasModels && used < capacity) this.onFree()
-    return !entry.hasModels
+    if (entry.hasModels || entry.askedTicks < askAgainTicks) return false
+    entry.askedTicks = 0
+    return true
   }
 
   models({ engine, models, startedAtMs, region }: ModelsAdvert): void {
     const entry = this.#entryOf(engine)
     if (entry === undefined) return
     entry.hasModels = true
-    entry.models = new Map(models.map((model) => [modelLabel(model), model]))
-    entry.startedAtMs = startedAtMs
+    // One whose clock is ahead would count as the newest for ever.
+    if (startedAtMs !== entry.toldStartMs) entry.startedAtMs = Math.min(startedAtMs, this.#now())
+    entry.toldStartMs = startedAtMs
     entry.region = region
+    this.#replaceModels(entry, models)
     this.onFree()
+  }
+
+  /** What is offered stays known throughout, so that a name does not lose its precedence. */
+  #replaceModels(entry: Entry, models: readonly AdvertisedModel[]): void {
+    const before = entry.models
+    const taken = new Map<string, AdvertisedModel>()
+    for (const model of models) {
+      const label = modelLabel(model)
+      if (!this.#mayTake(entry, model, label)) continue
+      taken.set(label, model)
+      const offers = this.#offers.get(label)
+      if (offers === undefined) this.#offers.set(label, new Set([entry]))
+      else offers.add(entry)
+      if (!before.has(label)) this.#names.add(model, entry.address.name)
+    }
+    entry.models = taken
+    for (const [label, model] of before) if (!taken.has(label)) this.#withdraw(entry, model, label)
+  }
+
+  #mayTake(entry: Entry, model: AdvertisedModel, label: string): boolean {
+    const { name } = entry.address
+    const { models, prefersFirstName = false } = this.#options
+    if (models !== undefined && !mayOffer(models, name, model)) {
+      this.#ignore(
+        name,
+        'not listed',
+        `offers ${label}, which engines.nats.models does not list for this name; it is not used for it.`,
+      )
+      return false
+    }
+    if (!this.#offers.has(label) && this.#offers.size >= maxFleetModels) {
+      this.#ignore(
+        name,
+        'models',
+        `offers more models than a service uses of all engine processes, which are ${maxFleetModels}.`,
+      )
+      return false
+    }
+    const first = prefersFirstName ? this.#names.first(model) : undefined
+    if (first !== undefined && first !== name) {
+      this.#ignore(
+        name,
+        'not first',
+        `offers ${label}, for which ${first} is used while it is there; to use both, list both in engines.nats.models.`,
+      )
+    }
+    return true
+  }
+
+  #withdraw(entry: Entry, model: AdvertisedModel, label: string): void {
+    const offers = this.#offers.get(label)
+    offers?.delete(entry)
+    if (offers?.size === 0) this.#offers.delete(label)
+    this.#names.remove(model, entry.address.name)
+  }
+
+  /** Reports each kind once in a while; `text` follows the name. */
+  #ignore(name: string, kind: 'not listed' | 'not first' | 'models' | 'instances', text: string): void {
+    const key = `${name} ${kind}`
+    if (this.#reports.has(key) || this.#reports.size >= maxReports) return
+    this.#reports.set(key, this.#ticks)
+    this.onIgnored(new SpeechError('refused', `The engine process ${name} ${text}`))
   }
 
   /** Call every `tickMs` while the bus is up. */
   tick(): void {
-    for (const [instance, entry] of this.#entries) {
+    this.#ticks += 1
+    this.#names.tick()
+    for (const [kind, since] of this.#reports) if (this.#ticks - since >= reportAgainTicks) this.#reports.delete(kind)
+    for (const entry of this.#entries.values()) {
       entry.silentTicks += 1
+      entry.askedTicks += 1
       entry.forbiddenTicks = Math.max(entry.forbiddenTicks - 1, 0)
       entry.failedTicks = Math.max(entry.failedTicks - 1, 0)
-      if (entry.silentTicks >= leaseTicks) this.#remove(instance)
+      if (entry.silentTicks >= leaseTicks) this.#remove(entry)
     }
   }
 
   /** The engines that are there, in regions that are used; draining ones included. */
   get engines(): readonly RosterEngine[] {
-    return [...this.#entries.values()].filter(
-      ({ hasModels, isAlive, region }) => hasModels && isAlive && this.#isUsed(region),
-    )
+    return [...this.#entries.values()].filter((entry) => isThere(entry) && this.#isUsed(entry.region))
   }
 
   /** The engines that take segments of this model. */
@@ -142,7 +242,26 @@ export class Roster {
   }
 
   #serving(model: Pick<WantedModel, 'label'> & Partial<WantedModel>): readonly Entry[] {
-    return [...this.#entries.values()].filter((engine) => this.#isServing(engine, model))
+    return [...(this.#offers.get(model.label) ?? [])].filter(
+      (engine) => this.#isServing(engine, model) && this.#isFirst(engine, model.label),
+    )
+  }
+
+  /** The labels of the models of `engines`, with what each of those that are used for it tells of it. */
+  *offers(): Iterable<readonly [label: string, adverts: readonly AdvertisedModel[]]> {
+    for (const [label, entries] of this.#offers) {
+      const adverts = [...entries].flatMap((entry) => {
+        const advert = isThere(entry) && this.#isUsed(entry.region) ? entry.models.get(label) : undefined
+        return advert !== undefined && this.#isFirst(entry, label) ? [advert] : []
+      })
+      if (adverts.length > 0) yield [label, adverts]
+    }
+  }
+
+  #isFirst({ address, models }: Entry, label: string): boolean {
+    if (this.#options.prefersFirstName !== true) return true
+    const model = models.get(label)
+    return model !== undefined && this.#names.first(model) === address.name
   }
 
   /**
@@ -234,9 +353,22 @@ export class Roster {
     return freePlaces(second) > freePlaces(first) ? second : first
   }
 
+  /** Undefined also for the instance of another name, which only a forger tells. */
+  #known({ name, instance }: ProcessAddress): Entry | undefined {
+    const known = this.#entries.get(instance)
+    return known?.address.name === name ? known : undefined
+  }
+
   #entryOf(engine: ProcessAddress): Entry | undefined {
-    const known = this.#entries.get(engine.instance)
-    if (known !== undefined || this.#entries.size >= maxEngines) return known
+    const { name, instance } = engine
+    if (this.#entries.has(instance)) return this.#known(engine)
+    const count = this.#countOfName.get(name) ?? 0
+    if (count >= maxEnginesOfName || this.#entries.size >= maxEngines) {
+      const bounds = `${maxEnginesOfName} of one name and ${maxEngines} in all`
+      this.#ignore(name, 'instances', `has an instance that is not used, because there are ${bounds}.`)
+      return undefined
+    }
+    this.#countOfName.set(name, count + 1)
     const entry: Entry = {
       address: engine,
       models: new Map(),
@@ -247,23 +379,31 @@ export class Roster {
       state: 'serving',
       version: 0,
       silentTicks: 0,
+      askedTicks: askAgainTicks,
+      toldStartMs: -1,
       forbiddenTicks: 0,
       failedTicks: 0,
       failures: 0,
       hasModels: false,
       isAlive: false,
     }
-    this.#entries.set(engine.instance, entry)
+    this.#entries.set(instance, entry)
     return entry
   }
 
-  #remove(instance: string): void {
-    const entry = this.#entries.get(instance)
-    if (entry === undefined) return
+  #remove(entry: Entry): void {
+    const { name, instance } = entry.address
     this.#entries.delete(instance)
+    const count = (this.#countOfName.get(name) ?? 1) - 1
+    if (count === 0) this.#countOfName.delete(name)
+    else this.#countOfName.set(name, count)
+    this.#replaceModels(entry, [])
     this.onLost(entry.address)
   }
 }
+
+/** Whether both of its adverts have arrived. */
+const isThere = ({ hasModels, isAlive }: Entry): boolean => hasModels && isAlive
 
 const freePlaces = ({ capacity, used }: RosterEngine): number => capacity - used
 
