@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { CommandContext } from './parsing/command.js'
-import { exitCode, failureOf } from './process/failure.js'
+import { exitCode, failureOf, usageError } from './process/failure.js'
 import type { Host } from './process/host.js'
 import { openOutput } from './process/output.js'
 
@@ -22,6 +22,7 @@ export const runCli = async (args: readonly string[], host: Host, create = creat
   host.stderr.on('error', () => undefined)
   let command: string | undefined
   try {
+    requireWorkingFolder()
     const program = await create(args, { host, output })
     const { commandPath, withHelpOption } = await import('./program.js')
     command = commandPath(program, args)
@@ -31,6 +32,15 @@ export const runCli = async (args: readonly string[], host: Host, create = creat
     return exitCode.done
   } catch (error) {
     return await report(error, command, host, output.flushed)
+  }
+}
+
+/** Node and packages fail with errors of their own in a folder that was deleted. */
+const requireWorkingFolder = (): void => {
+  try {
+    process.cwd()
+  } catch (error) {
+    throw usageError('The working directory does not exist any more; change to another one with cd.', error)
   }
 }
 

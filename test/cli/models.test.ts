@@ -86,9 +86,19 @@ describe('rxspeech models', () => {
   it('creates nothing that the engine does not load', async () => {
     writeFileSync(phrases, 'ten of blorkfish\n')
     const { code, stderr } = await add('cards', '--phrases', phrases)
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^rxspeech: Model Default\/cards\/1: .*"blorkfish"/)])
+    expect([code, stderr]).toEqual([
+      3,
+      `rxspeech: ${phrases}: the dictionary lacks "blorkfish"; add what is missing with --dictionary FILE.\n`,
+    ])
+    writeFileSync(phrases, 'ten\nhel\u200blo\n')
+    expect(await add('cards', '--phrases', phrases)).toMatchObject({
+      code: 3,
+      stderr: `rxspeech: ${phrases} line 2: "hel\\u200blo" is not a word; correct it.\n`,
+    })
     expect(readdirSync(models)).toEqual([])
     const dictionary = join(folder, 'words.txt')
+    // As PowerShell writes it.
+    writeFileSync(phrases, '\ufeffTen of blorkfish\r\n', 'utf16le')
     writeFileSync(dictionary, 'blorkfish B L AO R K F IH SH\n')
     expect((await add('cards', '--phrases', phrases, '--dictionary', dictionary)).code).toBe(0)
   })

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import { addModel, checkModelName, type NewModel } from '../../service/engines/models/add-model.js'
 import type { EngineKind } from '../../service/engines/engine.js'
 import type { FoundModel } from '../../service/engines/models/model-folders.js'
@@ -10,6 +11,7 @@ import { flag, flagGroup, flagName, switchFlag, type FlagValues } from '../parsi
 import { jsonFlag } from '../parsing/service-flags.js'
 import { oneOf, text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
+import { plainText } from '../view/plain-text.js'
 
 const grammarFlags = {
   grammar: flag('<file>', 'a grammar in the JSpeech Grammar Format, with one public rule', text),
@@ -51,7 +53,20 @@ export const addToModels = async ({
   if (folder === undefined) throw usageError('A model needs a folder of models; set it with --models.')
   const { options, files, kind } = await planContent(flags, given)
   const place = { folder, tenant, name: checkModelName('name', name), version }
-  return addModel({ ...place, options: { ...options, ...(batch && { batch }) }, files }, kind)
+  try {
+    return await addModel({ ...place, options: { ...options, ...(batch && { batch }) }, files }, kind)
+  } catch (error) {
+    throw isSpeechError(error) && error.code === 'invalid-model' ? inputFault(error, files) : error
+  }
+}
+
+/** The fault of a file that was typed: the model with its copy is gone. */
+const inputFault = (error: SpeechError, files: NewModel['files']): SpeechError => {
+  const sentence = error.message.replace(/^Model \S+: /, '').replace('to "dictionary".', 'with --dictionary FILE.')
+  const isNamed = Object.keys(files).some((name) => sentence.includes(name))
+  const named = Object.entries(files).reduce((text, [name, typed]) => text.replaceAll(name, () => typed), sentence)
+  const [main = ''] = Object.values(files)
+  return new SpeechError('source-failed', plainText(isNamed ? named : `${main}: ${named}`))
 }
 
 /** What a model consists of, and the engine that loads it. */

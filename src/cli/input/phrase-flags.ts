@@ -3,7 +3,7 @@ import { codeOf } from '../../errors/speech-error.js'
 import { flag, repeatedFlag, type FlagValues, type ParseValue } from '../parsing/flags.js'
 import { text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
-import { decodeText } from '../process/decode-text.js'
+import { decodeText } from '../../protocol/decode-text.js'
 
 /** The lines of a file with something but a comment. */
 const phrasesOfFile: ParseValue<readonly string[]> = (typed, name) => {

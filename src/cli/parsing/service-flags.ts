@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { either } from 'fp-ts'
 import { codeOf } from '../../errors/speech-error.js'
+import { decodeText } from '../../protocol/decode-text.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { parseJsonObject } from '../../protocol/parse-json.js'
 import { nonEmptyText } from '../../protocol/validation.js'
@@ -40,7 +41,7 @@ type AccessFile = Pick<ServiceAccess, (typeof accessKeys)[number]> & Partial<Pic
 const accessFile: ParseValue<AccessFile> = (typed, name) => {
   let content: string
   try {
-    content = readFileSync(typed, 'utf8')
+    content = decodeText(readFileSync(typed)) ?? ''
   } catch (error) {
     const sentence = `${name} names ${typed}, which cannot be read (${codeOf(error) ?? 'unknown'}); start the service, or correct the path.`
     throw usageError(sentence, error)

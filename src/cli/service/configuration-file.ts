@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { either } from 'fp-ts'
 import type { ConfigurationFault } from '../../service/configuration/read-configuration.js'
 import type { SecretSource } from '../../service/configuration/settings.js'
-import { decodeText } from '../process/decode-text.js'
+import { decodeText } from '../../protocol/decode-text.js'
 import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf, SpeechError } from '../../errors/speech-error.js'
-import { decodeText } from '../process/decode-text.js'
+import { decodeText } from '../../protocol/decode-text.js'
 import { stemOf } from '../input/file-names.js'
 import { usageError } from '../process/failure.js'
 import { Segments } from '../view/segments.js'
@@ -46,11 +46,11 @@ export const readReference = async (path: string): Promise<string> => {
 }
 
 /**
- * The text of a transcript. Its lines may have the form of `transcribe`, `[mm:ss.s] speaker: text`; if any line names a
+ * The text of a transcript. Its lines may have the form of `transcribe`, `[mm:ss.s] speaker: text`, also with hours; if any line names a
  * speaker, lines without a name continue the one before.
  */
 export const parseReference = (text: string, speakers: readonly string[]): readonly Reference[] => {
-  const lines = text.split(/\r?\n/).map((line) => line.replace(/^\[\d+:\d\d(\.\d)?\]\s*/, ''))
+  const lines = text.split(/\r?\n/).map((line) => line.replace(/^\[(?:\d+:)?\d+:\d\d(?:[.,]\d+)?\]\s*/, ''))
   const bySpeaker = new Map<string, string[]>()
   const whole: string[] = []
   let current: string[] = whole

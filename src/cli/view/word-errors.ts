@@ -1,4 +1,6 @@
 import { SpeechError } from '../../errors/speech-error.js'
+import { unspacedScript } from '../../protocol/unspaced-script.js'
+import { foldCase } from '../../service/nodes/core/fold-words.js'
 
 /** A word that was said, beside the word that was read for it; undefined where one of both is missing. */
 export interface AlignedWords {
@@ -23,18 +25,23 @@ export const wordErrorRate = ({ words, substituted, inserted, deleted }: WordErr
 }
 
 /** Letter case and punctuation do not count. */
-const plain = (word: string): string =>
-  word
-    .normalize('NFKC')
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{M}\p{N}]/gu, '')
+const plain = (word: string): string => foldCase(word).replaceAll(/[^\p{L}\p{M}\p{N}]/gu, '')
 
 /** Spaces and dashes, and other punctuation that ends a word where another one begins without a space. */
 const separator = /\s+|[–—―]+|(?:[,;:!?…/]|\.{2,})(?=\p{L})/u
 
-/** The words of a text that are more than punctuation. Hyphens, apostrophes and single dots belong to a word. */
+/** A character of a script without spaces between words, with its marks, or anything between such characters. */
+const unspaced = new RegExp(`${unspacedScript.source}\\p{M}*|(?:(?!${unspacedScript.source})[^])+`, 'gu')
+
+/**
+ * The words of a text that are more than punctuation. Hyphens, apostrophes and single dots belong to a word. In scripts that
+ * write no spaces between words, such as those of Japanese, Chinese and Thai, each character is one.
+ */
 export const comparedWords = (text: string): readonly string[] =>
-  text.split(separator).filter((word) => plain(word) !== '')
+  text
+    .split(separator)
+    .flatMap((word) => (unspacedScript.test(word) ? (word.normalize('NFKC').match(unspaced) ?? []) : [word]))
+    .filter((word) => plain(word) !== '')
 
 /** Of two alignments with as few changes, the one counts that has more right words. */
 const change = 2 ** 20

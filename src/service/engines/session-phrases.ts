@@ -1,6 +1,7 @@
 // The phrases of a session: sentences that it recognizes in addition to those of its model (PROTOCOL 3.4 and 4.2).
 import { SpeechError } from '../../errors/speech-error.js'
 import { listOf } from '../../protocol/collections.js'
+import { quoteText } from '../../protocol/decode-text.js'
 import { codec } from '../../protocol/validation.js'
 import type { Engine } from './engine.js'
 import { isWord, wordsOf } from './models/grammar.js'
@@ -20,7 +21,7 @@ const faultOf = (phrase: string): string | undefined => {
   if (words.length === 0) return 'has no word'
   if (words.length > maxWords) return `has ${words.length} words; at most ${maxWords} are possible`
   const bad = words.find((word) => !isWord(word))
-  return bad === undefined ? undefined : `has ${JSON.stringify(bad)}, which cannot be a word`
+  return bad === undefined ? undefined : `has ${quoteText(bad)}, which cannot be a word`
 }
 
 /** The phrases in an option of a node. */

@@ -2,6 +2,7 @@ import { either } from 'fp-ts'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { SpeechError } from '../../errors/speech-error.js'
+import { decodeText } from '../../protocol/decode-text.js'
 import { unreadableFolder } from '../engines/models/model-folders.js'
 import { builtInNodes } from '../nodes/built-in-nodes.js'
 import type { AnyNodeDefinition, ModelName } from '../nodes/core/node.js'
@@ -123,7 +124,7 @@ const brokenProject = (place: ProjectName, problem: SpeechError): Project => ({
 
 const readText = (file: string): string | undefined => {
   try {
-    return statSync(file).size > maxProjectBytes ? undefined : readFileSync(file, 'utf8')
+    return statSync(file).size > maxProjectBytes ? undefined : decodeText(readFileSync(file))
   } catch {
     return undefined
   }

@@ -1,11 +1,26 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { failureOf, SilentExit, CommandError } from '../../../src/cli/process/failure.js'
+import { runCli } from '../../../src/cli/run-cli.js'
 import { errorTable, type ErrorCode } from '../../../src/errors/error-table.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
+import { runInProcess } from '../in-process.js'
 
 const codes = Object.keys(errorTable) as ErrorCode[]
 const codesThatEndWith = (exitCode: number) =>
   codes.filter((code) => failureOf(new SpeechError(code, 'No.')).exitCode === exitCode)
+
+describe('runCli', () => {
+  it('names a working directory that was deleted', async () => {
+    const cwd = vi.spyOn(process, 'cwd').mockImplementation(() => {
+      throw Object.assign(new Error('ENOENT: no such file or directory, uv_cwd'), { code: 'ENOENT' })
+    })
+    const ended = await runInProcess(['transcribe', 'a.wav'], {}, (args, host) =>
+      runCli(args, host, () => Promise.reject(new Error('It must not be loaded.'))),
+    )
+    cwd.mockRestore()
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringMatching(/working directory .* cd\.\n$/) as string })
+  })
+})
 
 describe('failureOf', () => {
   it('returns 2 for wrong usage, 3 for unreadable input and 1 for everything else', () => {

@@ -37,6 +37,12 @@ const milestone = (channel: number, startMs: number, text: string): SessionEvent
 describe('a reference', () => {
   it('is one text, or a text for each speaker in lines as transcribe prints them', () => {
     expect(parseReference('good evening\nhow can i help', speakers)).toEqual([{ text: 'good evening how can i help' }])
+    expect(parseReference('[59:58.0] right: yes\n[1:02:03.4] left: hello\n[01:02:03.456] left: you', speakers)).toEqual(
+      [
+        { speaker: 'left', text: ' hello  you' },
+        { speaker: 'right', text: ' yes' },
+      ],
+    )
     expect(parseReference('[00:01.2] left: good\n[00:02.0] right: yes\r\nplease\nleft: bye\n', speakers)).toEqual(
       [
         { speaker: 'left', text: ' good  bye' },
@@ -120,13 +126,13 @@ describe('the comparison with a reference', () => {
 
   it('wraps rows at the width of the terminal, wide characters counted twice', () => {
     const text = report(
-      '一二三 四五六 七八九 one two three four five',
-      [milestone(0, 0, '一二三 四五六 七八九 one too three four five')],
+      '일이삼 사오육 칠팔구 one two three four five',
+      [milestone(0, 0, '일이삼 사오육 칠팔구 one too three four five')],
       [],
     )
     expect(text.split('\n').slice(0, 3)).toEqual([
-      'said  一二三 四五六 七八九 one two',
-      'read  一二三 四五六 七八九 one !too',
+      'said  일이삼 사오육 칠팔구 one two',
+      'read  일이삼 사오육 칠팔구 one !too',
       '                               S',
     ])
   })

@@ -47,9 +47,18 @@ describe('the errors of a transcript', () => {
 
   it('ignore letter case and punctuation, in any script', () => {
     expect(compare('Don’t stop – “Ärger”, नमस्ते!', 'dont stop ärger नमस्ते')).toMatchObject({ words: 4, right: 4 })
+    expect(compare('İstanbul IŞIK Straße ΟΔΟΣ', 'istanbul ışık STRASSE οδος')).toMatchObject({ words: 4, right: 4 })
     expect(compare('a – b', 'a b')).toMatchObject({ words: 2, right: 2 })
     expect(compare('a—b,c…d...e/f?!g, h', 'a b c d e f g h')).toMatchObject({ words: 8, right: 8 })
     expect(compare('1,000 u.s. e-mail 10:30 3.5', '1000 us email 1030 35')).toMatchObject({ words: 5, right: 5 })
+  })
+
+  it('count characters where words are written without spaces', () => {
+    const said = '今日はとても良い天気ですね。'
+    expect(compare(said, '今日 は とても 悪い 天気 です ね')).toMatchObject({ words: 13, right: 12, substituted: 1 })
+    expect(compare('OKです', 'ok です')).toMatchObject({ words: 3, right: 3 })
+    expect(compare('ｺｰﾋｰ', 'コーヒー')).toMatchObject({ words: 4, right: 4 })
+    expect(compare('สวัสดี', 'สวัสดิ')).toMatchObject({ words: 4, right: 3, substituted: 1 })
   })
 
   it('are those of the dynamic program of Wagner and Fischer, for longer texts, written any way', () => {

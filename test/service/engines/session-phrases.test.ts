@@ -35,6 +35,10 @@ describe('readSessionPhrases', () => {
       "it's josé",
       'call maria please',
     ])
+    expect(readSessionPhrases(['Jose\u0301'], 'phrases')).toEqual(['josé'])
+    expect(() => readSessionPhrases(['hel\u200blo'], 'Phrases')).toThrow(
+      String.raw`Phrases[0] has "hel\u200blo", which`,
+    )
     expect(readSessionPhrases([], 'phrases')).toBeUndefined()
     expect(readSessionPhrases(undefined, 'phrases')).toBeUndefined()
   })

@@ -1,14 +1,14 @@
 // Everything that is wrong with the files of a model, without loading it.
-import { isUtf8 } from 'node:buffer'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSpeechError } from '../../../errors/speech-error.js'
+import { decodeText, quoteText } from '../../../protocol/decode-text.js'
 import { readRemoteOptions } from '../remote/remote.js'
 import { readSherpaOptions } from '../sherpa-onnx/model.js'
 import { readSoundswallowerOptions } from '../soundswallower/soundswallower.js'
 import { findSoundswallowerModels } from '../soundswallower/package.js'
 import type { ModelDescription } from '../engine.js'
-import { readPhrases } from '../models/grammar.js'
+import { plainWords, readPhrases } from '../models/grammar.js'
 import { rootRuleOf, type ModelFault, type Span } from '../models/jsgf.js'
 import type { FoundModel } from '../models/model-folders.js'
 import { findModelFile } from '../models/model-files.js'
@@ -39,9 +39,8 @@ const readText = async (path: string): Promise<{ readonly text: string; readonly
   try {
     const { size } = await stat(path)
     if (size > maxFileBytes) return { text: '', fault: error(start, `The file is longer than ${maxFileBytes} bytes.`) }
-    const bytes = await readFile(path)
-    const text = bytes.toString('utf8')
-    return text.includes('\0') || !isUtf8(bytes)
+    const text = decodeText(await readFile(path))
+    return text === undefined
       ? { text: '', fault: error(start, 'The file is not text in UTF-8; save it as UTF-8.') }
       : { text }
   } catch {
@@ -62,12 +61,13 @@ const lintDictionary = (text: string, known: Pronunciations): readonly ModelFaul
       const from = index + (match?.index ?? 0)
       return { from, to: from + (match?.[0].length ?? 0) }
     }
-    const [word, ...said] = words
-    if (word === undefined) continue
-    if (said.length === 0) faults.push(error(spanOf(word), `The word "${word[0]}" has no phones.`))
-    if (known.has(word[0])) {
+    const [first, ...said] = words
+    if (first === undefined) continue
+    const word = plainWords(first[0])
+    if (said.length === 0) faults.push(error(spanOf(first), `The word ${quoteText(word)} has no phones.`))
+    if (known.has(word)) {
       faults.push(
-        error(spanOf(word), `"${word[0]}" is in the dictionary already; write another way to say it as ${word[0]}(2).`),
+        error(spanOf(first), `"${word}" is in the dictionary already; write another way to say it as ${word}(2).`),
       )
     }
     for (const phone of said) {
@@ -95,7 +95,7 @@ const unknownWords = (words: Iterable<SpokenWord>, known: Pronunciations): reado
 
 const wordFaults = (words: Iterable<SpokenWord>, known: Pronunciations): readonly ModelFault[] =>
   unknownWords(words, known).map(({ word, span }, at) => {
-    const missing = `The dictionary lacks "${word}".`
+    const missing = `The dictionary lacks ${quoteText(word)}.`
     if (at >= maxSuggestions) return error(span, missing)
     const lower = word.toLowerCase()
     if (known.has(lower)) return error(span, `${missing} It has "${lower}".`)
@@ -115,7 +115,7 @@ const lintJsgf = (text: string, known: Pronunciations | undefined): readonly Mod
   const words: SpokenWord[] = []
   for (const { body } of grammar.rules) {
     visitExpansion(body, (part) => {
-      if (part.type === 'word' && !part.isQuoted) words.push(part)
+      if (part.type === 'word' && !part.isQuoted) words.push({ ...part, word: plainWords(part.word) })
     })
   }
   const alikes = new SoundAlikes(known)
@@ -131,7 +131,7 @@ const lintPhrases = (text: string, known: Pronunciations | undefined): readonly 
     const { sentences, badLine } = readPhrases(line)
     const from = index + (/\S/.exec(line)?.index ?? 0)
     const span = { from, to: index + line.replace(/#.*$/, '').trimEnd().length }
-    if (badLine !== undefined) faults.push(error(span, `${JSON.stringify(badLine.text)} is not a word.`))
+    if (badLine !== undefined) faults.push(error(span, `${quoteText(badLine.text)} is not a word.`))
     const [sentence] = sentences
     if (sentence === undefined) continue
     const spoken = sentence.split(' ')
@@ -223,7 +223,7 @@ class ModelLint {
     }
     await this.#lintFile('dictionary', (text) => {
       const faults = lintDictionary(text, known)
-      addPronunciations(text, known)
+      addPronunciations(plainWords(text), known)
       return faults
     })
     return known

@@ -1,6 +1,19 @@
-import { chmod, constants, copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  constants,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { codeOf, isSpeechError, SpeechError } from '../../../errors/speech-error.js'
+import { decodeText } from '../../../protocol/decode-text.js'
 import type { EngineKind, ModelDescription } from '../engine.js'
 
 /** A model that is made from files. */
@@ -35,7 +48,12 @@ const copyInput = async (file: string, to: string): Promise<void> => {
     new SpeechError('invalid-options', `The file ${JSON.stringify(file)} cannot be read; check its name.`, { cause })
   try {
     if (!(await stat(file)).isFile()) throw unreadable()
-    await copyFile(file, to, constants.COPYFILE_FICLONE)
+    if (!/\.(txt|gram)$/.test(to)) await copyFile(file, to, constants.COPYFILE_FICLONE)
+    else {
+      const bytes = await readFile(file)
+      // Libraries read some of these files, and take a byte order mark for a part of the first word.
+      await writeFile(to, decodeText(bytes) ?? bytes)
+    }
   } catch (error) {
     throw isSpeechError(error) ? error : unreadable(error)
   }

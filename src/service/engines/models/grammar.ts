@@ -1,3 +1,5 @@
+import { quoteText } from '../../../protocol/decode-text.js'
+
 /** What a grammar in the JSpeech Grammar Format (JSGF 1.0) consists of, as far as it is checked here. */
 export interface GrammarParts {
   /** Every word that can be spoken, once. */
@@ -9,8 +11,20 @@ export interface GrammarParts {
 
 /** Comments, tags in braces, weights between slashes, and the header: they contain no words. */
 const withoutSpokenText = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|\{(?:\\.|[^}\\])*\}|\/[\d.eE+-]+\/|^\s*#JSGF[^;]*;/g
+const tagOrText = /\{(?:\\.|[^}\\])*\}|[^{]+/g
 const token = /<([^>]*)>|[^\s<>()[\]|*+=;"]+|[=;]/g
 const builtInRules = ['NULL', 'VOID']
+
+/** Words as dictionaries have them: composed (Unicode NFC), with plain apostrophes and hyphens. */
+export const plainWords = (text: string): string =>
+  text
+    .normalize('NFC')
+    .replaceAll(/[\u2019\u02bc]/g, "'")
+    .replaceAll(/[\u2010\u2011]/g, '-')
+
+/** A grammar with plain words; its tags are only composed. */
+export const normalizeGrammar = (jsgf: string): string =>
+  jsgf.replaceAll(tagOrText, (part) => (part.startsWith('{') ? part.normalize('NFC') : plainWords(part)))
 
 /** Reads the words and rules of a grammar. Accepts any text: one that is not a grammar has no public rule. */
 export const readGrammar = (jsgf: string): GrammarParts => {
@@ -42,9 +56,7 @@ const wordPattern = /^[\p{L}\p{M}\p{N}'.-]+$/u
 
 /** The words of a sentence. Letter case and punctuation at the end of a word are ignored. */
 export const wordsOf = (sentence: string): readonly string[] =>
-  sentence
-    .toLowerCase()
-    .replaceAll('’', "'")
+  plainWords(sentence.toLowerCase())
     .split(/\s+/)
     .flatMap((part) => part.replace(/[,.!?;:]+$/, '') || [])
 
@@ -75,7 +87,7 @@ export type Pronunciation = readonly [word: string, phones: string]
  */
 export const readDictionary = (text: string): readonly Pronunciation[] | { readonly badLine: number } => {
   const entries: Pronunciation[] = []
-  for (const [index, line] of text.split(/\r?\n/).entries()) {
+  for (const [index, line] of plainWords(text).split(/\r?\n/).entries()) {
     const [word, ...phones] = line
       .replace(/(#|;;).*$/, '')
       .trim()
@@ -90,7 +102,7 @@ export const readDictionary = (text: string): readonly Pronunciation[] | { reado
 // Why a decoder refuses a grammar or a dictionary, as sentences. They are here because workers need them, too.
 
 export const unknownWords = (words: readonly string[]): string => {
-  const named = words.slice(0, 20).map((word) => `"${word}"`)
+  const named = words.slice(0, 20).map(quoteText)
   return `the dictionary lacks ${named.join(', ')}; add what is missing to "dictionary".`
 }
 

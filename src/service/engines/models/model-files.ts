@@ -1,8 +1,16 @@
 import { access, constants, readFile, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { decodeText, quoteText } from '../../../protocol/decode-text.js'
 import type { ModelDescription } from '../engine.js'
-import { phraseGrammar, readDictionary, readGrammar, readPhrases, type Pronunciation } from './grammar.js'
+import {
+  normalizeGrammar,
+  phraseGrammar,
+  readDictionary,
+  readGrammar,
+  readPhrases,
+  type Pronunciation,
+} from './grammar.js'
 import { invalidModel } from './model-json.js'
 
 const isInside = (folder: string, path: string): boolean => {
@@ -30,9 +38,10 @@ export const findModelFile = async (model: ModelDescription, key: string, file: 
   throw invalidModel(model, `${named}, which is not a file.`)
 }
 
-/** The text of a file that `model.json` names under `key`; rejects as `findModelFile` does. */
+/** The text of a file that `model.json` names under `key`; rejects as `findModelFile` does, and for what is no text. */
 export const readModelFile = async (model: ModelDescription, key: string, file: string): Promise<string> =>
-  readFile(await findModelFile(model, key, file), 'utf8')
+  decodeText(await readFile(await findModelFile(model, key, file))) ??
+  Promise.reject(invalidModel(model, `${file} is not text in UTF-8; save it as UTF-8.`))
 
 /** A grammar that was checked as far as possible without the dictionary. */
 export interface CheckedGrammar {
@@ -43,10 +52,10 @@ export interface CheckedGrammar {
 
 const readJsgf = async (model: ModelDescription, key: 'grammar' | 'phrases', file: string): Promise<string> => {
   const text = await readModelFile(model, key, file)
-  if (key === 'grammar') return text
+  if (key === 'grammar') return normalizeGrammar(text)
   const { sentences, badLine } = readPhrases(text)
   if (badLine !== undefined) {
-    throw invalidModel(model, `${file} line ${badLine.number}: ${JSON.stringify(badLine.text)} is not a word.`)
+    throw invalidModel(model, `${file} line ${badLine.number}: ${quoteText(badLine.text)} is not a word; correct it.`)
   }
   if (sentences.length === 0) throw invalidModel(model, `${file} contains no sentence.`)
   return phraseGrammar(sentences)

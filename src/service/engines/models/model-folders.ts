@@ -2,6 +2,7 @@ import { either } from 'fp-ts'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { codeOf, SpeechError } from '../../../errors/speech-error.js'
+import { decodeText } from '../../../protocol/decode-text.js'
 import { parseJsonObject } from '../../../protocol/parse-json.js'
 import { nonEmptyText } from '../../../protocol/validation.js'
 import type { ModelDescription } from '../engine.js'
@@ -27,9 +28,9 @@ const foldersIn = (folder: string): readonly string[] =>
     .filter((name) => !name.startsWith('.') && isFolder(join(folder, name)))
     .toSorted()
 
-const readText = (path: string): string | undefined => {
+const readBytes = (path: string): Uint8Array | undefined => {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileSync(path)
   } catch {
     return undefined
   }
@@ -40,8 +41,10 @@ const readModel = (tenant: string, name: string, version: string, folder: string
     const model = { tenant, name, version, folder, options: { engine: '' } }
     return { model, problem: invalidModel(model, sentence) }
   }
-  const text = readText(join(folder, 'model.json'))
-  if (text === undefined) return broken('its folder has no model.json that can be read; put one there.')
+  const bytes = readBytes(join(folder, 'model.json'))
+  if (bytes === undefined) return broken('its folder has no model.json that can be read; put one there.')
+  const text = decodeText(bytes)
+  if (text === undefined) return broken('model.json is not text in UTF-8; save it as UTF-8.')
   const options = parseJsonObject(text)
   if (either.isLeft(options)) return broken('model.json must contain one JSON object.')
   const { engine = defaultEngine } = options.right

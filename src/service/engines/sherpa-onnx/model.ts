@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+import { readFile } from 'node:fs/promises'
 import type { TypeOf } from 'io-ts'
 import { codec, flag, oneOf, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
 import type { ModelDescription } from '../engine.js'
@@ -82,6 +84,16 @@ const findFiles = async <Name extends string>(
   return Object.fromEntries(paths) as Record<Name, string>
 }
 
+/** The library reads the file itself, as UTF-8, and takes a byte order mark for a part of the first phrase. */
+const findHotwords = async (model: ModelDescription, file: string): Promise<string> => {
+  const path = await findModelFile(model, 'hotwords', file)
+  const bytes = await readFile(path)
+  if (!isUtf8(bytes) || bytes.subarray(0, 3).equals(Buffer.of(0xef, 0xbb, 0xbf))) {
+    throw invalidModel(model, `${file} is not text in UTF-8; save it as UTF-8 without a byte order mark.`)
+  }
+  return path
+}
+
 /** The configuration of the package's recognizer. The service decides where a segment ends, so its own rules are off. */
 const recognizerConfig = async (
   model: ModelDescription,
@@ -106,7 +118,7 @@ const recognizerConfig = async (
     maxActivePaths: options.maxActivePaths ?? 4,
     enableEndpoint: 0,
     hotwordsScore: options.hotwordsScore ?? 1.5,
-    ...(hotwords !== undefined && { hotwordsFile: await findModelFile(model, 'hotwords', hotwords) }),
+    ...(hotwords !== undefined && { hotwordsFile: await findHotwords(model, hotwords) }),
   }
 }
 

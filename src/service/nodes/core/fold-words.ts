@@ -11,10 +11,10 @@ const word = new RegExp(
 
 /**
  * Text without letter case: compatibility forms are one (Unicode NFKC), "ß" is "ss", and a final sigma equals a medial one.
- * It maps to upper case first, as case folding does (Unicode 15, section 5.18).
+ * It maps to upper case first, as case folding does (Unicode 15, section 5.18). The four letters i of Turkish are one.
  */
 export const foldCase = (text: string): string =>
-  text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
+  text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('i\u0307', 'i').replaceAll('ς', 'σ').normalize('NFC')
 
 /**
  * The words of a text without letter case and punctuation: "Don't – STOP!" gives `dont`, `stop`. A hyphen separates words,

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  normalizeGrammar,
   phraseGrammar,
   readDictionary,
   readGrammar,
@@ -37,6 +38,14 @@ describe('readGrammar', () => {
   })
 })
 
+describe('normalizeGrammar', () => {
+  it('writes words as dictionaries have them, and leaves tags', () => {
+    const jsgf = normalizeGrammar('public <a> = cafe\u0301 {lʼa} | l’heure {d’\\}e\u0301} | two‑tone {')
+    expect(jsgf).toBe("public <a> = café {lʼa} | l'heure {d’\\}é} | two-tone {")
+    expect(readGrammar("<a> = café | l'heure;").words).toEqual(['café', "l'heure"])
+  })
+})
+
 describe('readPhrases', () => {
   it('reads one sentence per line, in lower case, without comments, punctuation, empty lines and doubles', () => {
     const text =
@@ -50,6 +59,11 @@ describe('readPhrases', () => {
       expect(readPhrases(`ten\n\n${line}`)).toMatchObject({ badLine: { number: 3 } })
     },
   )
+
+  it('reads canonically equal words as one, with any apostrophe and hyphen', () => {
+    const { sentences } = readPhrases('cafe\u0301 l’heure\ncafé lʼheure\ntwo‑tone')
+    expect(sentences).toEqual(["café l'heure", 'two-tone'])
+  })
 
   it('makes a grammar with the same words', () => {
     fc.assert(
@@ -65,9 +79,10 @@ describe('readPhrases', () => {
 
 describe('readDictionary', () => {
   it('reads words with their phones, without comments', () => {
-    expect(readDictionary(';; mine\nrx  AA R # sound\n\nrx(2) EH K S\n')).toEqual([
+    expect(readDictionary(';; mine\nrx  AA R # sound\n\nrx(2) EH K S\ncafe\u0301 k a\n')).toEqual([
       ['rx', 'AA R'],
       ['rx(2)', 'EH K S'],
+      ['café', 'k a'],
     ])
   })
 

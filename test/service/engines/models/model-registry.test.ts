@@ -42,9 +42,13 @@ const kinds: readonly EngineKind[] = [
   },
 ]
 
-const put = async (path: string, text = '{"engine":"fake","size":3}'): Promise<void> => {
+const put = async (
+  path: string,
+  text = '{"engine":"fake","size":3}',
+  encoding: BufferEncoding = 'utf8',
+): Promise<void> => {
   await mkdir(join(root, path), { recursive: true })
-  await writeFile(join(root, path, 'model.json'), text)
+  await writeFile(join(root, path, 'model.json'), text, encoding)
 }
 const registry = (...folders: string[]) => createModelRegistry({ folders: [root, ...folders], kinds })
 
@@ -129,6 +133,13 @@ describe('createModelRegistry', () => {
     expect(both[1]).toBe(both[0])
     expect(await models.engine(model)).toBe(both[0])
     expect(opened).toEqual(['English 1'])
+  })
+
+  it('reads a model.json with a byte order mark, and in UTF-16', async () => {
+    for (const encoding of ['utf8', 'utf16le'] as const) {
+      await put('Default/English/1', '\ufeff{"engine":"fake"}', encoding)
+      expect(registry().list()).toMatchObject([{ name: 'English' }])
+    }
   })
 
   it('loads again after a failure', async () => {

@@ -25,7 +25,18 @@ describe('phrase-spotter', () => {
   })
 
   it('finds whole words in any letter case, with any punctuation between them', async () => {
-    const phrases = ['Cancel, my account!', "don't", 'straße', 'ΟΔΟΣ', 'ﬁne', 'twenty one', '取消', 'cafe']
+    const phrases = [
+      'Cancel, my account!',
+      "don't",
+      'straße',
+      'ΟΔΟΣ',
+      'ﬁne',
+      'twenty one',
+      '取消',
+      'cafe',
+      'İstanbul',
+      'IŞIK',
+    ]
     const spoken = [
       'CANCEL my... Account',
       'I DON’T',
@@ -34,6 +45,7 @@ describe('phrase-spotter', () => {
       'Fine',
       'twenty-one',
       '我要取消',
+      'istanbul ışık',
     ]
     expect(await spot({ phrases }, ...spoken.map((text) => milestone(text)))).toEqual([
       'Cancel, my account!',
@@ -43,6 +55,8 @@ describe('phrase-spotter', () => {
       'ﬁne',
       'twenty one',
       '取消',
+      'İstanbul',
+      'IŞIK',
     ])
     expect(await spot({ phrases: ['can'] }, milestone('cancel the canal'))).toEqual([])
   })
