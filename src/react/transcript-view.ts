@@ -3,7 +3,6 @@ import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
 import {
   accumulate,
   emptyTranscript,
-  isResult,
   type Accumulated,
   type TranscriptChannel,
 } from '../operators/results/accumulate-milestones.js'
@@ -41,9 +40,10 @@ const watch = (before: Watched, event: SessionEvent | Failure): Watched => {
   const { view } = before
   if (event.type === 'failure') return { ...before, view: { ...view, state: 'failed', error: event.error } }
   if (event.type === 'connection') return { ...before, view: { ...view, state: event.state } }
-  if (!isResult(event)) return before
-  const transcript = accumulate(before.transcript, event)
-  return transcript === before.transcript ? before : { transcript, view: { ...view, ...transcript.transcript } }
+  const accumulated = accumulate(before.transcript, event)
+  const { transcript } = accumulated
+  const isSame = transcript === before.transcript.transcript
+  return { transcript: accumulated, view: isSame ? view : { ...view, ...transcript } }
 }
 
 /**

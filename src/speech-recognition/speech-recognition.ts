@@ -234,13 +234,11 @@ class RecognitionRun {
     if (event.type === 'event' && event.name === eventName.noMatch) {
       this.#dispatch(new RecognitionResultEvent(this.#results.length, this.#results, 'nomatch'))
     }
-    if (!isResult(event)) return
     const before = this.#transcript
     this.#transcript = accumulate(before, event)
-    if (this.#transcript === before) return
-    const { committed: earlier = '' } = before.transcript.channels[0] ?? {}
-    const { committed = '', partial = '' } = this.#transcript.transcript.channels[0] ?? {}
-    const added = committed.slice(earlier.length)
+    const { added, transcript } = this.#transcript
+    if (!isResult(event) || transcript === before.transcript) return
+    const { partial = '' } = transcript.channels[0] ?? {}
     if (added.trim() !== '') this.#decide(added, event.type === 'partial' ? undefined : event.confidence)
     else if (partial.trim() !== '') this.#suggest(partial)
   }

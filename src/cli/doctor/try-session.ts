@@ -3,7 +3,7 @@ import { bytesForMs, type AudioFormat } from '../../audio/format.js'
 import { refusalError } from '../../errors/refusal.js'
 import type { Access } from '../service/access.js'
 import { openSession } from '../service/open-session.js'
-import { isResult } from '../view/transcript-reader.js'
+import { isResult } from '../../operators/results/accumulate-milestones.js'
 import { Segments } from '../view/segments.js'
 
 export interface TriedSession {

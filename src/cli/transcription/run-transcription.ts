@@ -1,12 +1,12 @@
-import { connect, filter, map, merge, zip, type Observable } from 'rxjs'
-import { accumulateMilestones, type Transcript } from '../../operators/results/accumulate-milestones.js'
+import { defer, map, type Observable } from 'rxjs'
+import { accumulate, emptyTranscript, type Accumulated } from '../../operators/results/accumulate-milestones.js'
 import { refusalError } from '../../errors/refusal.js'
 import { isSpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { CommandError } from '../process/failure.js'
 import { delivered, type Pace, type SendableAudio } from '../input/sendable-audio.js'
 import { clockText } from '../view/transcript-line.js'
-import { isResult, type RunSummary } from '../view/transcript-reader.js'
+import type { RunSummary } from '../view/transcript-reader.js'
 import type { View } from '../view/view.js'
 
 export interface Transcription {
@@ -69,21 +69,12 @@ const endedBefore = (audioMs: number): CommandError =>
     `The service ended the session after ${clockText(audioMs)} of audio, before the recording ended; send the rest in another session.`,
   )
 
-/** Each event, and with a result the transcript after it. */
-const withTranscript = (
-  events$: Observable<SessionEvent>,
-): Observable<readonly [SessionEvent, (Transcript | undefined)?]> =>
-  events$.pipe(
-    connect((shared$) =>
-      merge(
-        shared$.pipe(
-          filter((event) => !isResult(event)),
-          map((event) => [event] as const),
-        ),
-        zip(shared$.pipe(filter(isResult)), shared$.pipe(accumulateMilestones())),
-      ),
-    ),
-  )
+/** Each event, and the transcript after it. */
+const withTranscript = (events$: Observable<SessionEvent>): Observable<readonly [SessionEvent, Accumulated]> =>
+  defer(() => {
+    let transcript = emptyTranscript
+    return events$.pipe(map((event) => [event, (transcript = accumulate(transcript, event))] as const))
+  })
 
 /** The facts that decide how the command ends, collected from the events of its session. */
 class SessionOutcome {

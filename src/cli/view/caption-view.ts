@@ -1,10 +1,11 @@
+import { isResult } from '../../operators/results/accumulate-milestones.js'
 import { Subject } from 'rxjs'
 import type { CaptionOptions } from '../../operators/captions/caption-options.js'
 import { toCaptions } from '../../operators/captions/to-captions.js'
 import { toSrt, toWebVtt } from '../../operators/captions/caption-files.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { noticeOf } from './notice.js'
-import { isResult, type TranscriptReader } from './transcript-reader.js'
+import type { TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'
 
 type CaptionFormat = 'vtt' | 'srt'
@@ -54,7 +55,7 @@ export const captionView = (view: CaptionViewOptions): View => {
         note(untimed)
       }
       events$.next(event)
-      if (isResult(event) && transcript !== undefined) reader.take(event, transcript)
+      if (isResult(event)) reader.take(event, transcript)
     },
     sent: (ms) => {
       audioMs = ms

@@ -1,7 +1,8 @@
+import { isResult } from '../../operators/results/accumulate-milestones.js'
 import { noticeOf } from './notice.js'
 import type { Pane } from './panes.js'
 import type { Segment, Segments } from './segments.js'
-import { isResult, type TranscriptReader } from './transcript-reader.js'
+import type { TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'
 import { escapeControls } from './ndjson-view.js'
 import { wordErrorRate, type WordErrors } from './word-errors.js'
@@ -62,7 +63,7 @@ export const jsonView = ({ segments, reader, pane, speakers }: JsonViewOptions):
   event: (event, transcript) => {
     const notice = noticeOf(event, speakers)
     if (notice !== undefined) pane.note(`${notice}\n`)
-    if (!isResult(event) || transcript === undefined) return
+    if (!isResult(event)) return
     segments.take(event)
     reader.take(event, transcript)
   },

@@ -1,4 +1,4 @@
-import type { ResultEvent } from './transcript-reader.js'
+import type { ResultEvent } from '../../operators/results/accumulate-milestones.js'
 import type { SpokenText } from './transcript-line.js'
 
 export interface LineOrderOptions {

@@ -1,5 +1,6 @@
+import { isResult } from '../../operators/results/accumulate-milestones.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import { isResult, type TranscriptReader } from './transcript-reader.js'
+import type { TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'
 
 /** Control characters that JSON does not escape; a terminal would execute some of them. */
@@ -20,7 +21,7 @@ export const eventLine = (event: SessionEvent): string => {
 export const ndjsonView = (write: (text: string) => void, reader: TranscriptReader): View => ({
   event: (event, transcript) => {
     write(eventLine(event))
-    if (isResult(event) && transcript !== undefined) reader.take(event, transcript)
+    if (isResult(event)) reader.take(event, transcript)
   },
   sent: () => undefined,
   end: () => undefined,

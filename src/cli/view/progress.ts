@@ -4,7 +4,7 @@ import { loadOptional } from '../../service/threads/load-optional.js'
 import type { Pane } from './panes.js'
 import { displayWidth, lastColumns, plainText } from './plain-text.js'
 import { clockText } from './transcript-line.js'
-import { isResult } from './transcript-reader.js'
+import { isResult } from '../../operators/results/accumulate-milestones.js'
 import type { View } from './view.js'
 
 /** The progress: milliseconds of audio done, and in total, if known. */

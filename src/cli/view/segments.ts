@@ -1,5 +1,5 @@
 import type { MilestoneEvent } from '../../protocol/session-event.js'
-import type { ResultEvent } from './transcript-reader.js'
+import type { ResultEvent } from '../../operators/results/accumulate-milestones.js'
 
 /** A definitive piece of a transcript. */
 export interface Segment extends Pick<

@@ -1,9 +1,10 @@
+import { isResult } from '../../operators/results/accumulate-milestones.js'
 import { interval } from 'rxjs'
 import { LineOrder } from './line-order.js'
 import { noticeOf } from './notice.js'
 import { refreshMs, type Pane } from './panes.js'
 import { finishedLines, liveLine, type LineStyle, type SpokenText } from './transcript-line.js'
-import { isResult, type TranscriptReader } from './transcript-reader.js'
+import type { TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'
 
 export interface TextViewOptions {
@@ -46,7 +47,7 @@ export const openTextView = ({ pane, reader, style, channels, isPaced }: TextVie
     event: (event, transcript) => {
       const notice = noticeOf(event, style.speakers)
       if (notice !== undefined) pane.note(`${notice}\n`)
-      if (!isResult(event) || transcript === undefined) return
+      if (!isResult(event)) return
       order.take(event, reader.take(event, transcript))
       print(order.due(performance.now()))
       pane.refresh()

@@ -1,19 +1,5 @@
-import type { Transcript } from '../../operators/results/accumulate-milestones.js'
-import type { FinalEvent, MilestoneEvent, PartialEvent, SessionEvent } from '../../protocol/session-event.js'
+import type { Accumulated, ResultEvent } from '../../operators/results/accumulate-milestones.js'
 import type { SpokenText } from './transcript-line.js'
-
-export type ResultEvent = PartialEvent | MilestoneEvent | FinalEvent
-
-export const isResult = (event: SessionEvent): event is ResultEvent =>
-  event.type === 'partial' || event.type === 'milestone' || event.type === 'final'
-
-/** The read position of one channel. */
-interface ChannelProgress {
-  /** The length of the committed text that has been returned. */
-  readonly readLength: number
-  /** The words that may still change. */
-  readonly live: SpokenText | undefined
-}
 
 export interface TranscriptCounts {
   readonly words: number
@@ -23,29 +9,26 @@ export interface TranscriptCounts {
 
 /** Reads a growing transcript as lines: each piece of text once, when it is definitive, and the words that may still change. */
 export class TranscriptReader {
-  readonly #progress = new Map<number, ChannelProgress>()
+  /** The words of each channel that may still change. */
+  readonly #live = new Map<number, SpokenText | undefined>()
   readonly #finals: { readonly words: number; readonly confidence: number }[] = []
   #committed: readonly string[] = []
 
-  /** The text that became definitive with the event; `transcript` is the state after it. */
-  take(event: ResultEvent, { channels }: Transcript): SpokenText | undefined {
+  /** The text that became definitive with the event. */
+  take(event: ResultEvent, { transcript: { channels }, added }: Accumulated): SpokenText | undefined {
     const channel = event.channel ?? 0
-    const transcript = channels.find((candidate) => candidate.channel === channel)
-    if (transcript === undefined) return undefined
-    const { readLength } = this.#progress.get(channel) ?? { readLength: 0 }
+    const view = channels.find((candidate) => candidate.channel === channel)
+    if (view === undefined) return undefined
     // The time of a final is that of its whole recognition, so it applies to its last words only if there were none
     // before.
-    const startMs = event.type === 'final' && readLength > 0 ? undefined : event.startMs
+    const startMs = event.type === 'final' && view.committed.length > added.length ? undefined : event.startMs
     const spoken = (text: string): SpokenText | undefined => (text === '' ? undefined : { channel, text, startMs })
-    this.#progress.set(channel, {
-      readLength: transcript.committed.length,
-      live: spoken(transcript.partial.trim()),
-    })
+    this.#live.set(channel, spoken(view.partial.trim()))
     this.#committed = channels.map(({ committed }) => committed)
     if (event.type === 'final' && event.confidence !== undefined) {
       this.#finals.push({ words: wordCount(event.text), confidence: event.confidence })
     }
-    const text = transcript.committed.slice(readLength).trim()
+    const text = added.trim()
     const { isIncomplete = false, words } = event.type === 'milestone' ? event : {}
     const finished = spoken(isIncomplete ? `${text} …` : text)
     return words === undefined ? finished : finished && { ...finished, words }
@@ -53,7 +36,7 @@ export class TranscriptReader {
 
   /** The words that may still change, one text for each channel with any. */
   live(): readonly SpokenText[] {
-    return [...this.#progress.entries()].sort(([left], [right]) => left - right).flatMap(([, { live }]) => live ?? [])
+    return [...this.#live.entries()].sort(([left], [right]) => left - right).flatMap(([, live]) => live ?? [])
   }
 
   counts(): TranscriptCounts {

@@ -5,6 +5,7 @@ import {
   emptyTranscript,
   type Accumulated,
   type ResultEvent,
+  type TranscriptChannel,
 } from '../results/accumulate-milestones.js'
 import type { CaptionCue } from './caption-cue.js'
 import { ChannelCaptions, type SpokenText } from './channel-captions.js'
@@ -43,19 +44,19 @@ export class CaptionBuilder {
 
   #takeResult(event: ResultEvent): void {
     const channel = event.channel ?? 0
-    const committed = this.#textOf(channel).committed.length
+    const { committed = '' } = this.#viewOf(channel) ?? {}
     this.#accumulated = accumulate(this.#accumulated, event)
-    const text = this.#textOf(channel)
     const spoken: SpokenText = {
-      definitive: text.committed.slice(committed),
-      partial: text.partial,
-      span: this.#spanOf(event, committed > 0),
+      definitive: this.#accumulated.added,
+      partial: this.#viewOf(channel)?.partial ?? '',
+      span: this.#spanOf(event, committed !== ''),
       isLast: event.type === 'final',
     }
     this.#changed.push(...this.#captionsOf(channel).add(spoken))
   }
 
   #takeOther(event: SessionEvent): void {
+    this.#accumulated = accumulate(this.#accumulated, event)
     if (event.type === 'ledger') return this.#finishUntil(event.finalizedMs, event.channel)
     if (event.type === 'event') return this.#finishUntil(event.startMs, event.channel < 0 ? undefined : event.channel)
     // A gap of silence contains no words.
@@ -77,10 +78,8 @@ export class CaptionBuilder {
     } else this.#captionsOf(channel).addGap({ fromMs, toMs })
   }
 
-  #textOf(channel: number): { readonly committed: string; readonly partial: string } {
-    return (
-      this.#accumulated.transcript.channels.find((view) => view.channel === channel) ?? { committed: '', partial: '' }
-    )
+  #viewOf(channel: number): TranscriptChannel | undefined {
+    return this.#accumulated.transcript.channels.find((view) => view.channel === channel)
   }
 
   #captionsOf(channel: number): ChannelCaptions {

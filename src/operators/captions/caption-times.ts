@@ -31,7 +31,7 @@ export interface Span {
  */
 export const timed = (tokens: readonly CaptionToken[], span: Span): readonly TimedToken[] => {
   const { stretches, times } = stretchesOf(span)
-  const all = tokens.reduce((sum, { text }) => sum + text.length, 0)
+  const all = tokens.reduce((sum, { text }) => sum + spokenLength(text), 0)
   const scale = (stretches.at(-1)?.toChar ?? 0) / Math.max(1, all)
   let at = 0
   let stretch = 0
@@ -45,11 +45,14 @@ export const timed = (tokens: readonly CaptionToken[], span: Span): readonly Tim
   }
   return tokens.map((token) => {
     const startMs = Math.max(endMs, timeOf(at * scale, true))
-    at += token.text.length
+    at += spokenLength(token.text)
     endMs = Math.max(startMs, timeOf(at * scale, false))
     return { ...token, startMs, endMs, times }
   })
 }
+
+/** Characters without spaces, of which a token can contain no-break ones. */
+const spokenLength = (text: string): number => text.replace(/\s/gu, '').length
 
 /** Compensates rounding when characters are scaled. */
 const slack = 1e-6
@@ -64,7 +67,7 @@ const stretchesOf = ({
   let toChar = 0
   const stretches = words.map(({ text, startMs: from, endMs: to }): Stretch => {
     const fromChar = toChar
-    toChar += text.replace(/\s/gu, '').length
+    toChar += spokenLength(text)
     return { fromChar, toChar, startMs: from, endMs: to }
   })
   const spoken = stretches.filter(({ fromChar, toChar: end }) => end > fromChar)

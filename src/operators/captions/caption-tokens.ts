@@ -8,15 +8,19 @@ export interface CaptionToken {
   readonly columns: number
 }
 
+/** White space at which a line can break: not at no-break spaces (Unicode Standard Annex 14, classes GL and WJ). */
+const breakingSpace = /[^\S\u00a0\u2007\u202f\ufeff]+/u
+
 /** Control characters, line breaks and direction overrides, which must not appear in a line. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu
 
 /** Scripts in which a line can end after nearly every character. */
 const ideographic = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/u
 /** Characters that must not start a line: closing marks, small kana, the long vowel mark (JIS X 4051). */
-const notFirst = /^[\p{Pe}\p{Pf}\p{Po}\p{M}ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮー々ゝゞヽヾ〜～]/u
+const notFirst =
+  /^[\u00a0\u2007\u202f\u2060\ufeff\p{Pe}\p{Pf}\p{Po}\p{M}ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮー々ゝゞヽヾ〜～]/u
 /** Characters that must not end a line: opening marks. */
-const notLast = /[\p{Ps}\p{Pi}]$/u
+const notLast = /[\p{Ps}\p{Pi}\u00a0\u2007\u202f\u2060\ufeff]$/u
 
 /** Characters of two columns (Unicode Standard Annex 11). */
 const wide =
@@ -43,7 +47,7 @@ export const columnsOf = (text: string): number =>
 export const tokensOf = (text: string, maxColumns: number): readonly CaptionToken[] =>
   text
     .replace(unprintable, ' ')
-    .split(/\s+/u)
+    .split(breakingSpace)
     .filter((chunk) => chunk !== '')
     .flatMap((chunk) =>
       piecesOf(chunk)

@@ -31,7 +31,8 @@ export interface Transcript {
  *
  * - A partial replaces the partial of its channel (PROTOCOL 4.2).
  * - A milestone is appended to the committed text as it is, because milestones bring their own separators, and clears the
- *   partial. A milestone with the channel, start and end of a recent one is a repetition and changes nothing.
+ *   partial. After a reconnect (`resumed`) one with the channel, times and text of an earlier one is a repetition, which
+ *   changes nothing.
  * - A final closes the channel and clears the partial. Its text counts as far as it extends the milestones of its
  *   recognition, so it is the whole text if the service sends no milestones. A contradicting text is ignored, because
  *   milestones are definitive.
@@ -45,9 +46,9 @@ export interface Transcript {
  */
 export const accumulateMilestones = (): OperatorFunction<SessionEvent, Transcript> =>
   pipe(
-    filter(isResult),
-    scan(accumulate, emptyTranscript),
-    map(({ transcript }) => transcript),
+    scan(({ state }, event: SessionEvent) => ({ event, state: accumulate(state, event) }), beforeEvents),
+    filter(({ event }) => event !== undefined && isResult(event)),
+    map(({ state }) => state.transcript),
   )
 
 export type ResultEvent = PartialEvent | MilestoneEvent | FinalEvent
@@ -59,56 +60,90 @@ export const isResult = (event: SessionEvent): event is ResultEvent =>
 interface ChannelState {
   readonly view: TranscriptChannel
   readonly recognitionId: string | undefined
-  /** The offset in the committed text at which this recognition starts. */
-  readonly startsAt: number
-  /** The times of the latest milestones, to detect repetitions. */
+  /**
+   * The committed text of this recognition, and the last character of all of it. JavaScript joins long texts without a copy,
+   * but copies the whole text as soon as a part of it is read.
+   */
+  readonly own: string
+  readonly last: string
+  /** The latest milestones with times, to detect repetitions, and those of earlier connections. */
   readonly recent: readonly string[]
+  readonly repeatable: readonly string[]
 }
 
 export interface Accumulated {
   readonly states: readonly ChannelState[]
+  /** The same object as before if an event changed nothing. */
   readonly transcript: Transcript
+  /** The text that the last event added to the committed text of its channel. */
+  readonly added: string
 }
 
-export const emptyTranscript: Accumulated = { states: [], transcript: { channels: [], text: '' } }
+export const emptyTranscript: Accumulated = { states: [], transcript: { channels: [], text: '' }, added: '' }
 
-/** A resumed session repeats milestones shortly after the original. */
+const beforeEvents: { readonly event?: SessionEvent; readonly state: Accumulated } = { state: emptyTranscript }
+
+/** More than a resumed session can repeat. */
 const rememberedMilestones = 64
 
-/** The state after an event; the same object if nothing changed. */
-export function accumulate(state: Accumulated, event: ResultEvent): Accumulated {
+/** The state after an event. */
+export function accumulate(state: Accumulated, event: SessionEvent): Accumulated {
+  if (event.type === 'resumed' && event.isNextRecognition !== true) return resumed(state, event.channel)
+  if (!isResult(event)) return unchanged(state)
   const channel = event.channel ?? 0
   const before = state.states.find(({ view }) => view.channel === channel) ?? createChannelState(channel)
-  const after = applyResult(before, event)
-  if (state.states.includes(after)) return state
+  const { after, added } = applyResult(before, event)
+  const isKnown = state.states.includes(before)
+  if (isKnown && after === before) return unchanged(state)
   const states = [...state.states.filter((other) => other !== before), after].sort(byChannel)
+  if (isKnown && after.view === before.view) return { ...state, states, added }
   const channels = states.map(({ view }) => view)
-  return { states, transcript: { channels, text: channels.map(textOf).join('\n') } }
+  return { states, transcript: { channels, text: textOfAll(states) }, added }
 }
+
+const unchanged = (state: Accumulated): Accumulated => (state.added === '' ? state : { ...state, added: '' })
+
+/** What is recognized again can be repeated. */
+const resumed = (state: Accumulated, channel: number | undefined): Accumulated => ({
+  ...state,
+  added: '',
+  states: state.states.map((one) =>
+    channel === undefined || channel === one.view.channel ? { ...one, repeatable: one.recent } : one,
+  ),
+})
 
 const byChannel = (a: ChannelState, b: ChannelState): number => a.view.channel - b.view.channel
 
 const createChannelState = (channel: number): ChannelState => ({
   view: { channel, committed: '', partial: '', closed: false },
   recognitionId: undefined,
-  startsAt: 0,
+  own: '',
+  last: '',
   recent: [],
+  repeatable: [],
 })
 
-function applyResult(state: ChannelState, event: ResultEvent): ChannelState {
-  const times = event.startMs === undefined || event.endMs === undefined ? undefined : `${event.startMs}-${event.endMs}`
-  if (event.type === 'milestone' && times !== undefined && state.recent.includes(times)) return state
+interface Applied {
+  readonly after: ChannelState
+  readonly added: string
+}
+
+function applyResult(state: ChannelState, event: ResultEvent): Applied {
+  const key = event.type === 'milestone' ? keyOf(event) : undefined
+  const repeated = key === undefined ? -1 : state.repeatable.indexOf(key)
+  if (repeated >= 0) {
+    return { after: { ...state, repeatable: state.repeatable.filter((_key, at) => at !== repeated) }, added: '' }
+  }
   const current = withRecognition(state, event)
   switch (event.type) {
     case 'partial':
-      return withView(current, { partial: event.text })
+      return { after: withView(current, { partial: event.text }), added: '' }
     case 'milestone': {
-      const recent = times === undefined ? current.recent : [...current.recent, times].slice(-rememberedMilestones)
-      return withView({ ...current, recent }, { committed: append(current, event.text), partial: '' })
+      const recent = key === undefined ? current.recent : [...current.recent, key].slice(-rememberedMilestones)
+      return commit({ ...current, recent }, event.text, { partial: '' })
     }
     case 'final':
-      return withView(current, {
-        committed: append(current, extension(current, event.text)),
+      return commit(current, extension(current, event.text), {
         partial: '',
         closed: true,
         ...(event.confidence !== undefined && { confidence: event.confidence }),
@@ -116,6 +151,10 @@ function applyResult(state: ChannelState, event: ResultEvent): ChannelState {
       })
   }
 }
+
+/** The audio and the text; undefined without times, which services of other kinds do not send. */
+const keyOf = ({ startMs, endMs, text }: MilestoneEvent): string | undefined =>
+  startMs === undefined || endMs === undefined ? undefined : `${startMs}-${endMs} ${text.trim()}`
 
 /** The state for the recognition of the event. A new recognition starts where the text ends. */
 function withRecognition(state: ChannelState, { recognitionId, type }: ResultEvent): ChannelState {
@@ -127,12 +166,7 @@ function withRecognition(state: ChannelState, { recognitionId, type }: ResultEve
       ? state
       : { ...state, recognitionId: recognitionId ?? state.recognitionId }
   const { channel, committed } = state.view
-  return {
-    ...state,
-    recognitionId,
-    startsAt: committed.length,
-    view: { channel, committed, partial: '', closed: false },
-  }
+  return { ...state, recognitionId, own: '', view: { channel, committed, partial: '', closed: false } }
 }
 
 function withView(state: ChannelState, change: Partial<TranscriptChannel>): ChannelState {
@@ -141,23 +175,34 @@ function withView(state: ChannelState, change: Partial<TranscriptChannel>): Chan
   return isSame ? state : { ...state, view }
 }
 
-/** Within a recognition the text as it is; between two recognitions with a space if the script uses spaces. */
-const append = ({ view: { committed }, startsAt }: ChannelState, text: string): string =>
-  startsAt === committed.length ? joined(committed, text) : committed + text
+/** Adds definitive text: within a recognition as it is, between two with a space if the script uses spaces. */
+function commit(state: ChannelState, text: string, change: Partial<TranscriptChannel>): Applied {
+  const { own, last, view } = state
+  const added = own === '' ? separator(last, text) + text : text
+  if (added === '') return { after: withView(state, change), added }
+  const grown = { ...state, own: own + added, last: added.slice(-1) }
+  return { after: withView(grown, { ...change, committed: view.committed + added }), added }
+}
 
 /** The text of a final beyond the milestones of its recognition. */
-function extension({ view: { committed }, startsAt }: ChannelState, text: string): string {
-  const known = committed.slice(startsAt).trimStart()
+function extension({ own }: ChannelState, text: string): string {
+  const known = own.trimStart()
   if (known === '') return text
   const whole = text.trimStart()
   return whole.startsWith(known) ? whole.slice(known.length) : ''
 }
 
-const textOf = ({ committed, partial }: TranscriptChannel): string => joined(committed, partial)
+const textOf = ({ view: { committed, partial }, last }: ChannelState): string =>
+  committed + separator(last, partial) + partial
 
-function joined(text: string, next: string): string {
-  const [last, first] = [text.at(-1) ?? ' ', next.at(0) ?? ' ']
+/** `join` would copy the texts. */
+const textOfAll = (states: readonly ChannelState[]): string =>
+  states.reduce((text, state, at) => (at === 0 ? textOf(state) : text + '\n' + textOf(state)), '')
+
+/** Between a text that ends with `last` and the next one. */
+function separator(last: string, next: string): string {
+  const [before, first] = [last || ' ', next.at(0) ?? ' ']
   const isSpaced =
-    /\s/u.test(last) || /[\s.,;:!?]/u.test(first) || unspacedScript.test(last) || unspacedScript.test(first)
-  return isSpaced ? text + next : `${text} ${next}`
+    /\s/u.test(before) || /[\s.,;:!?]/u.test(first) || unspacedScript.test(before) || unspacedScript.test(first)
+  return isSpaced ? '' : ' '
 }

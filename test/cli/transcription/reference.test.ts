@@ -9,6 +9,7 @@ import {
   ReferenceComparison,
 } from '../../../src/cli/transcription/reference.js'
 import { wordErrorsText } from '../../../src/cli/view/word-errors-view.js'
+import { emptyTranscript } from '../../../src/operators/results/accumulate-milestones.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 
 const speakers = ['left', 'right']
@@ -21,7 +22,7 @@ const report = (reference: string, events: readonly SessionEvent[], names = spea
     { event: ({ type }) => void seen.push(type), sent: () => undefined, end: () => undefined },
     names,
   )
-  for (const event of events) view.event(event)
+  for (const event of events) view.event(event, emptyTranscript)
   expect(seen).toEqual(events.map(({ type }) => type))
   return wordErrorsText(comparison.texts(), style)
 }

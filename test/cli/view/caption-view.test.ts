@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { captionView } from '../../../src/cli/view/caption-view.js'
 import { TranscriptReader } from '../../../src/cli/view/transcript-reader.js'
+import { emptyTranscript } from '../../../src/operators/results/accumulate-milestones.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 
 const milestone = (text: string, times: object = {}): SessionEvent => ({ type: 'milestone', text, ...times })
@@ -21,11 +22,11 @@ const shown = (
     write: (text) => (vtt += text),
     note: (line) => void notes.push(line),
   })
-  view.event({ type: 'connection', state: 'streaming' })
+  view.event({ type: 'connection', state: 'streaming' }, emptyTranscript)
   view.sent(1_000)
-  view.event(milestone('good evening', times[0]))
+  view.event(milestone('good evening', times[0]), emptyTranscript)
   view.sent(4_000)
-  view.event(milestone(' and welcome', times[1]))
+  view.event(milestone(' and welcome', times[1]), emptyTranscript)
   view.end()
   return { vtt, notes }
 }

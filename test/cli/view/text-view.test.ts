@@ -31,7 +31,7 @@ const openView = ({ isTTY = false, speed = 1 }) => {
   const say = (type: 'partial' | 'milestone', channel: number, startMs: number, endMs: number, text: string): void => {
     const event = { type, channel, startMs, endMs, text } as const
     state = accumulate(state, event)
-    view.event(event, state.transcript)
+    view.event(event, state)
   }
   return { terminal, view, say }
 }

@@ -1,20 +1,19 @@
-import { from, lastValueFrom, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { eventLine } from '../../../src/cli/view/ndjson-view.js'
 import { progressLine } from '../../../src/cli/view/progress.js'
-import { summaryLine, TranscriptReader, type ResultEvent } from '../../../src/cli/view/transcript-reader.js'
-import { accumulateMilestones } from '../../../src/operators/results/accumulate-milestones.js'
+import { summaryLine, TranscriptReader } from '../../../src/cli/view/transcript-reader.js'
+import { accumulate, emptyTranscript, type ResultEvent } from '../../../src/operators/results/accumulate-milestones.js'
 
-const read = async (...events: readonly ResultEvent[]) => {
+const read = (...events: readonly ResultEvent[]) => {
   const reader = new TranscriptReader()
-  const transcripts = await lastValueFrom(from(events).pipe(accumulateMilestones(), toArray()))
-  const lines = events.map((event, index) => reader.take(event, transcripts[index] ?? { channels: [], text: '' }))
+  let transcript = emptyTranscript
+  const lines = events.map((event) => reader.take(event, (transcript = accumulate(transcript, event))))
   return { reader, lines: lines.filter((line) => line !== undefined) }
 }
 
 describe('TranscriptReader', () => {
-  it('returns each milestone once, with its own time, and nothing for a final with the same text', async () => {
-    const { lines, reader } = await read(
+  it('returns each milestone once, with its own time, and nothing for a final with the same text', () => {
+    const { lines, reader } = read(
       { type: 'partial', channel: 0, startMs: 100, text: 'hel' },
       { type: 'milestone', channel: 0, startMs: 100, endMs: 900, text: 'hello' },
       { type: 'milestone', channel: 0, startMs: 2000, endMs: 2900, text: ' there' },
@@ -27,18 +26,18 @@ describe('TranscriptReader', () => {
     expect(reader.counts()).toEqual({ words: 2, confidence: 0.9 })
   })
 
-  it('marks a sentence whose audio stopped', async () => {
-    const { lines } = await read({ type: 'milestone', channel: 0, text: 'good evening', isIncomplete: true })
+  it('marks a sentence whose audio stopped', () => {
+    const { lines } = read({ type: 'milestone', channel: 0, text: 'good evening', isIncomplete: true })
     expect(lines).toEqual([{ channel: 0, text: 'good evening …' }])
   })
 
-  it('returns the text of a final if a service sends no milestones, and no channels', async () => {
-    const { lines } = await read({ type: 'final', text: 'hello there', confidence: 0.5 })
+  it('returns the text of a final if a service sends no milestones, and no channels', () => {
+    const { lines } = read({ type: 'final', text: 'hello there', confidence: 0.5 })
     expect(lines).toEqual([{ channel: 0, text: 'hello there' }])
   })
 
-  it('has the current text of each channel, in the order of the channels', async () => {
-    const { reader } = await read(
+  it('has the current text of each channel, in the order of the channels', () => {
+    const { reader } = read(
       { type: 'partial', channel: 1, startMs: 50, text: 'yes' },
       { type: 'partial', channel: 0, startMs: 70, text: ' no' },
     )
@@ -48,8 +47,8 @@ describe('TranscriptReader', () => {
     ])
   })
 
-  it('weighs confidences by words', async () => {
-    const { reader } = await read(
+  it('weighs confidences by words', () => {
+    const { reader } = read(
       { type: 'final', channel: 0, text: 'one', confidence: 1 },
       { type: 'final', channel: 1, text: 'one two three', confidence: 0.5 },
     )

@@ -7,6 +7,7 @@ import { columnsOf } from '../../../src/operators/captions/caption-tokens.js'
 import { toCaptions } from '../../../src/operators/captions/to-captions.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { codeThrownBy, marbles } from '../marbles.js'
+import { readCharacters } from '../string-work.js'
 import { final, gap, ledgerOf, milestone, partial, streaming, wordsOf } from '../session-events.js'
 
 const cues = (options: CaptionOptions, ...events: SessionEvent[]): CaptionCue[] => {
@@ -136,6 +137,12 @@ describe('toCaptions', () => {
       ['never ends a line with an opening mark', '去今天「公园」吧', ['去今天', '「公园」', '吧']],
       ['never begins a line with small kana', 'きょうはしゃしん', ['きょうは', 'しゃしん']],
       ['breaks Thai between words of the dictionary', 'สวัสดีครับยินดี', ['สวัสดีครับ', 'ยินดี']],
+      [
+        'keeps words at a no-break space',
+        'bien sûr\u00a0? 10\u202f000\u00a0€',
+        ['bien', 'sûr\u00a0?', '10\u202f000\u00a0€'],
+      ],
+      ['keeps characters at a no-break space', '今天天\u00a0气很好', ['今天', '天\u00a0气很', '好']],
       ['keeps what a reader sees as one character', '👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧', ['👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧', '👨‍👩‍👧']],
     ])('%s', (_, text, lines) => {
       const shown = finals(
@@ -363,9 +370,38 @@ describe('toCaptions', () => {
     ])
   })
 
+  it('shows all milestones of the same times', () => {
+    const times = { startMs: 0, endMs: 900 }
+    const shown = finals({}, milestone('one', times), milestone(' two', times), milestone(' three', times), final(''))
+    expect(textsOf(shown).join(' ')).toBe('one two three')
+  })
+
+  it('reads no more text for a result when the session is long', () => {
+    const source$ = new Subject<SessionEvent>()
+    source$.pipe(toCaptions()).subscribe()
+    const speak = (from: number): void => {
+      for (let at = from; at < from + 100; at++) {
+        const times = { startMs: at * 1000, endMs: at * 1000 + 900 }
+        source$.next(partial(' some more', times))
+        source$.next(milestone(' some more words', times))
+      }
+    }
+    const early = readCharacters(() => speak(0))
+    speak(100)
+    speak(200)
+    expect(early).toBeGreaterThan(0)
+    expect(readCharacters(() => speak(300))).toBeLessThan(early * 1.2)
+  })
+
   it('accepts a milestone once that a resumed session repeats, and text that only the final has', () => {
     const words = wordsOf('one two', 0, 600)
-    const shown = finals({}, words, words, final('one two three', { startMs: 0, endMs: 2000 }))
+    const shown = finals(
+      {},
+      words,
+      { type: 'resumed', replayedMs: 0 },
+      words,
+      final('one two three', { startMs: 0, endMs: 2000 }),
+    )
     expect(textsOf(shown)).toEqual(['one two', 'three'])
     expect(shown[1]?.startMs).toBeGreaterThanOrEqual(1200)
   })

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { accumulateMilestones, type Transcript } from '../../../src/operators/results/accumulate-milestones.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { marbles } from '../marbles.js'
+import { readCharacters } from '../string-work.js'
 import { final, milestone, partial, streaming } from '../session-events.js'
 
 const transcripts = (...events: SessionEvent[]): Transcript[] => {
@@ -14,6 +15,9 @@ const transcripts = (...events: SessionEvent[]): Transcript[] => {
   return seen
 }
 const last = (...events: SessionEvent[]): Transcript | undefined => transcripts(...events).at(-1)
+
+const at = { startMs: 100, endMs: 900 }
+const resumed = { type: 'resumed', replayedMs: 0 } as const
 
 const values = {
   p: partial('good'),
@@ -145,16 +149,50 @@ describe('accumulateMilestones', () => {
     expect(last(...events)?.text).toBe(text)
   })
 
-  it('counts a repeated milestone once, by channel and times', () => {
-    const at = { startMs: 100, endMs: 900 }
-    const seen = transcripts(
-      milestone('one', at),
-      milestone('one', at),
-      milestone(' one', { startMs: 900, endMs: 1500 }),
-    )
+  it.each([
+    [
+      'all of the same times',
+      [milestone('one', at), milestone(' two', at), milestone(' three', at), final('')],
+      'one two three',
+    ],
+    ['equal words of the same times', [milestone('yes', at), milestone(' yes', at)], 'yes yes'],
+    ['the same times on two channels', [milestone('one', at), milestone('two', { ...at, channel: 1 })], 'one\ntwo'],
+    ['the same times after a reconnect', [milestone('one', at), resumed, milestone(' two', at)], 'one two'],
+    [
+      'equal words in the next recognition',
+      [milestone('one', at), { ...resumed, isNextRecognition: true } as const, milestone(' one', at)],
+      'one one',
+    ],
+    ['equal words after a reconnect without times', [milestone('no'), resumed, milestone(' no')], 'no no'],
+  ])('counts milestones with %s', (_, events: SessionEvent[], text) => {
+    expect(last(...events)?.text).toBe(text)
+  })
+
+  it('counts a milestone once that is repeated after a reconnect, by channel, times and text', () => {
+    const seen = transcripts(milestone('one', at), resumed, milestone('one', at), milestone(' one', at))
     expect(seen.map(({ text }) => text)).toEqual(['one', 'one', 'one one'])
-    expect(last(milestone('one', at), milestone('two', { ...at, channel: 1 }))?.text).toBe('one\ntwo')
-    expect(last(milestone('no'), milestone(' no'))?.text).toBe('no no')
+    expect(seen[1]).toBe(seen[0])
+    const other = { ...at, channel: 1 }
+    const onOther = [milestone('one', at), milestone('two', other), { ...resumed, channel: 1 }]
+    expect(last(...onOther, milestone('two', other), milestone(' one', at))?.text).toBe('one one\ntwo')
+  })
+
+  it('reads no more of the text for a result when the text is long', () => {
+    const results = (from: number): SessionEvent[] =>
+      Array.from({ length: 100 }, (_, n) => n + from).flatMap((n) => [
+        partial(' some more words', { startMs: n, endMs: n + 1 }),
+        milestone(' some more words', { startMs: n, endMs: n + 1, recognitionId: `${Math.floor(n / 10)}` }),
+        ...(n % 10 === 9 ? [final(' some more words'.repeat(10), { recognitionId: `${Math.floor(n / 10)}` })] : []),
+      ])
+    const source$ = new Subject<SessionEvent>()
+    source$.pipe(accumulateMilestones()).subscribe()
+    const work = (from: number): number => readCharacters(() => results(from).forEach((event) => source$.next(event)))
+    const early = work(0)
+    results(100)
+      .concat(results(200), results(300))
+      .forEach((event) => source$.next(event))
+    expect(early).toBeGreaterThan(0)
+    expect(work(400)).toBeLessThan(early * 1.2)
   })
 
   it('appends the text of the next recognition to the earlier text', () => {
