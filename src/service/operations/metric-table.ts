@@ -181,6 +181,12 @@ export const metricTable = {
     help: 'Places of an engine process for segments: used or free.',
     aggregator: 'max',
   },
+  rxspeech_fleet_processes: {
+    type: 'gauge',
+    labels: [],
+    help: 'Engine processes that the service sees, of any model; it stays ready at 0 and refuses sessions as overloaded.',
+    aggregator: 'max',
+  },
   rxspeech_fleet_engines: {
     type: 'gauge',
     labels: ['model'],

@@ -165,13 +165,21 @@ class Meters {
     if (fleet !== undefined) this.#readFleet(fleet)
   }
 
-  #readFleet({ models, waiting, waitedMs, lost, full }: FleetUse): void {
-    const gone = [...this.#fleetModels]
-      .filter((label) => models.every((model) => model.label !== label))
-      .map((label) => ({ label, engines: 0, used: 0, capacity: 0 }))
-    for (const { label, engines, used, capacity } of [...models, ...gone]) {
-      this.#fleetModels.add(label)
+  #readFleet({ processes, models, waiting, waitedMs, lost, full }: FleetUse): void {
+    this.set('rxspeech_fleet_processes', {}, processes)
+    // By label value, of which there are few: the models that do not get one of their own are one together.
+    const uses = new Map([...this.#fleetModels].map((model) => [model, { engines: 0, used: 0, capacity: 0 }]))
+    for (const { label, engines, used, capacity } of models) {
       const model = this.#models.of(label)
+      const others = uses.get(model) ?? { engines: 0, used: 0, capacity: 0 }
+      uses.set(model, {
+        engines: others.engines + engines,
+        used: others.used + used,
+        capacity: others.capacity + capacity,
+      })
+    }
+    for (const [model, { engines, used, capacity }] of uses) {
+      this.#fleetModels.add(model)
       this.set('rxspeech_fleet_engines', { model }, engines)
       this.set('rxspeech_fleet_places', { model, state: 'used' }, used)
       this.set('rxspeech_fleet_places', { model, state: 'free' }, Math.max(capacity - used, 0))

@@ -183,7 +183,8 @@ export const openReports = (
 const readinessLines: Readonly<Record<Readiness['type'], string>> = {
   starting: 'starting: the service does not listen yet, or its first engine is not loaded\n',
   ready: 'ready\n',
-  'without-engine': 'without-engine: no model can be loaded, or no engine process serves one; the log says why\n',
+  'without-engine':
+    'without-engine: no model can be loaded, or NATS does not carry the adverts of this engine process; the log says why\n',
   draining: 'draining: the service is closing\n',
 }
 

@@ -16,10 +16,12 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { Fleet } from '../engines/nats/fleet.js'
 import { createFleetModels } from '../engines/nats/fleet-models.js'
 import type { ModelDescription } from '../engines/engine.js'
+import { modelLabel } from '../engines/models/model-json.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { createBus, type MessageBus } from '../nats/bus.js'
 import { connectNats } from '../nats/connection.js'
 import type { Logger } from '../operations/logger.js'
+import { RateLimitedLog } from '../operations/service-log.js'
 import type { NatsUse } from '../operations/nats-use.js'
 import { sharedTenant } from '../sessions/rights.js'
 import { openModels } from './models-and-projects.js'
@@ -54,12 +56,14 @@ export const openServiceModels = async (options: ServiceOptions, cpus?: number):
   const roster = { region, otherRegions, models: modelsByName, prefersFirstName }
   const fleet = new Fleet({ bus, name, ...roster, onFault, scheduler })
   const registry = createFleetModels({ fleet, local, onFault, scheduler })
+  const endLog = options.logger && logProcesses(fleet, registry, options.logger, scheduler)
   const models = {
     ...registry,
     close: async () => {
       try {
         await registry.close()
       } finally {
+        endLog?.()
         unlog()
         await bus.close()
       }
@@ -84,6 +88,43 @@ export const logConnection = (bus: MessageBus, logger: Logger | undefined): (() 
     else logger?.log('warn', 'The connection to NATS is lost; it is tried again until it is restored.')
   })
   return () => subscription.unsubscribe()
+}
+
+/** The limit for each kind of line: engine processes cause them. */
+const maxLinesPerMinute = 60
+/** Models that one line names. */
+const maxNamed = 10
+
+/** Logs engine processes that come and go, and models that none of them serves any more, or again. */
+const logProcesses = (fleet: Fleet, models: ModelRegistry, logger: Logger, scheduler: SchedulerLike): (() => void) => {
+  const log = new RateLimitedLog({ logger, scheduler, maxLinesPerMinute })
+  fleet.onJoined = ({ address, models: offered, capacity }) => {
+    const { name: engine, instance } = address
+    log.write('joined', 'info', 'Engine process joined', { engine, instance, models: offered.size, places: capacity })
+  }
+  fleet.onLeft = ({ name: engine, instance }, how) => {
+    log.write('left', how === 'gone' ? 'info' : 'warn', 'Engine process left', { engine, instance, how })
+  }
+  let unserved: readonly string[] = []
+  const subscription = models.changed$?.subscribe(() => {
+    const before = unserved
+    unserved = models
+      .list()
+      .filter((model) => models.isServed?.(model) === false)
+      .map(modelLabel)
+    const lost = unserved.filter((label) => !before.includes(label))
+    const back = before.filter((label) => !unserved.includes(label))
+    const fieldsOf = (labels: readonly string[]) => ({
+      models: labels.slice(0, maxNamed).join(', '),
+      count: labels.length,
+    })
+    if (lost.length > 0) log.write('unserved', 'warn', 'No engine process serves these models', fieldsOf(lost))
+    if (back.length > 0) log.write('served', 'info', 'These models are served again, or forgotten', fieldsOf(back))
+  })
+  return () => {
+    subscription?.unsubscribe()
+    log.close()
+  }
 }
 
 /**

@@ -25,8 +25,8 @@ export interface FleetModelsOptions {
   /** Called with failures of engines that are retried. */
   readonly onFault: (error: SpeechError) => void
   /**
-   * A model that no engine process has reported or served for this long is forgotten; until then its sessions are refused as
-   * overloaded.
+   * A model that no engine process has reported or served for this long is forgotten, if there are others; until then its
+   * sessions are refused as overloaded.
    * @default 300000
    */
   readonly forgetMs?: number | undefined
@@ -63,6 +63,7 @@ export const createFleetModels = (options: FleetModelsOptions): ModelRegistry =>
     admit: (model) => {
       if (isOfFleet(model)) models.admit(model)
     },
+    isWithoutProcesses: () => fleet.roster.engines.length === 0,
     isServed: (model) => (isOfFleet(model) ? models.isServed(model) : undefined),
     changed$: merge(models.changed$, local.changed$ ?? NEVER),
     close: () =>
@@ -175,7 +176,7 @@ class FleetModels {
       const serving = fleet.isUp ? fleet.roster.serving({ label }) : []
       model.admission.sample(serving)
       if (serving.length > 0) model.lastServedMs = nowMs
-      else if (fleet.isUp && !reported.has(label) && nowMs - model.lastServedMs > forgetMs) {
+      else if (reported.size > 0 && !reported.has(label) && nowMs - model.lastServedMs > forgetMs) {
         this.#models.delete(label)
         void model.engine.close()
       }

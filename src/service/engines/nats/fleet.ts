@@ -18,7 +18,7 @@ import {
   type ProcessAddress,
 } from './protocol.js'
 import { PhraseCheck } from './phrase-check.js'
-import { Roster, tickMs, type RosterEngine, type RosterOptions, type WantedModel } from './roster.js'
+import { Roster, tickMs, type EngineEnd, type RosterEngine, type RosterOptions, type WantedModel } from './roster.js'
 
 export interface FleetOptions extends RosterOptions {
   readonly bus: MessageBus
@@ -42,6 +42,8 @@ export interface FleetCounts {
 
 /** What operators see of a fleet. */
 export interface FleetUse extends FleetCounts {
+  /** Engine processes that are there. */
+  readonly processes: number
   readonly models: readonly {
     readonly label: string
     readonly engines: number
@@ -77,13 +79,21 @@ export class Fleet {
   #waitedMs = 0
   /** Called each tick, however many adverts arrived since the last one, and when the bus went up or down. */
   onChange: () => void = () => undefined
+  /** Called when an engine process is there. */
+  onJoined: (engine: RosterEngine) => void = () => undefined
+  /** Called when it is no longer there. */
+  onLeft: (engine: ProcessAddress, how: EngineEnd) => void = () => undefined
 
   constructor({ bus, name, onFault, scheduler = asyncScheduler, ...roster }: FleetOptions) {
     this.#bus = bus
     this.#scheduler = scheduler
     this.#edge = createAddress(name)
     this.roster = new Roster({ now: () => scheduler.now(), ...roster })
-    this.roster.onLost = (engine) => this.#loseAll(engine, 'silent')
+    this.roster.onJoined = (engine) => this.onJoined(engine)
+    this.roster.onLost = (engine, how) => {
+      this.#loseAll(engine, 'silent')
+      this.onLeft(engine, how)
+    }
     this.roster.onIgnored = onFault
     this.roster.onFree = () => this.#serveLine()
     this.#segmentFleet = {
@@ -123,7 +133,7 @@ export class Fleet {
       const sum = (key: 'used' | 'capacity'): number => serving.reduce((total, engine) => total + engine[key], 0)
       return { label, engines: serving.length, used: sum('used'), capacity: sum('capacity') }
     })
-    return { models, waiting: this.waiting, ...this.counts }
+    return { processes: this.roster.engines.length, models, waiting: this.waiting, ...this.counts }
   }
 
   /** Segments without a place. */

@@ -57,6 +57,9 @@ export interface RosterEngine {
   readonly state: EngineAdvert['state']
 }
 
+/** It said that it ends, or it has been silent for a second. */
+export type EngineEnd = 'gone' | 'silent'
+
 interface Entry extends RosterEngine {
   address: ProcessAddress
   models: ReadonlyMap<string, AdvertisedModel>
@@ -110,8 +113,10 @@ export class Roster {
   /** What was reported lately, and since when, in ticks. */
   readonly #reports = new Map<string, number>()
   #ticks = 0
-  /** Called with the engines that are lost or gone. */
-  onLost: (engine: ProcessAddress) => void = () => undefined
+  /** Called when both adverts of an engine have arrived. */
+  onJoined: (engine: RosterEngine) => void = () => undefined
+  /** Called with the engines that are lost. */
+  onLost: (engine: ProcessAddress, how: EngineEnd) => void = () => undefined
   /** Called when an engine may have a free place. */
   onFree: () => void = () => undefined
   /** Called with what is ignored of adverts. */
@@ -128,15 +133,17 @@ export class Roster {
     const entry = state === 'gone' ? this.#known(engine) : this.#entryOf(engine)
     if (entry === undefined) return false
     if (state === 'gone') {
-      this.#remove(entry)
+      this.#remove(entry, 'gone')
       return false
     }
+    const wasThere = isThere(entry)
     entry.isAlive = true
     entry.silentTicks = 0
     entry.capacity = capacity
     entry.used = used
     entry.state = state
     entry.version = v
+    if (!wasThere && isThere(entry)) this.onJoined(entry)
     if (entry.hasModels && used < capacity) this.onFree()
     if (entry.hasModels || entry.askedTicks < askAgainTicks) return false
     entry.askedTicks = 0
@@ -146,12 +153,14 @@ export class Roster {
   models({ engine, models, startedAtMs, region }: ModelsAdvert): void {
     const entry = this.#entryOf(engine)
     if (entry === undefined) return
+    const wasThere = isThere(entry)
     entry.hasModels = true
     // One whose clock is ahead would count as the newest for ever.
     if (startedAtMs !== entry.toldStartMs) entry.startedAtMs = Math.min(startedAtMs, this.#now())
     entry.toldStartMs = startedAtMs
     entry.region = region
     this.#replaceModels(entry, models)
+    if (!wasThere && isThere(entry)) this.onJoined(entry)
     this.onFree()
   }
 
@@ -179,7 +188,7 @@ export class Roster {
       this.#ignore(
         name,
         'not listed',
-        `offers ${label}, which engines.nats.models does not list for this name; it is not used for it.`,
+        `The engine process ${name} offers ${label}, which engines.nats.models does not list for this name; it is not used for it.`,
       )
       return false
     }
@@ -187,7 +196,7 @@ export class Roster {
       this.#ignore(
         name,
         'models',
-        `offers more models than a service uses of all engine processes, which are ${maxFleetModels}.`,
+        `The engine process ${name} offers more models than a service uses of all engine processes, which are ${maxFleetModels}.`,
       )
       return false
     }
@@ -196,7 +205,7 @@ export class Roster {
       this.#ignore(
         name,
         'not first',
-        `offers ${label}, for which ${first} is used while it is there; to use both, list both in engines.nats.models.`,
+        `The engine process ${name} offers ${label}, for which ${first} is used while it is there; to use both, list both in engines.nats.models.`,
       )
     }
     return true
@@ -209,12 +218,12 @@ export class Roster {
     this.#names.remove(model, entry.address.name)
   }
 
-  /** Reports each kind once in a while; `text` follows the name. */
-  #ignore(name: string, kind: 'not listed' | 'not first' | 'models' | 'instances', text: string): void {
+  /** Reports each kind of each name once in a while. */
+  #ignore(name: string, kind: 'not listed' | 'not first' | 'models' | 'instances', sentence: string): void {
     const key = `${name} ${kind}`
     if (this.#reports.has(key) || this.#reports.size >= maxReports) return
     this.#reports.set(key, this.#ticks)
-    this.onIgnored(new SpeechError('refused', `The engine process ${name} ${text}`))
+    this.onIgnored(new SpeechError('refused', sentence))
   }
 
   /** Call every `tickMs` while the bus is up. */
@@ -227,7 +236,7 @@ export class Roster {
       entry.askedTicks += 1
       entry.forbiddenTicks = Math.max(entry.forbiddenTicks - 1, 0)
       entry.failedTicks = Math.max(entry.failedTicks - 1, 0)
-      if (entry.silentTicks >= leaseTicks) this.#remove(entry)
+      if (entry.silentTicks >= leaseTicks) this.#remove(entry, 'silent')
     }
   }
 
@@ -365,7 +374,11 @@ export class Roster {
     const count = this.#countOfName.get(name) ?? 0
     if (count >= maxEnginesOfName || this.#entries.size >= maxEngines) {
       const bounds = `${maxEnginesOfName} of one name and ${maxEngines} in all`
-      this.#ignore(name, 'instances', `has an instance that is not used, because there are ${bounds}.`)
+      this.#ignore(
+        name,
+        'instances',
+        `The engine process ${name} has an instance that is not used, because there are ${bounds}.`,
+      )
       return undefined
     }
     this.#countOfName.set(name, count + 1)
@@ -391,14 +404,14 @@ export class Roster {
     return entry
   }
 
-  #remove(entry: Entry): void {
+  #remove(entry: Entry, how: EngineEnd): void {
     const { name, instance } = entry.address
     this.#entries.delete(instance)
     const count = (this.#countOfName.get(name) ?? 1) - 1
     if (count === 0) this.#countOfName.delete(name)
     else this.#countOfName.set(name, count)
     this.#replaceModels(entry, [])
-    this.onLost(entry.address)
+    if (isThere(entry)) this.onLost(entry.address, how)
   }
 }
 

@@ -3,6 +3,9 @@ import { createModelRegistry } from '../../../../src/service/engines/models/mode
 import { Fleet } from '../../../../src/service/engines/nats/fleet.js'
 import { createFleetModels } from '../../../../src/service/engines/nats/fleet-models.js'
 import { Admission } from '../../../../src/service/engines/nats/admission.js'
+import type { SpeechError } from '../../../../src/errors/speech-error.js'
+import { ReadinessTracker } from '../../../../src/service/operations/readiness.js'
+import { openModel } from '../../../../src/service/sessions/rights.js'
 import { VirtualClock } from '../../virtual-clock.js'
 import { countingEngine } from './counting-engine.js'
 import { callsModel, VirtualFleet } from './virtual-fleet.js'
@@ -62,7 +65,7 @@ describe('the models of a fleet', () => {
     expect(clock.waiting).toBe(before)
   })
 
-  it('count as served for 5 s after the last engine, and are forgotten later', async () => {
+  it('count as served for 5 s after the last engine, and are forgotten later, if there are other engine processes', async () => {
     const fleet = newFleet()
     const { kill } = fleet.startEngine()
     await fleet.pass(300)
@@ -78,9 +81,45 @@ describe('the models of a fleet', () => {
     expect(fleet.models.isServed?.(model)).toBe(false)
     expect(changes).toBe(1)
     expect(codeOf(() => fleet.models.admit?.(model))).toBe('overloaded')
-    await fleet.pass(15_000)
+    // An outage of all engine processes ends sooner or later, so that clients are to try again.
+    await fleet.pass(60_000)
+    expect(codeOf(() => fleet.models.admit?.(model))).toBe('overloaded')
+    fleet.startEngine({ model: { ...callsModel, name: 'other' } })
+    await fleet.pass(300)
     expect(fleet.models.find(calls)).toBeUndefined()
     await expect(fleet.models.engine(model)).rejects.toMatchObject({ code: 'invalid-model' })
+  })
+
+  it('keep a service ready when no engine process has come yet, and when all are gone', async () => {
+    const fleet = newFleet()
+    const tracker = new ReadinessTracker(fleet.clock, true)
+    const changes: string[] = []
+    tracker.onChange = ({ type }) => changes.push(type)
+    tracker.watchModels(fleet.models)
+    tracker.opened(undefined)
+    const { kill } = fleet.startEngine()
+    await fleet.pass(300)
+    kill()
+    await fleet.pass(60_000)
+    expect(changes.length).toBeGreaterThan(1)
+    expect(new Set(changes)).toEqual(new Set(['ready']))
+    tracker.close()
+  })
+
+  it('are refused as overloaded, not as unknown, until the first engine process has come', async () => {
+    const fleet = newFleet()
+    const rights = { tenants: ['*'], projects: ['*'], models: ['calls', 'other'] }
+    const refusalOf = (name: string): Promise<unknown> =>
+      openModel(fleet.models, rights, { name }).catch((error: unknown) => error)
+    expect(await refusalOf('calls')).toMatchObject({
+      code: 'overloaded',
+      message: 'No engine process is running; try again later.',
+    })
+    expect((await refusalOf('calls')) as SpeechError).toHaveProperty('retryAfterMs')
+    expect(await refusalOf('not-granted')).toMatchObject({ code: 'model-denied' })
+    fleet.startEngine({ model: { ...callsModel, name: 'other' } })
+    await fleet.pass(300)
+    expect(await refusalOf('calls')).toMatchObject({ code: 'model-denied' })
   })
 
   it('admit no session while NATS is away, and none beyond the places', async () => {

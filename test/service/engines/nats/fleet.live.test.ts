@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { natsIsSkipped, natsTitle } from '../../nats/nats-server.js'
+import { openJsonLogger } from '../../../../src/service/operations/logger.js'
 import { callThrough, LiveFleet, wordsOf, type CallOptions } from './live-fleet.js'
 
 let fleet: LiveFleet
@@ -52,7 +53,9 @@ describe.skipIf(natsIsSkipped)(natsTitle('a service whose engines are other proc
     const page = readFileSync('docs/TROUBLESHOOTING.md', 'utf8')
     fleet = await LiveFleet.start()
     await fleet.startEngine()
-    const service = await fleet.startService()
+    const lines: string[] = []
+    const logger = await openJsonLogger({ write: (line) => lines.push(line) }, 'info')
+    const service = await fleet.startService({ operations: { host: '127.0.0.1', port: 0 }, logger })
     const ended = callThrough(service, { over: 'websocket', resumption: false }, async () =>
       (await fleet.busy()).kill(),
     )
@@ -66,6 +69,17 @@ describe.skipIf(natsIsSkipped)(natsTitle('a service whose engines are other proc
       message: 'No engine for this model is running; try again later.',
     })
     expect(page).toContain('### `overloaded`: No engine for this model is running; try again later.')
+    // A balancer must not take the edge away: tokens are issued, and clients of this package wait.
+    const get = async (path: string): Promise<string> => (await fetch(`${service.operationsUrl ?? ''}${path}`)).text()
+    expect(await get('/readyz')).toBe('ready\n')
+    expect(await get('/metrics')).toMatch(/^rxspeech_fleet_processes 0$/m)
+    const logged = lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
+    const ofProcesses = logged.filter(({ level, msg }) => level !== 'error' && /engine process/i.test(String(msg)))
+    expect(ofProcesses).toMatchObject([
+      { level: 'info', msg: 'Engine process joined', engine: 'engine-1', models: 1 },
+      { level: 'warn', msg: 'Engine process left', engine: 'engine-1', how: 'silent' },
+      { level: 'warn', msg: 'No engine process serves these models', models: 'Default/call/1' },
+    ])
   })
 
   it('recognizes the phrases of a session over both interfaces, and refuses words that the engine does not know', async () => {
