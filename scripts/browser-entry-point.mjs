@@ -8,7 +8,7 @@ import { minifySync } from 'rolldown/experimental'
 export const browserEntryPoints = {
   index: {
     name: 'browser',
-    platformFiles: ['auth/request-token', 'client/recognizer/recognize', 'client/failover/failover'],
+    platformFiles: ['auth/request-token', 'client/recognizer/recognize'],
   },
   microphone: {
     name: 'microphone-browser',

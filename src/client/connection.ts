@@ -1,11 +1,10 @@
 import { defer, type Observer, type Subscription, type Unsubscribable } from 'rxjs'
-import type { SecretMask } from '../errors/secret-mask.js'
+import { SecretMask } from '../errors/secret-mask.js'
 import { toSpeechError } from '../errors/speech-error.js'
 import type { Inputs } from '../kernel/machine.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { Dial, Link } from '../transport/link.js'
 import type { DecodedMessage, WireProtocol } from './protocol.js'
-import type { SessionParts } from './session-parts.js'
 import type { ConnectionInput, TokenNeed } from './states.js'
 import type { SessionToken } from './token.js'
 
@@ -14,14 +13,10 @@ export interface Opening<In, Out> {
   readonly dial: () => Dial<In, Out>
   /** Used for this connection only, because it stores pending requests. */
   readonly protocol: WireProtocol<In, Out>
-  readonly parts: SessionParts
 }
 
-/** Includes the updates of earlier connections. In a browser it first loads `recognizer/browser-parts.ts`. */
-export type Connect<In, Out> = (
-  token: string,
-  update: UpdateRequest | undefined,
-) => Opening<In, Out> | PromiseLike<Opening<In, Out>>
+/** Includes the updates of earlier connections. */
+export type Connect<In, Out> = (token: string, update: UpdateRequest | undefined) => Opening<In, Out>
 
 /** An open link with the state that belongs to it. */
 export interface OpenLink<In, Out> extends Omit<Opening<In, Out>, 'dial'> {
@@ -78,25 +73,15 @@ export class Connection<In, Out> implements Unsubscribable, Observer<In> {
   }
 
   dial(update: UpdateRequest | undefined): void {
-    const opening = this.#connect(this.#accessToken, update)
-    if (!('then' in opening)) this.#dial(opening)
-    else
-      opening.then(
-        (loaded) => this.#dial(loaded),
-        (cause: unknown) => this.#fail(cause, 'connection-failed', dialFailed),
-      )
-  }
-
-  #dial({ dial, protocol, parts }: Opening<In, Out>): void {
-    if (this.#inputs.hasEnded) return
-    const mask = new parts.SecretMask([this.#accessToken])
+    const { dial, protocol } = this.#connect(this.#accessToken, update)
+    const mask = new SecretMask([this.#accessToken])
     this.#authorizing = undefined
     this.#dialed = defer(dial).subscribe({
       next: (link) => {
-        this.#open = { link, protocol, parts, mask }
+        this.#open = { link, protocol, mask }
         this.#post({ type: 'connected' })
       },
-      error: (cause: unknown) => this.#fail(cause, 'connection-failed', dialFailed, mask),
+      error: (cause: unknown) => this.#fail(cause, 'connection-failed', 'The connection failed; see the cause.', mask),
     })
     // A link in memory may run a whole session before `dial` returns.
     if (this.#inputs.hasEnded) this.#dialed.unsubscribe()
@@ -159,8 +144,6 @@ export class Connection<In, Out> implements Unsubscribable, Observer<In> {
     this.#post({ type: 'link-failed', error: mask?.cleanError(failure) ?? failure })
   }
 }
-
-const dialFailed = 'The connection failed; see the cause.'
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
 

@@ -21,7 +21,7 @@ import { ClientMachine } from './machine.js'
 import { pulledBounds } from './options.js'
 import type { SessionSettings } from './settings.js'
 import type { Ending } from './protocol.js'
-import type { ResultTimeline } from './results/timeline.js'
+import { ResultTimeline } from './results/timeline.js'
 import { isFixedToken, SessionToken } from './token.js'
 import type { AuthorizeAction, ClientAction, ClientInput, ClientOutput, SessionFacts, SessionPolicy } from './states.js'
 
@@ -111,8 +111,7 @@ class Session<In, Out> implements SessionHost<In, Out> {
   #isReconnecting = false
   /** The open or opening connections: one, or two during a handover. */
   #connections: readonly Connection<In, Out>[] = []
-  /** Defined from the first connection on. */
-  #results: ResultTimeline | undefined
+  readonly #results: ResultTimeline
   hasProgress = false
 
   constructor(plan: SessionPlan<In, Out>, source: ObservableInput<Uint8Array>, subscriber: Subscriber<SessionEvent>) {
@@ -122,6 +121,7 @@ class Session<In, Out> implements SessionHost<In, Out> {
     this.#subscriber = subscriber
     this.#route = { connect: plan.connect, tokens: new SessionToken(settings) }
     this.#buffer = new ReplayBuffer(bounds)
+    this.#results = new ResultTimeline(this.#buffer, bounds.format, settings.scheduler)
     this.#pump = new AudioPump(this.#buffer, source, settings)
     this.#ledger = new LedgerReporter(this.#buffer, bounds.format, this)
   }
@@ -146,7 +146,7 @@ class Session<In, Out> implements SessionHost<In, Out> {
   }
 
   get hasSentAudio(): boolean {
-    return this.#results?.hasSentAudio ?? false
+    return this.#results.hasSentAudio
   }
 
   get pendingFromMs(): number | undefined {
@@ -158,32 +158,32 @@ class Session<In, Out> implements SessionHost<In, Out> {
   }
 
   get progressMs(): number {
-    return this.#results?.progressMs ?? 0
+    return this.#results.progressMs
   }
 
   get isFinal(): boolean {
-    return this.#results?.isFinal ?? false
+    return this.#results.isFinal
   }
 
   get isWhole(): boolean {
-    return this.#results?.isWhole ?? true
+    return this.#results.isWhole
   }
 
   get isAnswered(): boolean {
-    return this.#results?.isAnswered ?? false
+    return this.#results.isAnswered
   }
 
   /** Whether the service sends no times; for the ledger. */
   get isEstimated(): boolean {
-    return this.#results?.isEstimated ?? false
+    return this.#results.isEstimated
   }
 
   get isUnread(): boolean {
-    return this.#results?.isUnread ?? false
+    return this.#results.isUnread
   }
 
   isRepeated(final: FinalEvent): boolean {
-    return this.#results?.isRepeated(final) ?? false
+    return this.#results.isRepeated(final)
   }
 
   // Outputs and actions of the machine
@@ -224,7 +224,7 @@ class Session<In, Out> implements SessionHost<In, Out> {
   /** Emits the event of a message, with the times of the source, and the ledger if it has changed. */
   #read(message: SessionEvent): void {
     this.#pump.onActivity()
-    const event = this.#results === undefined ? message : this.#results.read(message)
+    const event = this.#results.read(message)
     const { events, hasProgress } = this.#ledger.report()
     this.hasProgress = hasProgress
     if (event !== undefined) this.#subscriber.next(event)
@@ -237,13 +237,13 @@ class Session<In, Out> implements SessionHost<In, Out> {
     switch (output.do) {
       case 'repeated-final':
         this.#pump.onActivity()
-        return results?.repeat(output.event) ?? []
+        return results.repeat(output.event)
       case 'hold-final':
         this.#pump.onActivity()
-        results?.hold(output.event)
+        results.hold(output.event)
         return []
       case 'continue-after':
-        return output.finals.flatMap((final) => results?.continueAfter(final) ?? [])
+        return output.finals.flatMap((final) => results.continueAfter(final) ?? [])
       case 'begin':
         return this.#begin(output)
       case 'pause': {
@@ -253,7 +253,7 @@ class Session<In, Out> implements SessionHost<In, Out> {
         return [...events, ...this.#ledger.report().events]
       }
       case 'expect-finals':
-        results?.expectFinals()
+        results.expectFinals()
         return []
       case 'settle':
         this.#buffer.settle(this.#buffer.sent)
@@ -281,7 +281,6 @@ class Session<In, Out> implements SessionHost<In, Out> {
 
   #begin({ isNextRecognition, event }: Extract<ClientOutput, { readonly do: 'begin' }>): readonly SessionEvent[] {
     const results = this.#results
-    if (results === undefined) return []
     const { hasBegun } = results
     const { replayedMs, gaps } = results.begin()
     const events: SessionEvent[] = []
@@ -312,7 +311,7 @@ class Session<In, Out> implements SessionHost<In, Out> {
       case 'dial':
         return connection.dial(action.update)
       case 'start':
-        return this.#start(connection)
+        return connection.start()
       case 'restart':
         return connection.restart()
       case 'send-audio':
@@ -336,16 +335,6 @@ class Session<In, Out> implements SessionHost<In, Out> {
       this.#connections = this.#connections.filter((open) => open !== connection)
       connection.unsubscribe()
     }
-  }
-
-  #start(connection: Connection<In, Out>): void {
-    const { bounds, scheduler } = this.#plan.settings
-    if (connection.open !== undefined) {
-      const { ResultTimeline, findSound } = connection.open.parts
-      this.#buffer.findSound = findSound
-      this.#results ??= new ResultTimeline(this.#buffer, bounds.format, scheduler)
-    }
-    connection.start()
   }
 
   /** The user's signals during the session; each counts once. */

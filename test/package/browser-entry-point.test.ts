@@ -1,10 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { asyncScheduler, lastValueFrom, throwError, toArray } from 'rxjs'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { requestToken } from '../../src/auth/request-token-in-browser.js'
 import { recognize } from '../../src/client/recognizer/recognize-in-browser.js'
+import { SpeechError } from '../../src/errors/speech-error.js'
 import * as node from '../../src/index.js'
 import * as microphoneInNode from '../../src/microphone.js'
+import type { Dial, SocketMessage } from '../../src/transport/link.js'
+import type { WebSocketDialOptions } from '../../src/transport/websocket/dial.js'
+import { plainRecognizer, scriptedService } from '../client/virtual-session.js'
 
 const built = (file: string): string => readFileSync(`dist/esm/${file}`, 'utf8')
 /** The names that a module exports. */
@@ -18,7 +23,7 @@ const filesOf = (text: string): readonly string[] => [...text.matchAll(/ from "(
 
 describe('the entry point for browsers', () => {
   it.each([
-    ['browser.js', node, ['recognizer/recognize', 'auth/request-token', 'failover/failover']],
+    ['browser.js', node, ['recognizer/recognize', 'auth/request-token']],
     ['microphone-browser.js', microphoneInNode, ['microphone/microphone', 'microphone/command-microphone']],
   ])('has the names of the one in Node, and its own files: %s', (file, inNode, platformFiles) => {
     const text = built(file)
@@ -48,11 +53,24 @@ describe('the entry point for browsers', () => {
     )
   })
 
-  it('rejects stereo, which a page does not support, and explains what to do', () => {
-    const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const
-    expect(() => recognize({ url: 'wss://localhost', token: 't', model: 'm', format })).toThrow(
-      expect.objectContaining({ code: 'invalid-format', message: expect.stringContaining('deinterleave') as string }),
-    )
+  it('runs two channels as one session each, and moves a session to the next of several addresses', async () => {
+    const service = scriptedService<SocketMessage>(asyncScheduler, [plainRecognizer(0)])
+    const stereo = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const
+    const dialed: string[] = []
+    const dial = (options: WebSocketDialOptions): Dial<SocketMessage, SocketMessage> => {
+      const { host } = new URL(options.url)
+      dialed.push(`${host} ${options.channel ?? ''}`)
+      return host === 'a.example.com' ? throwError(() => new SpeechError('connection-failed', 'Away.')) : service.dial()
+    }
+    const url = ['wss://a.example.com', 'wss://b.example.com']
+    const session = recognize({ url, token: 't', model: 'm', format: stereo, testing: { dial } })
+    const events = await lastValueFrom(session([new Uint8Array(640)]).pipe(toArray()))
+    const finals = events.filter((event) => event.type === 'final')
+    expect(finals).toMatchObject([
+      { channel: 0, text: 'hello' },
+      { channel: 1, text: 'hello' },
+    ])
+    expect(dialed.toSorted()).toEqual(['a.example.com 0', 'a.example.com 1', 'b.example.com 0', 'b.example.com 1'])
   })
 })
 

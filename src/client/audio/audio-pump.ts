@@ -4,11 +4,10 @@ import type { Inputs } from '../../kernel/machine.js'
 import { schedule } from '../../kernel/timers.js'
 import type { Link } from '../../transport/link.js'
 import type { WireProtocol } from '../protocol.js'
-import type { SessionParts } from '../session-parts.js'
 import type { SessionSettings } from '../settings.js'
-import type { InactivityMonitor } from './inactivity-monitor.js'
+import { InactivityMonitor } from './inactivity-monitor.js'
 import { feedAudio, type AudioFeed, type AudioSink } from './audio-feed.js'
-import type { RateLimiter } from './rate-limiter.js'
+import { RateLimiter } from './rate-limiter.js'
 import type { Gap, ReplayBuffer } from './replay-buffer.js'
 
 /** Events of the audio for the session. Chunks are not events: they go from the source to the link by plain calls. */
@@ -22,7 +21,6 @@ export type AudioInput =
 interface AudioRoute<Out> {
   readonly link: Pick<Link<unknown, Out>, 'send' | 'isCongested' | 'drain$'>
   readonly protocol: Pick<WireProtocol<never, Out>, 'audio'>
-  readonly parts: SessionParts
 }
 
 /**
@@ -72,7 +70,6 @@ export class AudioPump<Out> implements AudioSink {
   /** Sends audio on a route, beginning with the buffered audio, until the returned function is called. */
   send(route: AudioRoute<Out>, inputs: Inputs<AudioInput>): () => void {
     const { scheduler, bounds, silenceMs } = this.#settings
-    const { RateLimiter, InactivityMonitor } = route.parts
     this.#sending = inputs
     this.#route = route
     this.#limiter =

@@ -1,5 +1,5 @@
 import { bytesForMs, bytesPerFrame, joinBytes, msForBytes, type AudioFormat } from '../../audio/format.js'
-import type { findSound, SoundRule } from '../../audio/silence.js'
+import { findSound, type SoundRule } from '../../audio/silence.js'
 import type { GapCause } from '../../protocol/session-event.js'
 import { BlockBuffer } from './block-buffer.js'
 import { ChunkBoundaries } from './chunk-boundaries.js'
@@ -50,8 +50,6 @@ export interface AudioTotals {
  */
 export class ReplayBuffer {
   readonly timeline = new SourceTimeline()
-  /** Set with the first connection; without it there is no sound. */
-  findSound: typeof findSound | undefined
   readonly #format: AudioFormat
   readonly #frameBytes: number
   readonly #maxWaitingBytes: number
@@ -274,7 +272,7 @@ export class ReplayBuffer {
   }
 
   #findSound(from: number, rule?: SoundRule, channel?: number): number | undefined {
-    return this.#ring.find(from, (bytes) => this.findSound?.(bytes, this.#format, rule, channel) ?? -1)
+    return this.#ring.find(from, (bytes) => findSound(bytes, this.#format, rule, channel))
   }
 
   /** Audio before the first kept byte that has no definitive result cannot be sent again. */

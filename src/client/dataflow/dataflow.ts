@@ -39,7 +39,6 @@ import {
   type VoiceActivityOptions,
   voiceActivityOptions,
 } from '../options.js'
-import { sessionParts } from '../session-parts.js'
 import { traceable } from '../traced-session.js'
 import { openSession, policyOf, type PlannedRecognition, type Recognition } from '../session.js'
 import type { ClientInput } from '../states.js'
@@ -175,7 +174,7 @@ const planOf = (options: DataflowOptions, metadata: GrpcDialOptions['metadata'])
       const withStatus = map((link: Link<DataflowMessage, DataflowMessage>) =>
         protocol.awaitStatus(link, settings.scheduler),
       )
-      return { dial: () => dial(dialOptions).pipe(withStatus), protocol, parts: sessionParts }
+      return { dial: () => dial(dialOptions).pipe(withStatus), protocol }
     },
     updates$: update$ && updateInputs(update$),
   }

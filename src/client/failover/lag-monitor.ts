@@ -43,11 +43,10 @@ export class LagMonitor {
   }
 
   /** The same connection, measured. */
-  measure<In, Out>({ dial, protocol, parts }: Opening<In, Out>): Opening<In, Out> {
+  measure<In, Out>({ dial, protocol }: Opening<In, Out>): Opening<In, Out> {
     return {
       dial: () => defer(dial).pipe(tap((link) => (this.#link = link))),
       protocol: this.#measured(protocol),
-      parts,
     }
   }
 

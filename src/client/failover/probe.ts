@@ -1,16 +1,4 @@
-import {
-  defer,
-  from,
-  ignoreElements,
-  map,
-  mergeMap,
-  of,
-  take,
-  throwError,
-  throwIfEmpty,
-  timeout,
-  type Observable,
-} from 'rxjs'
+import { defer, ignoreElements, map, mergeMap, take, throwError, throwIfEmpty, timeout, type Observable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Opening } from '../connection.js'
 import type { SessionPlan } from '../session.js'
@@ -28,17 +16,12 @@ export const probe = <In, Out>(
   const late = (): Observable<never> =>
     throwError(() => new SpeechError('start-timeout', 'The service did not answer a probe in time.'))
   return tokens.take().pipe(
-    mergeMap(({ accessToken }) =>
-      opened(connect(accessToken, undefined)).pipe(mergeMap((opening) => started(opening, accessToken))),
-    ),
+    mergeMap(({ accessToken }) => started(connect(accessToken, undefined), accessToken)),
     timeout({ first: deadlines.authorizing + deadlines.connecting + deadlines.starting, with: late, scheduler }),
     take(1),
     ignoreElements(),
   )
 }
-
-const opened = <In, Out>(opening: Opening<In, Out> | PromiseLike<Opening<In, Out>>): Observable<Opening<In, Out>> =>
-  'then' in opening ? from(opening) : of(opening)
 
 const started = <In, Out>({ dial, protocol }: Opening<In, Out>, token: string): Observable<true> =>
   defer(dial).pipe(

@@ -103,10 +103,7 @@ class FailoverHost<In, Out> implements MachineHost<FailoverInput, FailoverOutput
     if (route === undefined || settings === undefined) return undefined
     const monitor = new LagMonitor(settings.bounds.format, settings.scheduler)
     this.#monitors.set(connection, monitor)
-    const connect: Connect<In, Out> = (token, update) => {
-      const opening = route.connect(token, update)
-      return 'then' in opening ? opening.then((loaded) => monitor.measure(loaded)) : monitor.measure(opening)
-    }
+    const connect: Connect<In, Out> = (token, update) => monitor.measure(route.connect(token, update))
     return { connect, tokens: route.tokens }
   }
 

@@ -1,25 +1,15 @@
-import type { AudioFormat } from '../../audio/format.js'
-import { SpeechError } from '../../errors/speech-error.js'
-import type { AudioSplitter, RecognizeRequest, RejectLevel } from '../../protocol/recognizer-messages.js'
+import type { AudioSplitter, RejectLevel } from '../../protocol/recognizer-messages.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
-import {
-  checkOptions,
-  codec,
-  flag,
-  functionValue,
-  nonEmptyText,
-  oneOf,
-  optionsOf,
-  text,
-} from '../../protocol/validation.js'
+import { listOf } from '../../protocol/collections.js'
+import { checkOptions, flag, functionValue, nonEmptyText, oneOf, optionsOf, text } from '../../protocol/validation.js'
 import type { SocketClass, WebSocketDialOptions } from '../../transport/websocket/dial.js'
 import { recognizerUrl, tokenPresentation, type PresentToken } from './address.js'
-import type { presentToken } from './present-token.js'
-import type { SessionParts } from '../session-parts.js'
-import type { Opening } from '../connection.js'
+import { presentToken } from './present-token.js'
 import type { Ending } from '../protocol.js'
-import type { RecognizerProtocol } from './protocol.js'
-import { openSession, policyOf, type PlannedRecognition, type Recognition } from '../session.js'
+import { RecognizerProtocol } from './protocol.js'
+import { recognizeStereo } from './recognize-stereo.js'
+import { recognizeRequestOf } from './request.js'
+import { openSession, policyOf, type PlannedRecognition, type Recognition, type RecognizeChannel } from '../session.js'
 import {
   dialOptionsOf,
   resolveSessionOptions,
@@ -73,47 +63,23 @@ export interface RecognizeOptions extends SessionOptions {
 type Planned = PlannedRecognition<SocketMessage, SocketMessage>
 type PlanOf = Planned['planOf']
 
-/** Differences between Node and browsers. */
-export interface RecognizePlatform {
-  /** The parts that are needed from the first connection on; they may have to be loaded first. */
-  readonly loadParts: () => RecognizeParts | PromiseLike<RecognizeParts>
-  /** Runs two channels as one session each; without it stereo is refused. */
-  readonly recognizeStereo?: (format: AudioFormat, planOf: PlanOf) => Planned
-}
-
-/** The parts that are needed from the first connection on. */
-export interface RecognizeParts {
-  readonly sessionParts: SessionParts
-  readonly dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>
-  readonly RecognizerProtocol: typeof RecognizerProtocol
-  readonly presentToken: typeof presentToken
-  readonly recognizeRequestOf: (options: RecognizeOptions) => RecognizeRequest
-}
-
 const ending: Ending = { endsWith: 'session-ended', finalizeBy: 'request' }
 
-/** `recognize` on a platform. */
-export const recognizeOn = ({ loadParts, recognizeStereo }: RecognizePlatform, options: RecognizeOptions): Planned => {
+/**
+ * `recognize` with the WebSocket of a platform. The recognition socket carries one channel, so two channels run as one session
+ * each.
+ */
+export const recognizeOn = (
+  dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>,
+  options: RecognizeOptions,
+): Planned => {
   checkOptions(recognizeOptions, options)
   const settings = resolveSessionOptions(options)
   const { format } = settings.bounds
   const url = recognizerUrl(options)
+  const dial = options.testing?.dial ?? dialSocket
   const dialOptions = { ...dialOptionsOf(options, settings), WebSocket: options.WebSocket }
-  let request: RecognizeRequest | undefined
-  const openingOf = (
-    token: string,
-    channel: 0 | 1 | undefined,
-    parts: RecognizeParts,
-  ): Opening<SocketMessage, SocketMessage> => ({
-    dial: () =>
-      (options.testing?.dial ?? parts.dialSocket)({
-        ...dialOptions,
-        channel,
-        ...parts.presentToken(url, token, options.presentToken),
-      }),
-    protocol: new parts.RecognizerProtocol((request ??= parts.recognizeRequestOf(options)), format.encoding),
-    parts: parts.sessionParts,
-  })
+  const request = recognizeRequestOf(options)
   const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
   const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }
   const channelSettings = withPreRoll(settingsOfChannel(settings), rules)
@@ -121,12 +87,10 @@ export const recognizeOn = ({ loadParts, recognizeStereo }: RecognizePlatform, o
   const planOf: PlanOf = (channel, abort$) => ({
     settings: channelSettings,
     policy,
-    connect: (token) => {
-      const parts = loadParts()
-      return 'then' in parts
-        ? parts.then((loaded) => openingOf(token, channel, loaded))
-        : openingOf(token, channel, parts)
-    },
+    connect: (token) => ({
+      dial: () => dial({ ...dialOptions, channel, ...presentToken(url, token, options.presentToken) }),
+      protocol: new RecognizerProtocol(request, format.encoding),
+    }),
     abort$,
   })
   if (format.channels === 1) {
@@ -135,8 +99,9 @@ export const recognizeOn = ({ loadParts, recognizeStereo }: RecognizePlatform, o
     const recognition: Recognition = (source) => openSession(plan, source)
     return Object.assign(recognition, { planOf })
   }
-  if (recognizeStereo !== undefined) return recognizeStereo(format, planOf)
-  throw new SpeechError('invalid-format', 'channels must be 1 in a browser; deinterleave, and recognize each channel.')
+  const stereoOf = (channelOf: RecognizeChannel): Recognition => recognizeStereo(format, channelOf, settings.scheduler)
+  const recognition = stereoOf((source, channel, abort$) => openSession(planOf(channel, abort$), source))
+  return Object.assign(recognition, { planOf, stereoOf })
 }
 
 /** The options for one channel. Decoding G.711 doubles the size of a message. */
@@ -155,9 +120,8 @@ const recognizeOptions = optionsOf<Omit<RecognizeOptions, 'openTelemetry'>>()(
     modelVersion: text,
     audioSplitter: oneOf('realtime-vad', 'audio-segmenter'),
     voiceActivity: voiceActivityOptions,
-    // The service checks these values, as it does with the ranges of `voiceActivity`; pages load this.
-    reject: text,
-    phrases: codec<readonly string[]>('a list', Array.isArray),
+    reject: oneOf('off', 'low', 'medium', 'high'),
+    phrases: listOf(text),
     presentToken: tokenPresentation,
     appendModelName: flag,
     WebSocket: functionValue,

@@ -1,7 +1,6 @@
 import { of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { LagMonitor } from '../../../src/client/failover/lag-monitor.js'
-import { sessionParts } from '../../../src/client/session-parts.js'
 import type { WireProtocol } from '../../../src/client/protocol.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import type { Dial, Link } from '../../../src/transport/link.js'
@@ -22,7 +21,7 @@ const measured = () => {
   const monitor = new LagMonitor(format, clock)
   const link: { isCongested: boolean } & Partial<Link<SessionEvent, Uint8Array>> = { isCongested: false }
   const dial = (): Dial<SessionEvent, Uint8Array> => of(link as Link<SessionEvent, Uint8Array>)
-  const opening = monitor.measure({ dial, protocol, parts: sessionParts })
+  const opening = monitor.measure({ dial, protocol })
   opening.dial().subscribe()
   opening.protocol.start('')
   return {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { findSound } from '../../../src/audio/silence.js'
 import type { NodeEvent, SessionEvent } from '../../../src/protocol/session-event.js'
 import { ReplayBuffer } from '../../../src/client/audio/replay-buffer.js'
 import { ResultTimeline } from '../../../src/client/results/timeline.js'
@@ -33,7 +32,6 @@ const timelineAfter = (sentMs: number) => {
     preRollMs: 0,
   }
   const buffer = new ReplayBuffer({ format: stereo, ...bounds })
-  buffer.findSound = findSound
   const timeline = new ResultTimeline(buffer, stereo, { now: () => 0 })
   const send = (ms: number): void => {
     for (let left = ms; left > 0; left -= 1_000) buffer.push(new Uint8Array(Math.min(left, 1_000) * bytesPerMs))
