@@ -1,4 +1,4 @@
-import type { AudioSplitter, RejectLevel } from '../../protocol/recognizer-messages.js'
+import type { AudioSplitter, RecognizeRequest, RejectLevel } from '../../protocol/recognizer-messages.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
 import { listOf } from '../../protocol/collections.js'
 import { checkOptions, flag, functionValue, nonEmptyText, oneOf, optionsOf, text } from '../../protocol/validation.js'
@@ -8,7 +8,6 @@ import { presentToken } from './present-token.js'
 import type { Ending } from '../protocol.js'
 import { RecognizerProtocol } from './protocol.js'
 import { recognizeStereo } from './recognize-stereo.js'
-import { recognizeRequestOf } from './request.js'
 import { openSession, policyOf, type PlannedRecognition, type Recognition, type RecognizeChannel } from '../session.js'
 import {
   dialOptionsOf,
@@ -79,7 +78,7 @@ export const recognizeOn = (
   const url = recognizerUrl(options)
   const dial = options.testing?.dial ?? dialSocket
   const dialOptions = { ...dialOptionsOf(options, settings), WebSocket: options.WebSocket }
-  const request = recognizeRequestOf(options)
+  const request = requestOf(options)
   const { preSpeechBufferMs = 300, gracefulSilenceThresholdMs = 10_000 } = options.voiceActivity ?? {}
   const rules = { preSpeechMs: preSpeechBufferMs, gracefulMs: gracefulSilenceThresholdMs }
   const channelSettings = withPreRoll(settingsOfChannel(settings), rules)
@@ -102,6 +101,28 @@ export const recognizeOn = (
   const stereoOf = (channelOf: RecognizeChannel): Recognition => recognizeStereo(format, channelOf, settings.scheduler)
   const recognition = stereoOf((source, channel, abort$) => openSession(planOf(channel, abort$), source))
   return Object.assign(recognition, { planOf, stereoOf })
+}
+
+/** The request of a recognition with these options (PROTOCOL 4.2). */
+const requestOf = (options: RecognizeOptions): RecognizeRequest => {
+  const { voiceActivity: vad = {} } = options
+  return {
+    audioFormat: 'pcm',
+    modelName: options.model,
+    modelTenant: options.tenant,
+    modelVersion: options.modelVersion,
+    sampleRateHz: options.format.sampleRateHz,
+    audioSplitter: options.audioSplitter,
+    vadSensitivity: vad.sensitivity,
+    vadPreSpeechBufferMs: vad.preSpeechBufferMs,
+    vadPostSpeechBufferMs: vad.postSpeechBufferMs,
+    vadMaxSpeechDurationMs: vad.maxSpeechDurationMs,
+    vadSilenceTriggerMs: vad.silenceTriggerMs,
+    vadCompleteSilenceMs: vad.completeSilenceMs,
+    vadGracefulSilenceThresholdMs: vad.gracefulSilenceThresholdMs,
+    reject: options.reject,
+    phrases: options.phrases,
+  }
 }
 
 /** The options for one channel. Decoding G.711 doubles the size of a message. */
