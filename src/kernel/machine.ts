@@ -1,5 +1,6 @@
-import { config, Observable, Subscription, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
+import { Observable, Subscription, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
 import { Mailbox } from './mailbox.js'
+import { reportUnhandled } from './notify.js'
 
 /** Something that runs beside the machine and feeds inputs to it: a connection, a deadline, a request. */
 export interface Effect<Action> {
@@ -224,14 +225,6 @@ class Lifetime<Input> implements Inputs<Input> {
       }
     }
   }
-}
-
-/** Reports an error without a handler, in the same way as RxJS does. */
-const reportUnhandled = (error: unknown): void => {
-  setTimeout(() => {
-    if (config.onUnhandledError === null) throw error
-    config.onUnhandledError(error)
-  })
 }
 
 const none: readonly never[] = []

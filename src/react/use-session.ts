@@ -4,6 +4,7 @@ import type { AudioFormat } from '../audio/format.js'
 import type { RecognizeOptions } from '../client/recognizer/recognize-on.js'
 import type { Recognition } from '../client/session.js'
 import { SpeechError } from '../errors/speech-error.js'
+import { notify } from '../kernel/notify.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { isEndState, type TranscriptView } from './transcript-view.js'
 import { useTranscript } from './use-transcript.js'
@@ -12,7 +13,7 @@ import { useTranscript } from './use-transcript.js'
 export interface UseSessionOptions extends Omit<RecognizeOptions, 'format' | 'finalize$' | 'stop$'> {
   /** The format of the audio. @default that of the microphone */
   readonly format?: AudioFormat | undefined
-  /** Receives every event of the session. @default none */
+  /** Receives every event of the session. An exception is reported, and the session continues. @default none */
   readonly onEvent?: ((event: SessionEvent) => void) | undefined
 }
 
@@ -64,6 +65,6 @@ const open = (recognize: Recognize, audio: SessionAudio, latest: { readonly curr
     format === undefined
       ? throwError(() => new SpeechError('invalid-options', 'format is missing; give that of the audio.'))
       : recognize({ ...options, format, finalize$, stop$ })(audio),
-  ).pipe(tap((event) => latest.current.onEvent?.(event)))
+  ).pipe(tap((event) => notify(() => latest.current.onEvent?.(event))))
   return { session$, finalize$, stop$ }
 }

@@ -103,17 +103,17 @@ class RecognitionTarget extends EventTarget implements RecognitionObject {
   interimResults = false
   maxAlternatives = 1
   grammars: unknown = []
-  onaudiostart: Handler = null
-  onaudioend: Handler = null
-  onsoundstart: Handler = null
-  onsoundend: Handler = null
-  onspeechstart: Handler = null
-  onspeechend: Handler = null
-  onstart: Handler = null
-  onend: Handler = null
-  onresult: RecognitionObject['onresult'] = null
-  onerror: RecognitionObject['onerror'] = null
-  onnomatch: RecognitionObject['onnomatch'] = null
+  declare onaudiostart: Handler
+  declare onaudioend: Handler
+  declare onsoundstart: Handler
+  declare onsoundend: Handler
+  declare onspeechstart: Handler
+  declare onspeechend: Handler
+  declare onstart: Handler
+  declare onend: Handler
+  declare onresult: RecognitionObject['onresult']
+  declare onerror: RecognitionObject['onerror']
+  declare onnomatch: RecognitionObject['onnomatch']
   readonly #platform: RecognitionPlatform
   readonly #options: SpeechRecognitionOptions
   #run: RecognitionRun | undefined
@@ -122,6 +122,7 @@ class RecognitionTarget extends EventTarget implements RecognitionObject {
     super()
     this.#platform = platform
     this.#options = options
+    for (const name of eventNames) defineHandler(this, name)
   }
 
   start(): void {
@@ -147,13 +148,30 @@ class RecognitionTarget extends EventTarget implements RecognitionObject {
   abort(): void {
     this.#run?.abort()
   }
+}
 
-  override dispatchEvent(event: Event): boolean {
-    const isAllowed = super.dispatchEvent(event)
-    const handler: unknown = Reflect.get(this, `on${event.type}`)
-    if (typeof handler === 'function') handler.call(this, event)
-    return isAllowed
-  }
+const eventNames = [
+  ...['audiostart', 'audioend', 'soundstart', 'soundend', 'speechstart', 'speechend'],
+  ...['start', 'end', 'result', 'error', 'nomatch'],
+]
+
+/**
+ * The property `on…` of an event. Its function is a listener, whose place among the others is that of the first assignment (HTML
+ * standard, event handler attributes). So the platform reports its exceptions, and dispatches to the other listeners.
+ */
+const defineHandler = (target: EventTarget, name: string): void => {
+  let handler: ((event: Event) => unknown) | null = null
+  const listener = (event: Event): void => void handler?.call(target, event)
+  Object.defineProperty(target, `on${name}`, {
+    configurable: true,
+    enumerable: true,
+    get: () => handler,
+    set: (given: unknown) => {
+      handler = typeof given === 'function' ? (given as (event: Event) => unknown) : null
+      if (handler === null) target.removeEventListener(name, listener)
+      else target.addEventListener(name, listener)
+    },
+  })
 }
 
 interface RunSettings {

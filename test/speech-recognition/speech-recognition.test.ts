@@ -83,6 +83,17 @@ const run = (recognition: RecognitionObject): Promise<readonly string[]> =>
 const withoutResults = (events: readonly string[]): readonly string[] => events.filter((event) => !/^\d/.test(event))
 const finals = (events: readonly string[]): readonly string[] => events.filter((event) => /^\d+: [^…]*$/.test(event))
 
+/** Receives the uncaught exceptions in place of the test runner, until the returned function is called. */
+const collectUncaught = (receive: (error: unknown) => void): (() => void) => {
+  const others = process.listeners('uncaughtException')
+  process.removeAllListeners('uncaughtException')
+  process.on('uncaughtException', receive)
+  return () => {
+    process.off('uncaughtException', receive)
+    for (const other of others) process.on('uncaughtException', other)
+  }
+}
+
 describe('SpeechRecognition of the Web Speech API', () => {
   it('ends after the first definitive result, with the events in order', async () => {
     const events = await run(create())
@@ -147,7 +158,54 @@ describe('SpeechRecognition of the Web Speech API', () => {
     expect(seen[0]).toEqual(['nomatch', 1, 1])
   })
 
-  it('calls the handlers after the listeners, with the recognition as this', async () => {
+  it.each(['handler', 'listener'])(
+    'reports the exceptions of each %s of a page, and ends as without them',
+    async (kind) => {
+      const thrown: string[] = []
+      const restore = collectUncaught((error) => thrown.push((error as Error).message))
+      let isRead = false
+      const audio$ = new Observable<Uint8Array>((subscriber) => {
+        isRead = true
+        subscriber.add(() => (isRead = false))
+        return from(call).subscribe(subscriber)
+      })
+      const recognition = create({ audio: audioOf(audio$) })
+      const events = [...names.filter((name) => name !== 'error'), 'result']
+      for (const name of events) {
+        const fail = (): never => {
+          throw new Error(name)
+        }
+        if (kind === 'handler') Reflect.set(recognition, `on${name}`, fail)
+        else recognition.addEventListener(name, fail)
+      }
+      expect(withoutResults(await run(recognition))).toEqual(names.filter((name) => name !== 'error'))
+      expect([isRead, finals(await run(recognition))]).toEqual([false, ['0: one two.']])
+      await new Promise(setImmediate)
+      restore()
+      expect(thrown.slice(0, events.length).sort()).toEqual(events.sort())
+    },
+  )
+
+  it('calls a handler at the place of its first assignment, until null replaces it', async () => {
+    const recognition = create()
+    const calls: string[] = []
+    recognition.onresult = () => calls.push('replaced')
+    recognition.addEventListener('result', (event) => {
+      calls.push('listener')
+      event.stopImmediatePropagation()
+    })
+    recognition.onresult = () => calls.push('handler')
+    recognition.onend = () => calls.push('removed')
+    recognition.onend = null
+    expect([typeof recognition.onresult, recognition.onend]).toEqual(['function', null])
+    await new Promise((resolve) => {
+      recognition.addEventListener('end', resolve)
+      recognition.start()
+    })
+    expect(calls).toEqual(['handler', 'listener'])
+  })
+
+  it('calls the handlers after the listeners before them, with the recognition as this', async () => {
     const recognition = create()
     const calls: unknown[] = []
     recognition.addEventListener('result', () => calls.push('listener'))

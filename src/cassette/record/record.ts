@@ -34,6 +34,7 @@ import type { WireMessage } from '../format/recorded-message.js'
 import { LineQueue, type CassetteLoss } from './line-queue.js'
 import { recordedDial, Recorder, type Address } from './recorder.js'
 import { Secrets } from './secrets.js'
+import { notify } from '../../kernel/notify.js'
 import { openerOf, type CassetteSink } from './sink.js'
 
 /** What a cassette contains, and how long the session waits for its sink. */
@@ -115,7 +116,7 @@ export const record = (sink: CassetteSink, options: RecordOptions = {}): Recorde
     return (source) =>
       defer(() => {
         const secrets = new Secrets(named)
-        const queue = new LineQueue(open(), { maxQueueBytes, onLoss })
+        const queue = new LineQueue(open(), { maxQueueBytes, onLoss: (loss) => notify(() => onLoss(loss)) })
         const recorder = new Recorder(
           queue,
           { scheduler, secrets, audio },

@@ -12,6 +12,7 @@ import { connectionsOf, requireComplete, type Cassette, type RecordedConnection 
 import { dataflowMessageOf, socketMessageOf, type WireMessage } from '../format/recorded-message.js'
 import { playClient, playClientOptions, type PlayClientOptions } from './client-player.js'
 import { recordedDataflowOptions, recordedRecognizeOptions } from './recorded-options.js'
+import { notify } from '../../kernel/notify.js'
 import { ServicePlayer, type CassetteMismatch, type ServicePlayerSettings } from './service-player.js'
 
 /** The pace of a replay, and how strict it is. */
@@ -82,7 +83,8 @@ export const replay = (cassette: Cassette, options: ReplayOptions = {}): Replay 
   checkOptions(replayOptions, options)
   const { mismatch = 'strict', speed = Infinity, scheduler = asyncScheduler, onMismatch = () => undefined } = options
   if (mismatch === 'strict') requireComplete(cassette, "play it with mismatch: 'lenient'")
-  const settings = { mismatch, speed, scheduler, onMismatch }
+  const reported = (found: CassetteMismatch): void => notify(() => onMismatch(found))
+  const settings = { mismatch, speed, scheduler, onMismatch: reported }
   return {
     recognizer: (given = {}) => {
       const dial = dialCassette(cassette, { ...settings, messageOf: socketMessageOf })

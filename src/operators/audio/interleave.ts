@@ -3,6 +3,7 @@ import { interleaveChannels } from '../../audio/channels.js'
 import { bytesPerSample, validateFormat, type AudioFormat, type Encoding } from '../../audio/format.js'
 import { silentByte } from '../../audio/silence.js'
 import { anything, checkOptions, functionValue, number, oneOf, optionsOf } from '../../protocol/validation.js'
+import { notify } from '../../kernel/notify.js'
 import { cutSample } from './whole-frames.js'
 
 /** A correction that kept the channels aligned, exact to the sample. Times are those of the stereo stream. */
@@ -151,7 +152,7 @@ class StereoPair {
   #report(type: SkewReport['type'], channel: 0 | 1, { from, to }: Span): void {
     if (from === to) return
     const ms = (samples: number): number => (samples * 1000) / this.#sampleRateHz
-    this.#onSkew?.({ type, channel, fromMs: ms(from), toMs: ms(to) })
+    notify(() => this.#onSkew?.({ type, channel, fromMs: ms(from), toMs: ms(to) }))
   }
 }
 

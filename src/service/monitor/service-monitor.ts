@@ -1,5 +1,6 @@
 import type { SoundFault } from '../../audio/sound-check/sound-warning.js'
 import type { ErrorCode } from '../../errors/error-code.js'
+import { notify } from '../../kernel/notify.js'
 
 /** The interface of a session. A session of the WebSocket is its connection, with any number of recognitions. */
 export type SessionInterface = 'grpc' | 'websocket'
@@ -113,7 +114,7 @@ export interface NodeFailed {
 }
 
 /**
- * Hooks for metrics and logs. Implementations must return at once and must not throw. They are not called per audio message,
+ * Hooks for metrics and logs. Implementations must return at once. An exception is reported as an uncaught one, and the session continues. They are not called per audio message,
  * and never receive transcripts, tokens or secrets.
  */
 export interface ServiceMonitor {
@@ -143,47 +144,24 @@ export interface ServiceMonitor {
   nodeFailed(session: SessionFacts, failure: NodeFailed): void
 }
 
-/** Calls all monitors, in order. */
+/** Calls all monitors, in order. An exception of one is reported, and changes nothing for the others and the session. */
 export const combineMonitors = (monitors: readonly ServiceMonitor[]): ServiceMonitor => {
-  const [only] = monitors
-  if (only !== undefined && monitors.length === 1) return only
+  const each = (call: (monitor: ServiceMonitor) => void): void => {
+    for (const monitor of monitors) notify(() => call(monitor))
+  }
   return {
-    sessionMoved: (...args) => {
-      for (const monitor of monitors) monitor.sessionMoved(...args)
-    },
-    sessionStarted: (...args) => {
-      for (const monitor of monitors) monitor.sessionStarted(...args)
-    },
-    sessionEnded: (...args) => {
-      for (const monitor of monitors) monitor.sessionEnded(...args)
-    },
-    refused: (...args) => {
-      for (const monitor of monitors) monitor.refused(...args)
-    },
-    authFailed: (...args) => {
-      for (const monitor of monitors) monitor.authFailed(...args)
-    },
-    audio: (...args) => {
-      for (const monitor of monitors) monitor.audio(...args)
-    },
-    firstPartial: (...args) => {
-      for (const monitor of monitors) monitor.firstPartial(...args)
-    },
-    milestone: (...args) => {
-      for (const monitor of monitors) monitor.milestone(...args)
-    },
-    audioWarning: (...args) => {
-      for (const monitor of monitors) monitor.audioWarning(...args)
-    },
-    noted: (...args) => {
-      for (const monitor of monitors) monitor.noted(...args)
-    },
-    dropped: (...args) => {
-      for (const monitor of monitors) monitor.dropped(...args)
-    },
-    nodeFailed: (...args) => {
-      for (const monitor of monitors) monitor.nodeFailed(...args)
-    },
+    sessionMoved: (...args) => each((monitor) => monitor.sessionMoved(...args)),
+    sessionStarted: (...args) => each((monitor) => monitor.sessionStarted(...args)),
+    sessionEnded: (...args) => each((monitor) => monitor.sessionEnded(...args)),
+    refused: (...args) => each((monitor) => monitor.refused(...args)),
+    authFailed: (...args) => each((monitor) => monitor.authFailed(...args)),
+    audio: (...args) => each((monitor) => monitor.audio(...args)),
+    firstPartial: (...args) => each((monitor) => monitor.firstPartial(...args)),
+    milestone: (...args) => each((monitor) => monitor.milestone(...args)),
+    audioWarning: (...args) => each((monitor) => monitor.audioWarning(...args)),
+    noted: (...args) => each((monitor) => monitor.noted(...args)),
+    dropped: (...args) => each((monitor) => monitor.dropped(...args)),
+    nodeFailed: (...args) => each((monitor) => monitor.nodeFailed(...args)),
   }
 }
 

@@ -1,3 +1,4 @@
+import { notify } from '../../kernel/notify.js'
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Server } from '@grpc/grpc-js'
 import type { SchedulerLike } from 'rxjs'
@@ -173,7 +174,7 @@ export const openReports = (
       [metrics?.monitor, limitedLog && sessionLog(logger, limitedLog), monitor].filter((one) => one !== undefined),
     ),
     onFault: (error) => {
-      for (const handle of faultHandlers) handle?.(error)
+      for (const handle of faultHandlers) notify(() => handle?.(error))
     },
     logRefusing: (limitedLog && refusingLog(limitedLog)) ?? (() => undefined),
     closeLog: () => limitedLog?.close(),
