@@ -1,5 +1,6 @@
 import type { Engine, ModelDescription } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
+import type { EngineWork } from '../engines/lag.js'
 import { modelLabel } from '../engines/models/model-json.js'
 import { EngineUse, type EngineHealth } from './engine-use.js'
 
@@ -32,15 +33,29 @@ export class EngineMeter {
     return [...this.#uses].map(([label, use]) => ({ label, use }))
   }
 
-  /** Whether the engine of the model is behind by more than this; see `EngineUse.isBehind`. */
-  isBehind(model: ModelDescription, limitMs: number): boolean {
-    return this.#uses.get(modelLabel(model))?.isBehind(limitMs) ?? false
+  /** Measures the lags of all engines; call it every 100 ms. Returns whether any of them is behind by more than the limit. */
+  sample(maxLagMs: number): boolean {
+    let isAnyBehind = false
+    for (const use of this.#uses.values()) {
+      use.sample(maxLagMs)
+      isAnyBehind ||= use.isBehind
+    }
+    return isAnyBehind
   }
 
-  /** Whether any engine is behind by more than this. */
-  isAnyBehind(limitMs: number): boolean {
-    for (const use of this.#uses.values()) if (use.isBehind(limitMs)) return true
-    return false
+  /** Whether the engine of the model is behind; see `EngineUse.isBehind`. */
+  isBehind(model: ModelDescription): boolean {
+    return this.#uses.get(modelLabel(model))?.isBehind ?? false
+  }
+
+  /** The work of all engines of this process together: the largest lag. */
+  get work(): EngineWork & { readonly isBehind: boolean } {
+    const uses = [...this.#uses.values()]
+    return {
+      lagMs: Math.max(0, ...uses.map(({ lagMs }) => lagMs)),
+      isBehind: uses.some(({ isBehind }) => isBehind),
+      progress: uses.reduce((sum, { progress }) => sum + progress, 0),
+    }
   }
 
   /** Whether the engines of all these models failed to open or died. */

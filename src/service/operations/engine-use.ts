@@ -1,12 +1,14 @@
 import { Observable, tap } from 'rxjs'
 import { isSpeechError } from '../../errors/speech-error.js'
 import { withRecognize, type Engine, type Hypothesis, type SegmentPart } from '../engines/engine.js'
+import { isBehind, type EngineWork } from '../engines/lag.js'
 
 /** A segment without a result. */
 interface OpenSegment {
   readonly openedAtMs: number
   samples: number
   taken: number
+  closedAtMs: number | undefined
 }
 
 /** Sums since they were last read. */
@@ -31,13 +33,21 @@ export interface EngineHealth {
 
 const noSums = { opened: 0, failed: 0 }
 
+/** A lag counts once it has lasted for so many samples of 100 ms. */
+const samplesInWindow = 5
+
 /** Measures the engine of one model from outside: counts its inputs and outputs. */
-export class EngineUse {
+export class EngineUse implements EngineWork {
   channels = 0
+  progress = 0
   readonly #now: () => number
   readonly #open = new Set<OpenSegment>()
   #queuedSamples = 0
   #sampleRateHz = 8000
+  #segmentsAtOnce = 1
+  /** The last lags that were sampled. */
+  #lagsMs: readonly number[] = []
+  #isBehind = false
   #sums: Pick<UseSums, 'opened' | 'failed'> = noSums
   /** Samples that the engine has read since the sums were last read. */
   #readSamples = 0
@@ -54,16 +64,32 @@ export class EngineUse {
     return this.#open.size
   }
 
+  /** The smallest lag of the last half second, in milliseconds. */
+  get lagMs(): number {
+    return this.#lagsMs.length < samplesInWindow ? 0 : Math.min(...this.#lagsMs)
+  }
+
+  /** Whether the lag exceeds the limit that is sampled; see `isBehind`. */
+  get isBehind(): boolean {
+    return this.#isBehind
+  }
+
+  /** Measures the lag; call it every 100 ms. With the limit 0 the engine is never behind. */
+  sample(maxLagMs: number): void {
+    this.#lagsMs = [...this.#lagsMs, this.#measureLagMs()].slice(-samplesInWindow)
+    this.#isBehind = maxLagMs > 0 && isBehind(this.#isBehind, this.lagMs, maxLagMs)
+  }
+
   /**
-   * Whether at least two segments, and half of the open ones, wait for the engine longer than this. What a client sent
-   * ahead of real time does not count.
+   * Half of the open segments wait for the engine at least this long, and two of them if it decodes as many: the audio of
+   * a single one may be the cause. What a client sent ahead of real time does not count.
    */
-  isBehind(limitMs: number): boolean {
-    if (limitMs === 0 || this.#open.size < 2) return false
+  #measureLagMs(): number {
+    const needed = Math.max(Math.min(2, this.#segmentsAtOnce), Math.ceil(this.#open.size / 2))
+    if (this.#open.size < needed) return 0
     const nowMs = this.#now()
-    let behind = 0
-    for (const segment of this.#open) if (this.#delayMs(segment, nowMs) > limitMs) behind += 1
-    return behind >= 2 && behind * 2 >= this.#open.size
+    const lagsMs = Float64Array.from(this.#open, (segment) => this.#delayMs(segment, nowMs)).sort()
+    return Math.max(lagsMs[lagsMs.length - needed] ?? 0, 0)
   }
 
   get queuedMs(): number {
@@ -89,6 +115,7 @@ export class EngineUse {
   watch(engine: Engine, health?: EngineHealth): Engine {
     this.#sums = { ...this.#sums, opened: this.#sums.opened + 1 }
     this.#sampleRateHz = engine.capabilities.sampleRateHz
+    this.#segmentsAtOnce = engine.capabilities.segmentsAtOnce
     this.#busyMs = () => engine.busyMs?.()
     this.#reportedBusyMs = 0
     const counted = withRecognize(
@@ -134,7 +161,7 @@ export class EngineUse {
 
   #countInput(channel: OpenSegment[], part: SegmentPart): void {
     if (part.type === 'open') {
-      const segment = { openedAtMs: this.#now(), samples: 0, taken: 0 }
+      const segment = { openedAtMs: this.#now(), samples: 0, taken: 0, closedAtMs: undefined }
       channel.push(segment)
       this.#open.add(segment)
     } else if (part.type === 'audio') {
@@ -142,16 +169,21 @@ export class EngineUse {
       if (segment === undefined) return
       segment.samples += part.samples.length
       this.#queuedSamples += part.samples.length
+    } else if (part.type === 'close') {
+      const segment = channel.at(-1)
+      if (segment !== undefined) segment.closedAtMs = this.#now()
     }
   }
 
   /** Progress belongs to the oldest segment with unread audio. */
   #countOutput(channel: OpenSegment[], hypothesis: Hypothesis): void {
     if (hypothesis.type === 'progress') {
+      this.progress += 1
       const segment = channel.find(({ samples, taken }) => taken < samples)
       if (segment === undefined) return
       this.#countRead(segment, Math.min(hypothesis.sampleCount, segment.samples - segment.taken))
     } else if (hypothesis.type === 'segment') {
+      this.progress += 1
       const segment = channel.shift()
       if (segment === undefined) return
       this.#countRead(segment, segment.samples - segment.taken)
@@ -170,9 +202,10 @@ export class EngineUse {
     this.#queuedSamples -= segment.samples - segment.taken
   }
 
-  /** How much of the audio that was spoken by now the engine has not read. */
-  #delayMs({ openedAtMs, samples, taken }: OpenSegment, nowMs: number): number {
+  /** How much of the audio that was spoken by now the engine has not read; once all was spoken, how long it lacks a result. */
+  #delayMs({ openedAtMs, samples, taken, closedAtMs }: OpenSegment, nowMs: number): number {
     const msPerSample = 1000 / this.#sampleRateHz
+    if (closedAtMs !== undefined) return nowMs - Math.max(closedAtMs, openedAtMs + samples * msPerSample)
     return Math.min((samples - taken) * msPerSample, nowMs - openedAtMs - taken * msPerSample)
   }
 }

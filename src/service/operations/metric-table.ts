@@ -148,6 +148,12 @@ export const metricTable = {
     labels: ['model'],
     help: 'Audio that the engine has received and not yet read.',
   },
+  rxspeech_engine_lag_seconds: {
+    type: 'gauge',
+    labels: ['model'],
+    help: 'How far half of the open segments are behind their speakers; above `limits.maxEngineDelayMs` new sessions are refused.',
+    aggregator: 'max',
+  },
   rxspeech_engine_audio_seconds_total: {
     type: 'counter',
     labels: ['model'],
@@ -178,7 +184,7 @@ export const metricTable = {
   rxspeech_engine_places: {
     type: 'gauge',
     labels: ['state'],
-    help: 'Places of an engine process for segments: used or free.',
+    help: 'Places of an engine process for segments: used, free, or behind, which are those not used while it is behind its speakers.',
     aggregator: 'max',
   },
   rxspeech_fleet_processes: {
@@ -196,7 +202,7 @@ export const metricTable = {
   rxspeech_fleet_places: {
     type: 'gauge',
     labels: ['model', 'state'],
-    help: 'Places of the engine processes of a model: used or free. A process with several models counts for each.',
+    help: 'Places of the engine processes of a model: used, free or behind. A process with several models counts for each.',
     aggregator: 'max',
   },
   rxspeech_fleet_waiting_segments: { type: 'gauge', labels: [], help: 'Segments that wait for a place.' },
@@ -208,7 +214,7 @@ export const metricTable = {
   rxspeech_fleet_lost_total: {
     type: 'counter',
     labels: ['cause'],
-    help: 'Segments that were read again or failed because an engine process was lost: gone, silent, bus, gap, unanswered, stalled, violation or refused.',
+    help: 'Segments that were read again or failed because an engine process was lost: gone, silent, bus, gap, unanswered, stalled, slow, violation or refused.',
   },
   rxspeech_fleet_full_total: {
     type: 'counter',

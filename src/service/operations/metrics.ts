@@ -160,7 +160,9 @@ class Meters {
     this.set('rxspeech_nats_up', {}, isUp ? 1 : 0)
     if (places !== undefined) {
       this.set('rxspeech_engine_places', { state: 'used' }, places.used)
-      this.set('rxspeech_engine_places', { state: 'free' }, Math.max(places.capacity - places.used, 0))
+      const free = Math.max(places.capacity - places.used, 0)
+      this.set('rxspeech_engine_places', { state: 'free' }, places.isBehind ? 0 : free)
+      this.set('rxspeech_engine_places', { state: 'behind' }, places.isBehind ? free : 0)
     }
     if (fleet !== undefined) this.#readFleet(fleet)
   }
@@ -168,21 +170,24 @@ class Meters {
   #readFleet({ processes, models, waiting, waitedMs, lost, full }: FleetUse): void {
     this.set('rxspeech_fleet_processes', {}, processes)
     // By label value, of which there are few: the models that do not get one of their own are one together.
-    const uses = new Map([...this.#fleetModels].map((model) => [model, { engines: 0, used: 0, capacity: 0 }]))
-    for (const { label, engines, used, capacity } of models) {
+    const none = { engines: 0, used: 0, free: 0, behind: 0 }
+    const uses = new Map([...this.#fleetModels].map((model) => [model, none]))
+    for (const { label, engines, used, free, behind } of models) {
       const model = this.#models.of(label)
-      const others = uses.get(model) ?? { engines: 0, used: 0, capacity: 0 }
+      const others = uses.get(model) ?? none
       uses.set(model, {
         engines: others.engines + engines,
         used: others.used + used,
-        capacity: others.capacity + capacity,
+        free: others.free + free,
+        behind: others.behind + behind,
       })
     }
-    for (const [model, { engines, used, capacity }] of uses) {
+    for (const [model, { engines, used, free, behind }] of uses) {
       this.#fleetModels.add(model)
       this.set('rxspeech_fleet_engines', { model }, engines)
       this.set('rxspeech_fleet_places', { model, state: 'used' }, used)
-      this.set('rxspeech_fleet_places', { model, state: 'free' }, Math.max(capacity - used, 0))
+      this.set('rxspeech_fleet_places', { model, state: 'free' }, free)
+      this.set('rxspeech_fleet_places', { model, state: 'behind' }, behind)
     }
     this.set('rxspeech_fleet_waiting_segments', {}, waiting)
     this.#countUpTo('rxspeech_fleet_wait_seconds_total', {}, waitedMs / 1000)
@@ -204,6 +209,7 @@ class Meters {
       this.set('rxspeech_engine_channels', model, use.channels)
       this.set('rxspeech_engine_segments', model, use.segments)
       this.set('rxspeech_engine_queued_seconds', model, use.queuedMs / 1000)
+      this.set('rxspeech_engine_lag_seconds', model, use.lagMs / 1000)
       const { opened, failed, audioMs, busyMs } = use.sinceLast()
       this.count('rxspeech_engine_loads_total', { ...model, outcome: 'opened' }, opened)
       this.count('rxspeech_engine_loads_total', { ...model, outcome: 'failed' }, failed)

@@ -6,7 +6,7 @@ export interface NatsUse {
   /** Messages that the server did not accept, since the start. */
   readonly refused: number
   /** The places of an engine process for segments. */
-  readonly places?: { readonly used: number; readonly capacity: number } | undefined
+  readonly places?: { readonly used: number; readonly capacity: number; readonly isBehind: boolean } | undefined
   /** The engine processes that a service uses. */
   readonly fleet?: FleetUse | undefined
 }

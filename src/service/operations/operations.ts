@@ -6,6 +6,7 @@ import type { ModelDescription } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import type { ListenAddress, ServerCertificate } from '../listen/listen-address.js'
 import { combineMonitors, type ServiceMonitor } from '../monitor/service-monitor.js'
+import type { EngineMeter } from './engine-meter.js'
 import { openGrpcHealth, openGrpcReflection } from './grpc-services.js'
 import type { Logger } from './logger.js'
 import { openSpeechMetrics, type SpeechMetrics } from './metrics.js'
@@ -37,6 +38,8 @@ export interface Operations {
   readonly load: ServiceLoad
   /** Throws `overloaded` when the engine of the model is behind. */
   readonly checkModel: (model: ModelDescription) => void
+  /** The work of all engines of this process. */
+  readonly work: () => EngineMeter['work']
   /** Reports the age of the shared identity, in milliseconds, as a metric. */
   readonly watchIdentity: (ageMs: () => number) => void
   /** The base address of the operations listener. */
@@ -119,7 +122,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
   const { engines } = tracker
   const load = new ServiceLoad({
     limits,
-    isEngineBehind: () => engines.isAnyBehind(limits.maxEngineDelayMs),
+    isEngineBehind: () => engines.sample(limits.maxEngineDelayMs),
     onRefusing: (refusing) => logRefusing(refusing),
   })
   const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady }) : undefined
@@ -131,8 +134,9 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     ...{ onFault, metrics, load },
     monitor: combineMonitors([load.monitor, monitor]),
     checkModel: (model) => {
-      if (engines.isBehind(model, limits.maxEngineDelayMs)) throw modelBehind()
+      if (engines.isBehind(model)) throw modelBehind()
     },
+    work: () => engines.work,
     watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),
     readiness: () => tracker.readiness,
     setServing: (isServing) => health.setServing(isServing),

@@ -15,8 +15,8 @@ export interface LoadLimits {
    */
   readonly maxLoopDelayMs: number
   /**
-   * How far half of the open segments of a model may be behind their speakers, in milliseconds. Beyond it the model gets
-   * no further session, and partials are thinned.
+   * How far half of the open segments of a model may be behind their speakers, in milliseconds. Beyond it for half a second
+   * the model gets no further session, and partials are thinned, until they are behind by less than half of it.
    * @default 1000, in development 0
    */
   readonly maxEngineDelayMs: number
@@ -33,7 +33,7 @@ export interface LoopSample {
 
 export interface ServiceLoadOptions {
   readonly limits: LoadLimits
-  /** Whether a model has an engine that is behind by more than the limit. */
+  /** Whether a model has an engine that is behind by more than the limit; called with each sample. */
   readonly isEngineBehind: () => boolean
   /** Called when the first session is refused, and with their number when none was refused for 5 s. */
   readonly onRefusing: (refusing: Refusing) => void

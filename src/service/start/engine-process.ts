@@ -14,6 +14,7 @@ import {
   wholeNumber,
 } from '../../protocol/validation.js'
 import type { Engine, EngineKind, ModelDescription } from '../engines/engine.js'
+import { defaultMaxLagMs } from '../engines/lag.js'
 import { digestOf } from '../engines/models/fingerprint.js'
 import { invalidModel, modelLabel } from '../engines/models/model-json.js'
 import { createModelRegistry, type ModelRegistry, type PreparedModels } from '../engines/models/model-registry.js'
@@ -120,7 +121,7 @@ const closeOptions = optionsOf<EngineProcessCloseOptions>()({}, { drainMs: durat
 const natsAbsentMs = 5_000
 
 /** An engine process has no sessions, and no loop that they could fill. */
-const noLimits = { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 }
+const limits = { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: defaultMaxLagMs }
 
 /**
  * Starts an engine process: loads its models and serves their engines over NATS. Resolves when services can find it. Rejects
@@ -146,7 +147,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   const { name, region, certificate, logger, scheduler = asyncScheduler } = options
   const operation = await openOperations({
     ...{ address: options.operations, certificate, logger, onFault: options.onFault },
-    ...{ reflection: false, limits: noLimits, scheduler },
+    ...{ reflection: false, limits, scheduler },
   })
   const tracing = openTracing()
   opened.push(operation.close, () => tracing?.flush())
@@ -167,14 +168,14 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     options.capacity ?? Math.max(...served.map(({ engine }) => engine.capabilities.segmentsAtOnce))
   const host = new EngineHost({
     ...{ bus, models: served, capacity: capacity(), name, region, onFault, scheduler },
-    openTelemetry: tracing?.openTelemetry,
+    ...{ work: operation.work, openTelemetry: tracing?.openTelemetry },
   })
   opened.push(() => host.close())
   if (bus.isUp && !host.areModelsTold) throw tooLarge(`The list of ${served.length} models`)
   operation.watchNats(() => ({
     isUp: bus.isUp,
     refused: bus.refusedCount,
-    places: { used: host.used, capacity: host.capacity },
+    places: { used: host.used, capacity: host.capacity, isBehind: operation.work().isBehind },
   }))
   operation.opened(models.list()[0])
   const reloader: Reloader = new Reloader({

@@ -16,6 +16,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { Fleet } from '../engines/nats/fleet.js'
 import { createFleetModels } from '../engines/nats/fleet-models.js'
 import type { ModelDescription } from '../engines/engine.js'
+import { defaultMaxLagMs } from '../engines/lag.js'
 import { modelLabel } from '../engines/models/model-json.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { createBus, type MessageBus } from '../nats/bus.js'
@@ -53,9 +54,11 @@ export const openServiceModels = async (options: ServiceOptions, cpus?: number):
   const unlog = logConnection(bus, options.logger)
   // Without a user everyone on the bus can take any name, and processes have those of their hosts.
   const prefersFirstName = modelsByName === undefined && (nats.user ?? nats.credentials) !== undefined
-  const roster = { region, otherRegions, models: modelsByName, prefersFirstName }
+  const { maxEngineDelayMs = defaultMaxLagMs } = options.limits ?? {}
+  const maxLagMs = maxEngineDelayMs === 0 ? undefined : maxEngineDelayMs
+  const roster = { region, otherRegions, models: modelsByName, prefersFirstName, maxLagMs }
   const fleet = new Fleet({ bus, name, ...roster, onFault, scheduler })
-  const registry = createFleetModels({ fleet, local, onFault, scheduler })
+  const registry = createFleetModels({ fleet, local, refusesBehind: maxEngineDelayMs > 0, onFault, scheduler })
   const endLog = options.logger && logProcesses(fleet, registry, options.logger, scheduler)
   const models = {
     ...registry,

@@ -4,12 +4,12 @@ import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engin
 import { EngineUse } from '../../../src/service/operations/engine-use.js'
 
 /** A channel of an engine whose output is controlled by the test. */
-const usedEngine = (change: Partial<Engine> = {}, now = () => 0) => {
+const usedEngine = (change: Partial<Engine> = {}, now = () => 0, segmentsAtOnce = 8) => {
   const use = new EngineUse(now)
   const output$ = new Subject<Hypothesis>()
   const received: SegmentPart[] = []
   const engine: Engine = {
-    capabilities: { sampleRateHz: 8000, partials: true, words: true, kind: 'grammar', segmentsAtOnce: 1 },
+    capabilities: { sampleRateHz: 8000, partials: true, words: true, kind: 'grammar', segmentsAtOnce },
     ready: () => Promise.resolve(),
     close: () => Promise.resolve(),
     recognize: () => (part$) => {
@@ -65,52 +65,88 @@ describe('EngineUse', () => {
   })
 
   describe('is behind', () => {
-    /** Channels whose engine reads nothing, with the audio that each has sent at once. */
-    const waiting = (...sentMs: number[]) => {
+    /** Channels whose engine reads nothing, with the audio that each has sent at once, and a sample every 100 ms. */
+    const waiting = (sentMs: readonly number[], { limitMs = 1_000, segmentsAtOnce = 8 } = {}) => {
       const clock = { ms: 0 }
-      const { use, open, output$ } = usedEngine({}, () => clock.ms)
+      const { use, open, output$ } = usedEngine({}, () => clock.ms, segmentsAtOnce)
       const channels = sentMs.map((ms) => {
         const channel = open()
         channel.part$.next({ type: 'open', startMs: 0 })
         channel.part$.next(audio(ms))
         return channel
       })
-      return { use, clock, channels, output$ }
+      const passUntil = (ms: number): void => {
+        while (clock.ms < ms) {
+          clock.ms += 100
+          use.sample(limitMs)
+        }
+      }
+      return { use, channels, output$, passUntil }
     }
 
-    it('when half of the open segments wait longer than the limit', () => {
-      const { use, clock } = waiting(3_000, 3_000, 100, 100)
-      clock.ms = 1_000
-      expect(use.isBehind(1_000)).toBe(false)
-      clock.ms = 1_001
-      expect(use.isBehind(1_000)).toBe(true)
+    it('when half of the open segments have waited longer than the limit for half a second', () => {
+      const { use, passUntil } = waiting([3_000, 3_000, 100, 100])
+      passUntil(1_400)
+      expect([use.lagMs, use.isBehind]).toEqual([1_000, false])
+      passUntil(1_500)
+      expect([use.lagMs, use.isBehind]).toEqual([1_100, true])
     })
 
-    it('not for a single segment, whose audio may be the cause, nor for less than half of them', () => {
-      const one = waiting(5_000)
-      const few = waiting(5_000, 5_000, 100, 100, 100)
-      one.clock.ms = few.clock.ms = 5_000
-      expect([one.use.isBehind(1_000), few.use.isBehind(1_000)]).toEqual([false, false])
+    it('until they wait less than half of it', () => {
+      const { use, passUntil, output$ } = waiting([3_000, 3_000])
+      passUntil(2_000)
+      output$.next({ type: 'progress', sampleCount: 1_500 * 8 })
+      passUntil(2_100)
+      expect([use.lagMs, use.isBehind]).toEqual([600, true])
+      output$.next({ type: 'progress', sampleCount: 200 * 8 })
+      passUntil(2_200)
+      expect([use.lagMs, use.isBehind]).toEqual([500, false])
+    })
+
+    it('not for a single segment, whose audio may be the cause, unless it decodes one at a time, nor for less than half', () => {
+      const one = waiting([5_000])
+      const few = waiting([5_000, 5_000, 100, 100, 100])
+      const small = waiting([5_000], { segmentsAtOnce: 1 })
+      for (const { passUntil } of [one, few, small]) passUntil(5_000)
+      expect([one, few, small].map(({ use }) => use.isBehind)).toEqual([false, false, true])
     })
 
     it('not when the engine reads files faster than real time, however much of them waits', () => {
-      const { use, clock, output$ } = waiting(60_000, 60_000)
-      clock.ms = 2_000
+      const { use, passUntil, output$ } = waiting([60_000, 60_000])
+      passUntil(900)
       // Progress belongs to each of both channels, which share the output here.
       output$.next({ type: 'progress', sampleCount: 3_000 * 8 })
       expect(use.queuedMs).toBe(114_000)
-      expect(use.isBehind(1_000)).toBe(false)
-      clock.ms = 4_001
-      expect(use.isBehind(1_000)).toBe(true)
+      passUntil(4_400)
+      expect(use.isBehind).toBe(false)
+      passUntil(4_500)
+      expect(use.isBehind).toBe(true)
+    })
+
+    it('when results are late, although all audio was read', () => {
+      const { use, passUntil, output$, channels } = waiting([300, 300])
+      output$.next({ type: 'progress', sampleCount: 300 * 8 })
+      for (const { part$ } of channels) part$.next({ type: 'close', endMs: 300 })
+      // From where the speech ended in real time.
+      passUntil(1_700)
+      expect([use.lagMs, use.isBehind]).toEqual([1_000, false])
+      passUntil(1_800)
+      expect(use.isBehind).toBe(true)
+      output$.next(decided)
+      passUntil(1_900)
+      expect([use.lagMs, use.isBehind]).toEqual([0, false])
     })
 
     it('never without a limit, nor when its segments are gone', () => {
-      const { use, clock, channels } = waiting(3_000, 3_000)
-      clock.ms = 3_000
-      expect(use.isBehind(0)).toBe(false)
-      expect(use.isBehind(1_000)).toBe(true)
+      const without = waiting([3_000, 3_000], { limitMs: 0 })
+      without.passUntil(3_000)
+      expect([without.use.lagMs, without.use.isBehind]).toEqual([2_600, false])
+      const { use, passUntil, channels } = waiting([3_000, 3_000])
+      passUntil(3_000)
+      expect(use.isBehind).toBe(true)
       for (const { life } of channels) life.unsubscribe()
-      expect(use.isBehind(1_000)).toBe(false)
+      passUntil(3_100)
+      expect([use.lagMs, use.isBehind]).toEqual([0, false])
     })
   })
 

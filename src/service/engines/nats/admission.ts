@@ -1,5 +1,4 @@
 import { SpeechError } from '../../../errors/speech-error.js'
-import type { RosterEngine } from './roster.js'
 
 /** Sessions start below this share of used places. */
 const maxUse = 0.9
@@ -11,11 +10,20 @@ const maxRetryMs = 10_000
 interface Sample {
   readonly atMs: number
   readonly used: number
+  /** Of the engines that are not behind. */
   readonly capacity: number
 }
 
+/** The places of an engine. */
+export interface EnginePlaces {
+  readonly used: number
+  readonly capacity: number
+  /** Whether it is behind its speakers, so that no session can count on its places. @default false */
+  readonly isBehind?: boolean | undefined
+}
+
 /** The places of engines in total. */
-export const capacityOf = (engines: readonly Pick<RosterEngine, 'capacity'>[]): number =>
+export const capacityOf = (engines: readonly Pick<EnginePlaces, 'capacity'>[]): number =>
   engines.reduce((total, { capacity }) => total + capacity, 0)
 
 /**
@@ -27,6 +35,7 @@ export class Admission {
   readonly #random: () => number
   #samples: readonly Sample[] = []
   #startedAtMs: readonly number[] = []
+  #hasEngines = false
 
   constructor(now: () => number, random: () => number = Math.random) {
     this.#now = now
@@ -34,10 +43,11 @@ export class Admission {
   }
 
   /** Takes in the use of the serving engines; call it whenever it may have changed, at least each tick. */
-  sample(engines: readonly Pick<RosterEngine, 'used' | 'capacity'>[]): void {
+  sample(engines: readonly EnginePlaces[]): void {
     const atMs = this.#now()
     const used = engines.reduce((total, engine) => total + engine.used, 0)
-    const sample = { atMs, used, capacity: capacityOf(engines) }
+    const sample = { atMs, used, capacity: capacityOf(engines.filter(({ isBehind }) => isBehind !== true)) }
+    this.#hasEngines = capacityOf(engines) > 0
     this.#samples = [...this.#samples.filter((one) => one.atMs > atMs - windowMs), sample]
   }
 
@@ -56,10 +66,10 @@ export class Admission {
   admit(startedElsewhere = 0): void {
     const atMs = this.#now()
     const capacity = this.#samples.at(-1)?.capacity ?? 0
-    if (capacity === 0) throw this.#refusal('No engine for this model is running; try again later.')
+    if (!this.#hasEngines) throw this.#refusal('No engine for this model is running; try again later.')
     const used = this.#meanUse(atMs) + this.started + startedElsewhere
     // A session is always possible when there is no other one, however small the engines are.
-    if (used > 0 && used + 1 > maxUse * capacity) {
+    if (capacity === 0 || (used > 0 && used + 1 > maxUse * capacity)) {
       throw this.#refusal('The engines for this model are too busy for another session; try again later.')
     }
     this.#startedAtMs = [...this.#startedAtMs, atMs]

@@ -18,6 +18,7 @@ import {
 } from '../../../tracing/open-telemetry.js'
 import { reportRefused, tooLarge, type BusMessage, type MessageBus } from '../../nats/bus.js'
 import type { Engine } from '../engine.js'
+import type { EngineWork } from '../lag.js'
 import { modelLabel } from '../models/model-json.js'
 import { HostedSegment } from './hosted-segment.js'
 import {
@@ -46,6 +47,8 @@ const advertMs = 250
 /** Changes of the used places are reported together, after this. */
 const gatherMs = 20
 
+const idle = (): EngineWork => ({ lagMs: 0, progress: 0 })
+
 /** A model that this process serves, with its engine. */
 export interface ServedModel {
   readonly advert: AdvertisedModel
@@ -63,6 +66,8 @@ export interface EngineHostOptions {
   readonly region?: string | undefined
   /** Called with failures of engines, and with what the server does not allow. */
   readonly onFault: (error: unknown) => void
+  /** What its engines report of their work. @default nothing: it counts as never behind */
+  readonly work?: (() => EngineWork) | undefined
   /** Records attempts to recognize segments as spans. @default nothing is traced */
   readonly openTelemetry?: OpenTelemetry | undefined
   /** @default asyncScheduler */
@@ -286,8 +291,18 @@ export class EngineHost {
   #advertise(): void {
     if (!this.#areModelsTold) return
     const { used, capacity, address: engine } = this
-    const advert = { v: protocolVersion, engine, capacity, used, state: this.#state }
-    this.#options.bus.publish(aliveSubject(engine.name), encodeJson(advert))
+    const { bus, work = idle } = this.#options
+    const { lagMs, progress } = work()
+    const advert = {
+      v: protocolVersion,
+      engine,
+      capacity,
+      used,
+      state: this.#state,
+      lagMs: Math.round(lagMs),
+      progress,
+    }
+    bus.publish(aliveSubject(engine.name), encodeJson(advert))
   }
 
   #advertiseModels(): void {

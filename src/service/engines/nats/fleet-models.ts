@@ -30,6 +30,8 @@ export interface FleetModelsOptions {
    * @default 300000
    */
   readonly forgetMs?: number | undefined
+  /** Whether engines that are behind count as full for new sessions. @default true */
+  readonly refusesBehind?: boolean | undefined
   /** Spreads the times after which refused sessions come again. @default Math.random */
   readonly random?: (() => number) | undefined
   /** @default asyncScheduler */
@@ -164,7 +166,7 @@ class FleetModels {
 
   #update(): void {
     if (this.#isClosed) return
-    const { fleet, forgetMs = 300_000 } = this.#options
+    const { fleet, forgetMs = 300_000, refusesBehind = true } = this.#options
     const nowMs = this.#scheduler.now()
     const reported = new Set<string>()
     for (const [label, adverts] of fleet.roster.offers()) {
@@ -174,7 +176,7 @@ class FleetModels {
     this.#forgetBeyond(reported)
     for (const [label, model] of this.#models) {
       const serving = fleet.isUp ? fleet.roster.serving({ label }) : []
-      model.admission.sample(serving)
+      model.admission.sample(refusesBehind ? serving : serving.map(({ used, capacity }) => ({ used, capacity })))
       if (serving.length > 0) model.lastServedMs = nowMs
       else if (reported.size > 0 && !reported.has(label) && nowMs - model.lastServedMs > forgetMs) {
         this.#models.delete(label)

@@ -20,6 +20,8 @@ const openTicks = 5
  * when it has all of it needs about that length. The workers of an engine have the same 10 s.
  */
 const maxStallMs = 10_000
+/** So long may an engine that works, but is behind, show no progress with a segment while no other one is faster. */
+const maxSlowMs = 60_000
 /** The same before its first progress: it may have a queue, because its places are for all of its models. */
 const maxQueueMs = 30_000
 /** A segment waits this long for an engine to appear; it waits without a limit while there are engines, but no free one. */
@@ -28,7 +30,7 @@ const maxTicksWithoutEngine = 150
 const maxTicksBetweenAttempts = 20
 
 /** Why an engine was left before it had decided a segment. */
-export type LossCause = 'gone' | 'silent' | 'bus' | 'gap' | 'unanswered' | 'stalled' | 'violation' | 'refused'
+export type LossCause = 'gone' | 'silent' | 'bus' | 'gap' | 'unanswered' | 'stalled' | 'slow' | 'violation' | 'refused'
 
 /** What a segment needs of its fleet. */
 export interface SegmentFleet {
@@ -46,6 +48,10 @@ export interface SegmentFleet {
   readonly onFailed: (engine: ProcessAddress, afterTicks?: number) => void
   /** The engine has no place for it. */
   readonly onFull: (engine: ProcessAddress) => void
+  /** Whether the engine is behind, and works. */
+  readonly isSlow: (engine: ProcessAddress) => boolean
+  /** Whether another engine could begin with the segment now, and has clearly less lag. */
+  readonly hasFaster: (model: WantedModel, engine: ProcessAddress) => boolean
 }
 
 /** The start of a segment. */
@@ -201,19 +207,28 @@ export class FleetSegment implements EngineSegment {
     if (!attempt.isOpen && attempt.ticksSinceOpened >= openTicks) {
       this.#fleet.send(attempt.engine, attempt.number, { type: 'abort' })
       this.#loseAttempt(attempt, 'unanswered')
-    } else if (this.#isStalled(attempt)) this.#lose('stalled')
+      return
+    }
+    const cause = this.#stallOf(attempt)
+    if (cause !== undefined) this.#lose(cause)
     else if (attempt.ticksSinceSent > 1) {
       const { sentSamples: total, isClosed } = attempt
       this.#send(attempt, { type: 'ping', sent: { total, isChecking: this.#check === 'sent', isClosed } })
     }
   }
 
-  /** The engine has accepted the segment and answers pings, which is no progress. Audio that is held back waits for it too. */
-  #isStalled(attempt: Attempt): boolean {
+  /**
+   * The engine has accepted the segment and answers pings, which is no progress. Audio that is held back waits for it too.
+   * One that is slow would be as slow elsewhere, and busier with it, unless another engine has clearly less lag.
+   */
+  #stallOf(attempt: Attempt): 'stalled' | 'slow' | undefined {
     const isAwaited = attempt.isClosed || this.#check === 'sent' || this.#hops.length > 0
     attempt.stalledTicks = attempt.isOpen && isAwaited ? attempt.stalledTicks + 1 : 0
     const audioMs = (attempt.sentSamples * 1000) / this.model.sampleRateHz
-    return attempt.stalledTicks * tickMs > (attempt.hasProgress ? maxStallMs : maxQueueMs) + 2 * audioMs
+    const waitedMs = attempt.stalledTicks * tickMs - 2 * audioMs
+    if (waitedMs <= (attempt.hasProgress ? maxStallMs : maxQueueMs)) return undefined
+    if (waitedMs > maxSlowMs || !this.#fleet.isSlow(attempt.engine)) return 'stalled'
+    return this.#fleet.hasFaster(this.model, attempt.engine) ? 'slow' : undefined
   }
 
   #handle(attempt: Attempt, answer: EngineAnswer): void {
@@ -343,10 +358,11 @@ export class FleetSegment implements EngineSegment {
     this.#fleet.onLost(cause)
     const attempt = this.#state.type === 'attempting' ? this.#state.attempt : undefined
     const engine = attempt?.engine
-    if (attempt !== undefined && cause !== 'bus') this.#fleet.onFailed(attempt.engine, attempt.stalledTicks)
+    if (attempt !== undefined && cause !== 'bus' && cause !== 'slow')
+      this.#fleet.onFailed(attempt.engine, attempt.stalledTicks)
     const sentence = engine ? lossSentence(engine.name, cause) : 'There is no engine process for this model.'
-    // One that is stalled is there; the segment is retried as after a failure of the decoder.
-    const code = cause === 'stalled' ? 'engine-failed' : 'connection-lost'
+    // One that is stalled or slow is there; the segment is retried as after a failure of the decoder.
+    const code = cause === 'stalled' || cause === 'slow' ? 'engine-failed' : 'connection-lost'
     this.#fail(engineFailed({ cause: new SpeechError(code, sentence) }))
   }
 
@@ -389,6 +405,8 @@ const lossSentence = (engine: string, cause: LossCause): string => {
       return `The engine process ${engine} did not answer.`
     case 'stalled':
       return `The engine process ${engine} accepted the segment, but made no progress.`
+    case 'slow':
+      return `The engine process ${engine} accepted the segment, but is behind; another one is not.`
     case 'violation':
       return `The engine process ${engine} broke the protocol.`
     case 'refused':

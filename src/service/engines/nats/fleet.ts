@@ -47,8 +47,10 @@ export interface FleetUse extends FleetCounts {
   readonly models: readonly {
     readonly label: string
     readonly engines: number
+    /** Their places: used, free, or not used because their engines are behind. */
     readonly used: number
-    readonly capacity: number
+    readonly free: number
+    readonly behind: number
   }[]
   /** Segments that wait for a place. */
   readonly waiting: number
@@ -114,6 +116,8 @@ export class Fleet {
         this.#full += 1
         this.roster.took(engine, true)
       },
+      isSlow: (engine) => this.roster.isSlow(engine),
+      hasFaster: (model, engine) => this.roster.hasFaster(model, engine),
     }
     this.#listen(onFault)
   }
@@ -130,8 +134,10 @@ export class Fleet {
   get use(): FleetUse {
     const models = [...this.roster.offers()].map(([label]) => {
       const serving = this.roster.serving({ label })
-      const sum = (key: 'used' | 'capacity'): number => serving.reduce((total, engine) => total + engine[key], 0)
-      return { label, engines: serving.length, used: sum('used'), capacity: sum('capacity') }
+      const unused = (isBehind: boolean): number =>
+        serving.reduce((sum, one) => (one.isBehind === isBehind ? sum + Math.max(one.capacity - one.used, 0) : sum), 0)
+      const used = serving.reduce((sum, one) => sum + one.used, 0)
+      return { label, engines: serving.length, used, free: unused(false), behind: unused(true) }
     })
     return { processes: this.roster.engines.length, models, waiting: this.waiting, ...this.counts }
   }

@@ -2,7 +2,7 @@
 // recognize a segment has a random number of its own: an answer to an earlier attempt meets no listener, and nobody but the
 // engine that was asked can answer.
 //
-//   rxspeech.alive.<name>                           engine → edges    it is there, and how many places it has
+//   rxspeech.alive.<name>                           engine → edges    it is there, how many places it has, and its lag
 //   rxspeech.models.<name>                          engine → edges    its models; at the start and on request
 //   rxspeech.who                                    edge → engines    asks for that
 //   rxspeech.engine.<name>.<instance>.in            edge → engine     open, audio, check, close, abort, ping, phrases; with the reply
@@ -73,14 +73,18 @@ const part = t.refinement(t.string, (value) => /^[^/\p{Cc}]{1,255}$/u.test(value
 const address = t.readonly(t.type({ name: processName, instance: instanceId }))
 
 const engineAdvert = t.readonly(
-  t.type({
-    v: count,
-    engine: address,
-    /** How many segments it recognizes at the same time, and how many it recognizes now. */
-    capacity: places,
-    used: places,
-    state: t.keyof({ serving: null, draining: null, gone: null }),
-  }),
+  t.intersection([
+    t.type({
+      v: count,
+      engine: address,
+      /** How many segments it recognizes at the same time, and how many it recognizes now. */
+      capacity: places,
+      used: places,
+      state: t.keyof({ serving: null, draining: null, gone: null }),
+    }),
+    /** See `EngineWork`. Engines of older versions tell nothing of it. */
+    t.partial({ lagMs: count, progress: count }),
+  ]),
 )
 
 /** What an engine tells four times a second. */

@@ -6,6 +6,7 @@ import {
   type ProcessAddress,
 } from './protocol.js'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { defaultMaxLagMs, isBehind } from '../lag.js'
 import { modelLabel } from '../models/model-json.js'
 import { mayOffer, NamePrecedence, type ModelsByName } from './model-names.js'
 
@@ -25,6 +26,12 @@ const forbiddenTicks = 300
  */
 const failedTicks = 100
 const maxFailedTicks = 3_200
+/** How many engines that were silent are remembered, with how often they have failed. */
+const maxSilent = 256
+/** An engine whose work has not gone on for this many ticks is not slow, but hangs. */
+const hangingTicks = 100
+/** A smaller difference of lags does not count. */
+const clearLagMs = 250
 /** More engine processes than a deployment has; adverts of others are ignored. Of one name, so that no user can hide those of others. */
 const maxEngines = 4_096
 const maxEnginesOfName = 512
@@ -55,6 +62,10 @@ export interface RosterEngine {
   readonly capacity: number
   readonly used: number
   readonly state: EngineAdvert['state']
+  /** How far it is behind its speakers, in milliseconds. */
+  readonly lagMs: number
+  /** Whether that is too much: segments go to others, and no session counts on its places. */
+  readonly isBehind: boolean
 }
 
 /** It said that it ends, or it has been silent for a second. */
@@ -68,6 +79,11 @@ interface Entry extends RosterEngine {
   capacity: number
   used: number
   state: EngineAdvert['state']
+  lagMs: number
+  isBehind: boolean
+  progress: number
+  /** Since its work has gone on. */
+  idleTicks: number
   /** Of its messages. */
   version: number
   silentTicks: number
@@ -95,6 +111,8 @@ export interface RosterOptions {
   readonly models?: ModelsByName | undefined
   /** Whether a model is used only of the name that offered it first, while that has an engine process. @default false */
   readonly prefersFirstName?: boolean | undefined
+  /** The lag beyond which an engine is behind, in milliseconds. @default 1000 */
+  readonly maxLagMs?: number | undefined
   /** @default Math.random */
   readonly random?: (() => number) | undefined
   /** The time, in milliseconds since 1970. @default Date.now */
@@ -106,6 +124,8 @@ export class Roster {
   readonly #options: RosterOptions
   readonly #now: () => number
   readonly #entries = new Map<string, Entry>()
+  /** How often engines had failed that were lost because they were silent, by address; the oldest come first. */
+  readonly #silent = new Map<string, number>()
   /** The entries that offer each model, by its label. */
   readonly #offers = new Map<string, Set<Entry>>()
   readonly #names = new NamePrecedence()
@@ -129,8 +149,9 @@ export class Roster {
 
   /** Returns whether this engine should be asked for its models. */
   alive(advert: EngineAdvert): boolean {
-    const { v, engine, capacity, used, state } = advert
+    const { v, engine, capacity, used, state, lagMs = 0, progress = 0 } = advert
     const entry = state === 'gone' ? this.#known(engine) : this.#entryOf(engine)
+    if (state === 'gone') this.#silent.delete(keyOf(engine))
     if (entry === undefined) return false
     if (state === 'gone') {
       this.#remove(entry, 'gone')
@@ -143,6 +164,10 @@ export class Roster {
     entry.used = used
     entry.state = state
     entry.version = v
+    entry.lagMs = lagMs
+    entry.isBehind = isBehind(entry.isBehind, lagMs, this.#options.maxLagMs ?? defaultMaxLagMs)
+    if (progress !== entry.progress) entry.idleTicks = 0
+    entry.progress = progress
     if (!wasThere && isThere(entry)) this.onJoined(entry)
     if (entry.hasModels && used < capacity) this.onFree()
     if (entry.hasModels || entry.askedTicks < askAgainTicks) return false
@@ -234,9 +259,12 @@ export class Roster {
     for (const entry of this.#entries.values()) {
       entry.silentTicks += 1
       entry.askedTicks += 1
+      entry.idleTicks += 1
       entry.forbiddenTicks = Math.max(entry.forbiddenTicks - 1, 0)
       entry.failedTicks = Math.max(entry.failedTicks - 1, 0)
-      if (entry.silentTicks >= leaseTicks) this.#remove(entry, 'silent')
+      if (entry.silentTicks < leaseTicks) continue
+      this.#rememberSilent(entry)
+      this.#remove(entry, 'silent')
     }
   }
 
@@ -275,20 +303,40 @@ export class Roster {
 
   /**
    * The better of two random engines with a free place: almost as good as the best of all, without all edges choosing the
-   * same one at once. Engines of the own region come before others, those that work before those that have just failed, and
-   * those whose model is of the newest engine before those that still have an older one. Undefined if no engine has a place.
+   * same one at once. Engines that are not behind and have not just failed or been silent come first, if necessary in another
+   * region. Then those of the own region come before others, those that have not failed before those that have, and those whose
+   * model is of the newest engine before those that still have an older one. Undefined if no engine has a place.
    */
   choose(model: WantedModel, tried: ReadonlySet<string>): RosterEngine | undefined {
     const serving = this.#serving(model)
     const free = serving.filter(({ address, capacity, used }) => used < capacity && !tried.has(address.instance))
     const { region } = this.#options
-    const near = free.filter((engine) => engine.region === region)
-    const inRegion = region === undefined || near.length === 0 ? free : near
-    const sound = inRegion.filter((engine) => engine.failedTicks === 0)
-    const able = sound.length === 0 ? inRegion : sound
     const digest = newestDigest(serving, model.label)
-    const current = able.filter(({ models }) => models.get(model.label)?.digest === digest)
-    return this.#betterOfTwo(current.length === 0 ? able : current)
+    const orders: readonly ((engine: Entry) => boolean)[] = [
+      isFit,
+      (engine) => region === undefined || engine.region === region,
+      (engine) => engine.failedTicks === 0,
+      ({ models }) => models.get(model.label)?.digest === digest,
+    ]
+    return this.#betterOfTwo(orders.reduce(preferring, free))
+  }
+
+  /** Whether an engine is behind, and works. */
+  isSlow({ instance }: ProcessAddress): boolean {
+    const entry = this.#entries.get(instance)
+    return entry !== undefined && entry.isBehind && entry.idleTicks < hangingTicks
+  }
+
+  /** Whether another engine has a place for the model, and clearly less lag than this one. */
+  hasFaster(model: WantedModel, { instance }: ProcessAddress): boolean {
+    const lagMs = this.#entries.get(instance)?.lagMs ?? Infinity
+    return this.#serving(model).some(
+      (other) =>
+        other.address.instance !== instance &&
+        other.used < other.capacity &&
+        isFit(other) &&
+        2 * other.lagMs + clearLagMs < lagMs,
+    )
   }
 
   /** The same among the engines that take phrases of sessions for this model; a check of phrases needs no place. */
@@ -359,7 +407,7 @@ export class Roster {
     const others = engines.filter((engine) => engine !== first)
     const second = others[Math.floor(random() * others.length)]
     if (first === undefined || second === undefined) return first
-    return freePlaces(second) > freePlaces(first) ? second : first
+    return isBetter(second, first) ? second : first
   }
 
   /** Undefined also for the instance of another name, which only a forger tells. */
@@ -391,17 +439,29 @@ export class Roster {
       used: 0,
       state: 'serving',
       version: 0,
+      lagMs: 0,
+      isBehind: false,
+      progress: 0,
+      idleTicks: 0,
       silentTicks: 0,
       askedTicks: askAgainTicks,
       toldStartMs: -1,
       forbiddenTicks: 0,
       failedTicks: 0,
-      failures: 0,
+      failures: this.#silent.get(keyOf(engine)) ?? 0,
       hasModels: false,
       isAlive: false,
     }
     this.#entries.set(instance, entry)
+    // One that was silent rests: it comes after the others, as after a failure.
+    if (this.#silent.delete(keyOf(engine))) this.failed(engine)
     return entry
+  }
+
+  #rememberSilent({ address, failures }: Entry): void {
+    this.#silent.set(keyOf(address), failures)
+    const [oldest] = this.#silent.keys()
+    if (this.#silent.size > maxSilent && oldest !== undefined) this.#silent.delete(oldest)
   }
 
   #remove(entry: Entry, how: EngineEnd): void {
@@ -417,6 +477,19 @@ export class Roster {
 
 /** Whether both of its adverts have arrived. */
 const isThere = ({ hasModels, isAlive }: Entry): boolean => hasModels && isAlive
+
+const keyOf = ({ name, instance }: ProcessAddress): string => `${name} ${instance}`
+
+const isFit = ({ isBehind: isLate, failedTicks }: Entry): boolean => !isLate && failedTicks === 0
+
+/** Those of the engines that are preferred, or all if none is. */
+const preferring = (engines: readonly Entry[], isPreferred: (engine: Entry) => boolean): readonly Entry[] => {
+  const preferred = engines.filter(isPreferred)
+  return preferred.length === 0 ? engines : preferred
+}
+
+const isBetter = (one: RosterEngine, other: RosterEngine): boolean =>
+  Math.abs(one.lagMs - other.lagMs) > clearLagMs ? one.lagMs < other.lagMs : freePlaces(one) > freePlaces(other)
 
 const freePlaces = ({ capacity, used }: RosterEngine): number => capacity - used
 

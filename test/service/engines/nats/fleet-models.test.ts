@@ -137,6 +137,30 @@ describe('the models of a fleet', () => {
     expect(codeOf(() => fleet.models.admit?.(model))).toBe('overloaded')
   })
 
+  it('admit no session while all engines are behind, at once, and count the places of one that is behind for none', async () => {
+    const fleet = newFleet()
+    const works = [0, 1].map(() => ({ lagMs: 0, progress: 0 }))
+    for (const work of works) fleet.startEngine({ capacity: 10, work: () => work })
+    await fleet.pass(300)
+    const model = fleet.models.find(calls)
+    if (model === undefined) throw new Error('no model')
+    const admit = (): string => codeOf(() => fleet.models.admit?.(model))
+    const lag = async (...lagsMs: readonly number[]): Promise<void> => {
+      for (const [at, work] of works.entries()) work.lagMs = lagsMs[at] ?? 0
+      await fleet.pass(500)
+    }
+    await lag(1_100, 0)
+    expect(Array.from({ length: 12 }, admit).filter((code) => code === 'none')).toHaveLength(9)
+    await fleet.pass(5_100)
+    expect(fleet.fleet.use.models).toMatchObject([{ engines: 2, used: 0, free: 10, behind: 10 }])
+    await lag(1_100, 2_000)
+    expect(admit()).toBe('overloaded')
+    await lag(600, 600)
+    expect(admit()).toBe('overloaded')
+    await lag(600, 400)
+    expect(admit()).toBe('none')
+  })
+
   it('share the places of engines that serve several of them', async () => {
     const fleet = newFleet()
     const [first, second] = ['first', 'second'].map((name) => ({ ...callsModel, name }))

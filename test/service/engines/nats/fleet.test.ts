@@ -284,6 +284,30 @@ describe('segments over NATS', () => {
     expect(hung.host.used).toBe(0)
   })
 
+  it('gives no segment to one that was silent for 10 s after its return, while another one has a place', async () => {
+    const fleet = await fleetOf(1)
+    const silent = fleet.startEngine({ capacity: 9 })
+    await fleet.pass(300)
+    silent.bus.suspend()
+    await fleet.pass(1_500)
+    silent.bus.resume()
+    await fleet.pass(300)
+    const openOne = async (): Promise<number> => {
+      const before = silent.engine.opened()
+      const lane = await fleet.openLane()
+      lane.open()
+      lane.write()
+      const text = lane.end()
+      await fleet.pass(200)
+      expect(lane.texts).toEqual([text])
+      return silent.engine.opened() - before
+    }
+    expect(fleet.fleet.use.models).toMatchObject([{ engines: 2 }])
+    expect([await openOne(), await openOne(), await openOne()]).toEqual([0, 0, 0])
+    await fleet.pass(10_000)
+    expect(await openOne()).toBe(1)
+  })
+
   it('never uses the number of an attempt twice, so an engine that wakes up cannot answer for another one', async () => {
     const fleet = await fleetOf(0)
     const sleeping = fleet.startEngine()
@@ -610,6 +634,61 @@ describe('segments over NATS', () => {
       const text = lane.end()
       await passTicks(fleet, 100)
       expect([lane.texts, lane.faults]).toEqual([[text], []])
+    })
+
+    describe('but is behind, and works', () => {
+      /** The same, at an engine process that reports its lag, and that its work goes on each time that it is asked. */
+      const slow = async (works: boolean, options: CountingEngineOptions = { decideAfterMs: Infinity }) => {
+        const fleet = await fleetOf(0)
+        let progress = 0
+        const work = () => ({ lagMs: 4_000, progress: works ? (progress += 1) : 0 })
+        const behind = fleet.startEngine({ engine: countingEngine(fleet.clock, options), work })
+        await fleet.pass(300)
+        const lane = await fleet.openLane()
+        lane.open()
+        await lane.speak(300)
+        return { fleet, behind, lane }
+      }
+
+      it('leaves the segment there, if no other one is faster', async () => {
+        const { fleet, behind, lane } = await slow(true, { decideAfterMs: 55_000 })
+        fleet.startEngine({ work: () => ({ lagMs: 2_500, progress: 0 }) })
+        await fleet.pass(300)
+        const text = lane.end()
+        await passTicks(fleet, 55_200)
+        expect([lane.texts, lane.faults, behind.engine.opened()]).toEqual([[text], [], 1])
+        expect(fleet.fleet.counts.lost).toEqual({})
+      })
+
+      it('reads it again at another one that appears and is faster, and does not count it as a failure', async () => {
+        const { fleet, behind, lane } = await slow(true)
+        const failed = vi.spyOn(fleet.fleet.roster, 'failed')
+        const text = lane.end()
+        await passTicks(fleet, 20_000)
+        expect(lane.faults).toEqual([])
+        fleet.startEngine({ work: () => ({ lagMs: 100, progress: 0 }) })
+        await passTicks(fleet, 800)
+        expect(lane.texts).toEqual([text])
+        expect(fleet.fleet.counts.lost).toEqual({ slow: 1 })
+        expect(lane.faults).toMatchObject([{ cause: { code: 'engine-failed' } }])
+        expect([behind.engine.open(), failed.mock.calls]).toEqual([0, []])
+      })
+
+      it('gives it up after 60 s without progress', async () => {
+        const { fleet, lane } = await slow(true)
+        lane.end()
+        await passTicks(fleet, 60_000 + 2 * 300 - 200)
+        expect(lane.faults).toEqual([])
+        await passTicks(fleet, 500)
+        expect(fleet.fleet.counts.lost).toEqual({ stalled: 1 })
+      })
+
+      it('does not wait if nothing of its work goes on', async () => {
+        const { fleet, lane } = await slow(false)
+        lane.end()
+        await passTicks(fleet, 10_000 + 2 * 300 + 300)
+        expect(fleet.fleet.counts.lost).toEqual({ stalled: 1 })
+      })
     })
 
     it('ends a session whose segment has no result at three of them', async () => {
