@@ -98,7 +98,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
     }
     // They tell of themselves four times a second, and later where the machine is busy.
     await expect.poll(list).toMatchObject([
-      { name: 'gpu-1', region: null, used: 0, capacity: 2, draining: false, models: [model] },
+      { name: 'gpu-1', region: null, used: 0, capacity: 2, draining: false, behind: false, lagMs: 0, models: [model] },
       { name: 'gpu-2', region: 'eu', used: 0, capacity: 3, draining: false, models: [model] },
     ])
     const table = async () => (await run(['engines', '--nats', nats.url, '--wait-ms', '600'])).stdout
@@ -109,6 +109,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
     const metrics = await (await fetch(`${operations}/metrics`)).text()
     expect(metrics).toContain('rxspeech_nats_up 1')
     expect(metrics).toContain('rxspeech_engine_places{state="free"} 3')
+    expect(metrics).toContain('rxspeech_engine_places{state="behind"} 0')
     first.child.kill('SIGTERM')
     const { code, stderr } = await first.end
     expect(code).toBe(0)

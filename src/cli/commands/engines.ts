@@ -37,29 +37,40 @@ const list = async ({ flags, host, output }: CommandCall<typeof enginesFlags, un
   }
 }
 
-const engineJson = ({ address, region, models, used, capacity, state, lagMs, startedAtMs }: RosterEngine) => ({
+const engineJson = ({
+  address,
+  region,
+  models,
+  used,
+  capacity,
+  state,
+  lagMs,
+  isBehind,
+  startedAtMs,
+}: RosterEngine) => ({
   ...address,
   region: region ?? null,
   models: [...models].map(([model, { digest, sampleRateHz }]) => ({ model, digest, sampleRateHz })),
   used,
   capacity,
   draining: state === 'draining',
+  behind: isBehind,
   lagMs,
   since: new Date(startedAtMs).toISOString(),
 })
 
 type EngineJson = ReturnType<typeof engineJson>
 
-const titles = ['NAME', 'INSTANCE', 'REGION', 'USED', 'CAPACITY', 'LAG', 'STATE', 'SINCE', 'MODELS']
+const titles = ['NAME', 'INSTANCE', 'REGION', 'USED', 'CAPACITY', 'STATE', 'SINCE', 'MODELS']
 const shownDigest = 8
 
 /** A line for each engine below a line of titles; only the titles if there is none. */
 const engineTable = (engines: readonly EngineJson[]): string =>
   tableText(
     titles,
-    engines.map(({ name, instance, region, models, used, capacity, lagMs, draining, since }) => [
-      ...[name, instance, region ?? '-', String(used), String(capacity), `${(lagMs / 1000).toFixed(1)} s`],
-      ...[draining ? 'draining' : 'serving', since],
+    engines.map(({ name, instance, region, models, used, capacity, behind, draining, since }) => [
+      ...[name, instance, region ?? '-', String(used), String(capacity)],
+      ...[draining ? 'draining' : behind ? 'behind' : 'serving', since],
       models.map(({ model, digest }) => `${model} (${digest.slice(0, shownDigest)})`).join(', '),
     ]),
   )

@@ -80,6 +80,18 @@ describe('the messages between edges and engines', () => {
     expect(decodeModelsAdvert(advertOf(models))?.models[0]).toMatchObject(callsModel)
   })
 
+  it('reads the lag of an engine, which older ones do not tell, and refuses others', () => {
+    const alive = { v: 1, engine, capacity: 4, used: 1, state: 'serving' }
+    expect(decodeEngineAdvert(advertOf(alive))?.lagMs).toBeUndefined()
+    expect(decodeEngineAdvert(advertOf({ ...alive, lagMs: 1_200, progress: 3 }))).toMatchObject({
+      lagMs: 1_200,
+      progress: 3,
+    })
+    for (const lagMs of [-1, 0.5, 1e300, '1', null]) {
+      expect(decodeEngineAdvert(advertOf({ ...alive, lagMs }))).toBeUndefined()
+    }
+  })
+
   it('reads anything else as undefined, and never throws', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
