@@ -121,9 +121,12 @@ export const spoilingsOf = async ({ samples, rateHz }, other) => {
     }
   }
 
-  const silent = new Int16Array(length)
-  add('right channel dead', 'dead-channel', format('pcm', 8000, 2), bytesOf([pair[0], silent], 'pcm'), { channel: 1 })
-  add('left channel dead', 'dead-channel', format('ulaw', 8000, 2), bytesOf([silent, pair[0]], 'ulaw'), { channel: 0 })
+  // Named after half a minute of sound.
+  const long = new Int16Array(8000 * 120)
+  for (let at = 0; at < long.length; at++) long[at] = pair[0][at % length]
+  const silent = new Int16Array(long.length)
+  add('right channel dead', 'dead-channel', format('pcm', 8000, 2), bytesOf([long, silent], 'pcm'), { channel: 1 })
+  add('left channel dead', 'dead-channel', format('ulaw', 8000, 2), bytesOf([silent, long], 'ulaw'), { channel: 0 })
   add('equal channels', 'equal-channels', format('pcm', 8000, 2), bytesOf([narrow, narrow], 'pcm'))
   add(
     'equal channels µ-law',
@@ -189,6 +192,11 @@ export const rightFormsOf = async ({ samples, rateHz }, other) => {
     const length = Math.min(narrow.length, second.length)
     add(format('pcm', 8000, 2), [narrow.subarray(0, length), second.subarray(0, length)])
     add(format('ulaw', 8000, 2), [second.subarray(0, length), narrow.subarray(0, length)])
+    // The leg of a call whose speaker says nothing, or begins late.
+    const late = new Int16Array(length)
+    add(format('ulaw', 8000, 2), [narrow.subarray(0, length), late])
+    late.set(second.subarray(0, length >> 2), length - (length >> 2))
+    add(format('ulaw', 8000, 2), [narrow.subarray(0, length), late])
   }
   if (rateHz >= 16_000) {
     add(format('pcm', 16_000), [await resample(samples, rateHz, 16_000)])

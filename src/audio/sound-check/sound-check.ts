@@ -13,6 +13,8 @@ import { StereoCheck } from './stereo-check.js'
 const firstBlocks = 40
 const burstBlocks = 20
 const cycleBlocks = 120
+/** Of a channel without a signal, one of so many samples is examined. */
+const rangeStep = 5
 /** Once an encoding was found right, one of so many blocks is examined for another one. */
 const settledEncodingBlocks = 10
 
@@ -24,7 +26,7 @@ const noSamples = new Int16Array(48 * pointsPerBlock)
 
 /**
  * Examines the audio of a session for what is wrong with the audio itself: bytes in, warnings out, each kind once per
- * channel. The bytes are copied to blocks of 100 ms, and nothing is allocated per call. After the first seconds with sound
+ * channel, and a channel without a signal again when it has one. The bytes are copied to blocks of 100 ms, and nothing is allocated per call. After the first seconds with sound
  * it examines a sixth of the audio, so that a chunk costs less than a microsecond on average.
  */
 export class SoundCheck {
@@ -107,7 +109,11 @@ export class SoundCheck {
     if (!this.#isHeadExamined) this.#examineHead()
     if (findWavHeader(block, block.length) >= 0) this.#foundHeader('WAV')
     else if (isText(block, 0, block.length)) this.#foundHeader('text')
-    if (this.#isBroken || !this.#isDue()) return
+    if (this.#isBroken) return
+    if (!this.#isDue()) {
+      this.#examineSilentChannels(false)
+      return
+    }
     const left = this.#view ?? this.#decode(0, leftScratch)
     const right = this.#format.channels === 1 ? noSamples : this.#decode(1, rightScratch)
     const [leftSignal, rightSignal] = this.#signals
@@ -127,6 +133,38 @@ export class SoundCheck {
     this.#cycle += 1
     if (at === 0) for (const signal of this.#signals) signal.reset()
     return at < burstBlocks
+  }
+
+  /**
+   * A channel without a signal is examined in every block, by some of its samples. Whether the other one has sound is known of
+   * blocks that were examined, which stand for those between them.
+   */
+  #examineSilentChannels(isDue: boolean): void {
+    for (let channel = 0; channel < this.#signals.length && this.#signals.length > 1; channel++) {
+      if (!this.#stereo.isSilent(channel)) continue
+      const hasOtherSound = isDue && (this.#signals[1 - channel]?.measure.power ?? 0) >= minBlockPower
+      const blocks = this.#cycle > 0 ? cycleBlocks / burstBlocks : 1
+      const fault = this.#stereo.examineSilent(channel, this.#rangeOf(channel), hasOtherSound, blocks)
+      if (fault !== undefined) this.#warn(fault)
+    }
+  }
+
+  #rangeOf(channel: number): number {
+    let [min, max] = [Infinity, -Infinity]
+    for (let frame = 0; frame < this.#frames; frame += rangeStep) {
+      const sample = this.#sampleAt(frame, channel)
+      min = Math.min(min, sample)
+      max = Math.max(max, sample)
+    }
+    return max - min
+  }
+
+  #sampleAt(frame: number, channel: number): number {
+    const { encoding, channels } = this.#format
+    const block = this.#block
+    const at = frame * channels + channel
+    if (encoding === 'pcm') return (((block[2 * at + 1] ?? 0) << 24) >> 16) | (block[2 * at] ?? 0)
+    return (encoding === 'ulaw' ? muLawSamples() : aLawSamples())[block[at] ?? 0] ?? 0
   }
 
   #examineEncoding(): void {
@@ -157,10 +195,12 @@ export class SoundCheck {
     if (this.#signals.some(({ measure }) => measure.power >= minBlockPower)) this.#soundBlocks += 1
     // The samples of a wrong encoding are loud and have an offset: the verdict on the encoding comes first.
     if (this.#encoding.isInDoubt) return
+    this.#examineSilentChannels(true)
     for (let channel = 0; channel < this.#signals.length; channel++) this.#examineSignal(channel)
     if (leftSignal === undefined || rightSignal === undefined) return
-    const fault = this.#stereo.examine(left, right, this.#frames, leftSignal.measure, rightSignal.measure)
-    if (fault !== undefined) this.#warn(fault)
+    if (this.#stereo.areSame(left, right, this.#frames, leftSignal.measure, rightSignal.measure)) {
+      this.#warn({ kind: 'equal-channels' })
+    }
   }
 
   #examineSignal(channel: number): void {
@@ -193,7 +233,7 @@ export class SoundCheck {
   }
 
   #warn(fault: FoundFault): void {
-    const key = `${fault.kind} ${fault.channel ?? ''}`
+    const key = `${fault.kind} ${fault.channel ?? ''} ${fault.isOver ?? ''}`
     if (this.#warned.has(key)) return
     this.#warned.add(key)
     const frames = (this.#blocks * this.#block.length + this.#filled) / bytesPerFrame(this.#format)

@@ -23,6 +23,8 @@ export interface SoundWarning {
   readonly found?: string
   /** The channel, 0 or 1; absent if the fault is of the whole stream. */
   readonly channel?: number
+  /** The fault that was reported is over. Only `dead-channel` ends: its channel has a signal now. */
+  readonly isOver?: true
   /** The position in the audio at which the fault was certain, in milliseconds since its first sample. */
   readonly atMs: number
   /** What is wrong and what to do, in one sentence. */
@@ -30,13 +32,13 @@ export interface SoundWarning {
 }
 
 /** A fault that was found, before it is reported. */
-export type FoundFault = Pick<SoundWarning, 'kind' | 'found' | 'channel'>
+export type FoundFault = Pick<SoundWarning, 'kind' | 'found' | 'channel' | 'isOver'>
 
 const encodingNames: Readonly<Record<string, string>> = { pcm: '16-bit PCM', ulaw: 'µ-law', alaw: 'A-law' }
 const nameOf = (encoding: Encoding): string => encodingNames[encoding] ?? encoding
 
 /** The sentence of a warning. */
-export const messageOf = ({ kind, found = '', channel = 0 }: FoundFault, format: AudioFormat): string => {
+export const messageOf = ({ kind, found = '', channel = 0, isOver }: FoundFault, format: AudioFormat): string => {
   switch (kind) {
     case 'file-header':
       return headerMessage(found)
@@ -47,7 +49,9 @@ export const messageOf = ({ kind, found = '', channel = 0 }: FoundFault, format:
     case 'wrong-rate':
       return `The speech is ${found === 'lower' ? 'too fast and too high' : 'too slow and too deep'}: the audio was probably recorded at a rate ${found} than ${format.sampleRateHz} Hz; set that rate.`
     case 'dead-channel':
-      return `Channel ${channel} has no signal while the other one has; check its source, or send one channel.`
+      return isOver
+        ? `Channel ${channel} has a signal now; the warning about it no longer holds.`
+        : `Channel ${channel} has had no signal so far; if somebody speaks there, check its source.`
     case 'equal-channels':
       return 'Both channels have the same audio, so each word is recognized twice; send one channel.'
     case 'clipping':

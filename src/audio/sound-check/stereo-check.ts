@@ -5,6 +5,11 @@ import type { FoundFault } from './sound-warning.js'
 const minBlocks = 14
 /** So many are enough in speech with pauses, at this block after the first sound. */
 const [minSparseBlocks, sparseBlock] = [9, 19]
+/**
+ * Blocks with sound beside a channel that has had no signal at all. Half a minute, because the leg of a telephone call is
+ * digitally silent until its speaker begins, also during a long announcement.
+ */
+const minDeadBlocks = 300
 /** The largest range of a channel without a signal: the smallest values of A-law, and dither. */
 const maxDeadRange = 16
 /** The share of one channel that is not in the other one: -24 dB, which the rounding of G.711 stays below. */
@@ -14,10 +19,13 @@ const maxLevelRatio = 12
 /** How many equal blocks a different one outweighs. */
 const differentWeight = 5
 
-/** Finds a channel that has had no signal since the beginning, and channels with the same audio. */
+/** Finds a channel that has had no signal since the beginning, and when it has one; and channels with the same audio. */
 export class StereoCheck {
-  /** Blocks of sound that a channel had while the other one had none at all; -1 if the other one has had a signal. */
-  readonly #alone = [0, 0]
+  /** For each channel that has had no signal: the blocks of sound of the other one. */
+  readonly #silent = new Map([
+    [0, 0],
+    [1, 0],
+  ])
   #equalBlocks = 0
   /** The sum of the powers of blocks with sound, and their number. */
   #powers = 0
@@ -25,35 +33,43 @@ export class StereoCheck {
   /** Since the first block with sound. */
   #blocks = 0
 
-  /** Examines a block of both channels; returns the fault once it is certain. */
-  examine(
+  /** Whether a channel has had no signal, so that each of its blocks is examined for one. */
+  isSilent(channel: number): boolean {
+    return this.#silent.has(channel)
+  }
+
+  /**
+   * Examines the range of the samples of a silent channel in a block, and whether the other one has sound. `blocks`: how many
+   * blocks this one stands for. Returns the fault once it is certain, and when it is over.
+   */
+  examineSilent(channel: number, range: number, hasOtherSound: boolean, blocks: number): FoundFault | undefined {
+    const before = this.#silent.get(channel) ?? 0
+    const isReported = before >= minDeadBlocks
+    if (range > maxDeadRange) {
+      this.#silent.delete(channel)
+      return isReported ? { kind: 'dead-channel', channel, isOver: true } : undefined
+    }
+    if (isReported || !hasOtherSound) return undefined
+    this.#silent.set(channel, before + blocks)
+    return before + blocks >= minDeadBlocks ? { kind: 'dead-channel', channel } : undefined
+  }
+
+  /** Examines a block of both channels; returns whether they are surely the same. */
+  areSame(
     left: Int16Array,
     right: Int16Array,
     count: number,
     leftMeasure: BlockMeasure,
     rightMeasure: BlockMeasure,
-  ): FoundFault | undefined {
+  ): boolean {
     const hasLeft = leftMeasure.power >= minBlockPower
     const hasRight = rightMeasure.power >= minBlockPower
     if (hasLeft || hasRight || this.#blocks > 0) this.#blocks += 1
-    if (this.#isDead(0, hasLeft, rightMeasure, right, count)) return { kind: 'dead-channel', channel: 1 }
-    if (this.#isDead(1, hasRight, leftMeasure, left, count)) return { kind: 'dead-channel', channel: 0 }
     if (hasLeft || hasRight) {
       if (this.#areEqual(left, right, count, leftMeasure, rightMeasure)) this.#equalBlocks += 1
       else this.#equalBlocks = Math.max(this.#equalBlocks - differentWeight, 0)
     }
-    return this.#isEnough(this.#equalBlocks) ? { kind: 'equal-channels' } : undefined
-  }
-
-  #isDead(channel: 0 | 1, hasSound: boolean, { range }: BlockMeasure, other: Int16Array, count: number): boolean {
-    const blocks = this.#alone[channel] ?? -1
-    if (blocks < 0) return false
-    const hasSignal = range > maxDeadRange || rangeOf(other, count) > maxDeadRange
-    this.#alone[channel] = hasSignal ? -1 : hasSound ? blocks + 1 : blocks
-    return this.#isEnough(this.#alone[channel] ?? -1)
-  }
-
-  #isEnough(blocks: number): boolean {
+    const blocks = this.#equalBlocks
     return blocks >= minBlocks || (blocks >= minSparseBlocks && this.#blocks === sparseBlock)
   }
 
@@ -76,13 +92,4 @@ export class StereoCheck {
     const difference = power - (covariance * covariance) / power
     return difference <= maxDifference * Math.max(power, this.#powers / this.#soundBlocks)
   }
-}
-
-const rangeOf = (samples: Int16Array, count: number): number => {
-  let [min, max] = [samples[0] ?? 0, samples[0] ?? 0]
-  for (let i = 1; i < count; i++) {
-    min = Math.min(min, samples[i] ?? 0)
-    max = Math.max(max, samples[i] ?? 0)
-  }
-  return max - min
 }

@@ -64,7 +64,7 @@ export const addDemo = (command: Command, context: CommandContext): void =>
             openTextView({
               ...{ pane, reader, channels },
               style: { speakers: ['agent', 'customer'], paint },
-              isPaced: flags.speed !== Infinity,
+              isPaced: false,
             }),
           whenWritable: output.whenWritable,
           ended: () => undefined,

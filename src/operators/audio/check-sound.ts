@@ -8,7 +8,10 @@ import { anything, checkOptions, functionValue, optionsOf } from '../../protocol
 export interface CheckSoundOptions {
   /** The format that the audio is said to have, such as that of `recognize`. */
   readonly format: AudioFormat
-  /** Called with each fault, once for each kind and channel, after the slice that made it certain has been emitted. */
+  /**
+   * Called with each fault, once for each kind and channel, after the slice that made it certain has been emitted; for
+   * `dead-channel` again, with `isOver`, when the channel has a signal.
+   */
   readonly onWarning: (warning: SoundWarning) => void
 }
 
@@ -16,8 +19,8 @@ const checkSoundOptions = optionsOf<CheckSoundOptions>()({ format: anything, onW
 
 /**
  * Examines audio for what is wrong with the audio itself, within about two seconds of speech: another encoding than `format`
- * says, swapped bytes, a wrong rate, a dead channel or two equal ones, clipping, a constant offset, mains hum, or a file
- * with its header instead of samples. The audio passes unchanged, also after a warning. The service makes the same check
+ * says, swapped bytes, a wrong rate, two equal channels, clipping, a constant offset, mains hum, or a file
+ * with its header instead of samples; and, after half a minute of sound, a channel that has had no signal. The audio passes unchanged, also after a warning. The service makes the same check
  * and reports it as the event `Audio Warning`; here the page or program knows it before anything is sent.
  *
  * - Slices can have any length and can split a sample. Each subscription starts anew.

@@ -155,7 +155,8 @@ export class SessionWatch {
   }
 
   /** A fault of the audio was reported to the client. */
-  audioWarning({ kind, found, channel }: SoundWarning): void {
+  audioWarning({ kind, found, channel, isOver }: SoundWarning): void {
+    if (isOver) return
     this.#monitor.audioWarning(this.#facts, { kind, found, channel })
   }
 

@@ -3,6 +3,7 @@ import { SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import { noopMonitor, type AudioFault, type ServiceMonitor } from '../../../src/service/monitor/service-monitor.js'
 import { RateLimitedLog, sessionLog } from '../../../src/service/operations/service-log.js'
 import { ascii, callSpeakers, encoded, stereo, swapped } from '../../audio/sound-check/sounds.js'
+import { audioWarningData } from '../../../src/service/sessions/audio-warning.js'
 import { audioOf, connectDataflow, scriptedNode, start, stop } from '../dataflow/dataflow-connection.js'
 import {
   connectRecognizer,
@@ -87,13 +88,16 @@ describe('a fault of the audio', () => {
   it('names the channel of a stereo stream', async () => {
     const [left = new Int16Array()] = await callSpeakers()
     const speech = left.slice(8 * 800, 8 * 4000)
-    const bytes = stereo(speech, new Int16Array(speech.length), 'pcm')
+    const clipped = speech.map((sample) => Math.max(-32_768, Math.min(32_767, 20 * sample)))
+    const bytes = stereo(new Int16Array(speech.length), clipped, 'pcm')
     const connection = connectDataflow(scriptedNode().open)
     connection.send(start({ Audio: { SampleRate: 8000, ChannelCount: 2, Encoding: 'pcm' } }))
     for (let at = 0; at < bytes.length; at += 640) connection.send(audioOf(bytes.subarray(at, at + 640)))
     await flushPromises()
     const events = connection.received.slice(1).map(({ content }) => JSON.parse(content) as Record<string, unknown>)
-    expect(events).toMatchObject([{ Name: 'Audio Warning', Channel: 1, Data: { Kind: 'dead-channel' } }])
+    expect(events).toMatchObject([{ Name: 'Audio Warning', Channel: 1, Data: { Kind: 'clipping' } }])
+    const over = { kind: 'dead-channel', channel: 1, isOver: true, atMs: 40_000, message: 'It has a signal.' } as const
+    expect(audioWarningData(over)).toEqual({ Kind: 'dead-channel', Over: true, Message: 'It has a signal.' })
     connection.send(stop)
     await connection.ended
   })
