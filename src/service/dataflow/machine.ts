@@ -104,7 +104,8 @@ export type DataflowOutput =
       readonly error?: SpeechError | undefined
     }
   /** Why the stream ends normally without a request of the client (PROTOCOL 5.11). */
-  | { readonly type: 'leaving'; readonly reason: CloseReason }
+  /** `isDrained`: because the service closes, and not because of the age of the session. */
+  | { readonly type: 'leaving'; readonly reason: CloseReason; readonly isDrained: boolean }
   /** For the operator. */
   | { readonly type: 'started'; readonly project: ProjectSession }
   | { readonly type: 'declined' | 'fault'; readonly error: SpeechError }
@@ -164,11 +165,10 @@ const flush = ({ project, leaving }: Active, outputs: readonly DataflowOutput[] 
 const drain = (state: Live, pauseWithinMs: number): Step => {
   if (state.name !== 'running') return end(state, { type: 'end', cause: 'drain', error: closing() })
   const { project } = state
-  const leaving: CloseReason = { code: 'going-away', message: 'The service is closing; continue elsewhere or later.' }
-  if (pauseWithinMs <= 0) return flush({ ...state, leaving })
+  if (pauseWithinMs <= 0) return flush({ ...state, leaving: isClosing })
   // A speaker may finish, so that the client continues elsewhere from a pause.
   return {
-    state: { ...state, leaving },
+    state: { ...state, leaving: isClosing },
     effects: [wait('running', 'pause', pauseWithinMs), { lifetime: 'running', action: { type: 'drain', project } }],
   }
 }
@@ -257,7 +257,10 @@ const projectEnded = (state: Live): Step => {
   const { leaving } = state
   return {
     state: { name: 'ended', result: 'complete' },
-    outputs: leaving === undefined ? [] : [{ type: 'leaving', reason: { ...leaving, orderly: true } }],
+    outputs:
+      leaving === undefined
+        ? []
+        : [{ type: 'leaving', reason: { ...leaving, orderly: true }, isDrained: leaving === isClosing }],
   }
 }
 
@@ -359,6 +362,11 @@ const sendLast = ({ error, last }: Aborting): Step => ({ state: { name: 'ended',
 const withFault = (state: Live, cause: EndCause, error: SpeechError): Step => {
   const step = end(state, { type: 'end', cause, error })
   return { ...step, outputs: [{ type: 'fault', error }, ...(step.outputs ?? [])] }
+}
+
+const isClosing: CloseReason = {
+  code: 'going-away',
+  message: 'The service is closing; continue elsewhere or later.',
 }
 
 const tooLong: CloseReason = {

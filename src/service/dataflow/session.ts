@@ -121,6 +121,7 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
         return
       }
       case 'leaving':
+        if (output.isDrained) watch?.ended('drained')
         this.#link.close(output.reason)
         return
       case 'started':

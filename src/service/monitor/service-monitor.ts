@@ -15,9 +15,10 @@ export type SessionPhase = (typeof sessionPhases)[number]
 
 /**
  * How a session ended: normally, stopped by its client, its client disconnected (`gone`), refused before it ran, failed
- * while it ran, or `cut` by the service at the end of a drain.
+ * while it ran, `drained` by a service that closes, with all results of its audio, so that its client continues elsewhere, or
+ * `cut` by it, because it was not drained in time.
  */
-export type SessionOutcome = 'completed' | 'stopped' | 'gone' | 'refused' | 'failed' | 'cut'
+export type SessionOutcome = 'completed' | 'stopped' | 'gone' | 'refused' | 'failed' | 'drained' | 'cut'
 
 /** The facts of a session so far. Fields from the client appear once they were granted. */
 export interface SessionFacts {

@@ -168,10 +168,17 @@ export class SessionWatch {
     this.#monitor.nodeFailed(this.#facts, failure)
   }
 
-  /** Only the first call counts. An error means `failed` if the session has run, otherwise `refused`. */
+  /**
+   * Only the first call counts. An error means `failed` if the session has run, otherwise `refused`; `going-away` means that
+   * the service closes, which is no failure of a session that has run.
+   */
   ended(end: Exclude<SessionOutcome, 'refused' | 'failed'> | SessionError): void {
     if (this.#phase === undefined) return
     this.#reportAudio()
+    if (typeof end !== 'string' && end.code === 'going-away' && this.#hasStarted) {
+      this.ended('drained')
+      return
+    }
     const code = typeof end === 'string' ? undefined : end.code
     if (code !== undefined) this.#monitor.refused(this.#facts.interface, code)
     if (code === 'unauthenticated' && !this.#hasStarted) {

@@ -55,7 +55,7 @@ export const metricTable = {
   rxspeech_sessions_ended_total: {
     type: 'counter',
     labels: ['interface', 'outcome'],
-    help: 'Ended sessions by outcome: completed, stopped, gone, refused, failed or cut.',
+    help: 'Ended sessions by outcome: completed, stopped, gone, refused, failed, drained or cut.',
   },
   rxspeech_session_duration_seconds: {
     type: 'histogram',

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
+import { noopMonitor, type SessionEnd } from '../../../src/service/monitor/service-monitor.js'
+import { SessionWatch } from '../../../src/service/monitor/session-watch.js'
 import type { OpenNode } from '../../../src/service/nodes/core/node.js'
+import type { SessionLimits } from '../../../src/service/sessions/session-context.js'
 import { flushPromises } from '../virtual-clock.js'
 import {
   connectDataflow,
@@ -11,6 +14,7 @@ import {
   start,
   states,
   vanish,
+  type DataflowConnection,
 } from './dataflow-connection.js'
 import { deferred } from '../sessions/test-connection.js'
 
@@ -154,6 +158,29 @@ describe('a drain', () => {
     flushing.node.output$.complete()
     expect(flushing.end()).toBe('ok')
     nothingLeft(flushing, flushing.node)
+  })
+})
+
+describe('the end of a session by the service', () => {
+  const outcomeOf = async (limits: Partial<SessionLimits>, act: (connection: DataflowConnection) => void) => {
+    const outcomes: string[] = []
+    const monitor = {
+      ...noopMonitor,
+      sessionEnded: (_facts: unknown, { outcome, code }: SessionEnd) => outcomes.push(`${outcome} ${code}`),
+    }
+    const watch = new SessionWatch({ monitor, interface: 'grpc', peer: '', now: () => 0 })
+    const connection = connectDataflow(scriptedNode().open, limits, undefined, false, watch)
+    connection.send(start())
+    await flushPromises()
+    act(connection)
+    expect(connection.end()).toBe('going-away')
+    return outcomes
+  }
+
+  it('is drained for the operator if the service closes, and not after the longest duration', async () => {
+    expect(await outcomeOf({}, ({ drain$ }) => drain$.next({ pauseWithinMs: 8_000 }))).toEqual(['drained undefined'])
+    // Its listener reports that it has completed.
+    expect(await outcomeOf({ maxSessionMs: 1_000 }, ({ clock }) => clock.advanceTo(1_000))).toEqual([])
   })
 })
 

@@ -368,6 +368,7 @@ describe('the machine of a dataflow stream', () => {
     expect(machine.reduce(flushed, inputs['a project that ended']).outputs).toEqual([
       {
         type: 'leaving',
+        isDrained: true,
         reason: { code: 'going-away', message: 'The service is closing; continue elsewhere or later.', orderly: true },
       },
     ])

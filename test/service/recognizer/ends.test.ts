@@ -214,6 +214,27 @@ describe('a drain', () => {
     nothingLeft(connection, connection.engine)
   })
 
+  it('is no failure and no refusal for the operator of a session that has run', async () => {
+    const seen: string[] = []
+    const monitor = {
+      ...noopMonitor,
+      refused: (_by: unknown, code: string) => seen.push(`refused ${code}`),
+      sessionEnded: (_facts: unknown, { outcome, code }: SessionEnd) => seen.push(`${outcome} ${code}`),
+    }
+    const drained = async (isIdle: boolean): Promise<void> => {
+      const watch = new SessionWatch({ monitor, interface: 'websocket', peer: '', now: () => 0 })
+      const connection = connectRecognizer(() => Promise.resolve(countedEngine()), {}, undefined, watch)
+      connection.send(recognize())
+      await connection.receive()
+      if (isIdle) connection.send(stopRecognition)
+      connection.drain$.next({ pauseWithinMs: 0 })
+      expect(await connection.ended).toBe('going-away')
+    }
+    await drained(false)
+    await drained(true)
+    expect(seen).toEqual(['drained undefined', 'drained undefined'])
+  })
+
   it('closes the socket after a stop', async () => {
     const connection = await inState('running')
     connection.drain$.next({ pauseWithinMs: 8_000 })
