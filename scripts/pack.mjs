@@ -19,6 +19,9 @@ const scratch = await realpath(await mkdtemp(join(tmpdir(), 'rxspeech-pack-')))
 const clientProject = join(scratch, 'client')
 const serviceProject = join(scratch, 'service')
 const nodesProject = join(scratch, 'nodes')
+const toolsProject = join(scratch, 'tools')
+/** They and what they depend on are a tenth of the packages of a checkout, which nothing else needs. */
+const packageCheckers = ['@arethetypeswrong/cli@0.18.5', 'publint@0.3.25']
 
 /** @returns {Promise<any>} */
 const readJson = async (/** @type {string} */ file) => JSON.parse(await readFile(file, 'utf8'))
@@ -168,7 +171,9 @@ const checks = [
   [
     'publint',
     async () => {
-      for (const { file } of packages) await node([tool('publint/src/cli.js'), file, '--strict'], root)
+      await installedTools
+      for (const { file } of packages)
+        await node([join(toolsProject, 'node_modules/publint/src/cli.js'), file, '--strict'], toolsProject)
       return 'both packages, strict'
     },
   ],
@@ -176,7 +181,9 @@ const checks = [
     'types (attw)',
     async () => {
       const options = ['--profile', 'strict', '--exclude-entrypoints', './package.json', '--no-emoji']
-      await node([tool('@arethetypeswrong/cli/dist/index.js'), client.file, ...options], root)
+      await installedTools
+      const checker = join(toolsProject, 'node_modules/@arethetypeswrong/cli/dist/index.js')
+      await node([checker, client.file, ...options], toolsProject)
       return `${specifiers.length} entry points, strict`
     },
   ],
@@ -297,10 +304,12 @@ const installedSize = npmInstall(clientProject, client.file, 'rxjs').then(async 
   if (count > maxPackages || kilobytes > maxMegabytes * 1024) throw new Error(size)
   return size
 })
+const installedTools = npmInstall(toolsProject, ...packageCheckers)
 const installedNodes = npmInstall(nodesProject, ...nodeVersions.map((version) => `node-${version}@npm:node@${version}`))
 const installedService = npmInstall(serviceProject, '--ignore-scripts', client.file, service.file, 'rxjs')
 // The check that waits for an installation reports its failure.
-for (const installed of [installedSize, installedNodes, installedService]) installed.catch(() => undefined)
+for (const installed of [installedTools, installedSize, installedNodes, installedService])
+  installed.catch(() => undefined)
 
 let failures = 0
 const width = Math.max(...checks.map(([name]) => name.length))
@@ -324,7 +333,7 @@ const work = async () => {
   }
 }
 await Promise.all([work(), work()])
-await Promise.allSettled([installedSize, installedNodes, installedService])
+await Promise.allSettled([installedTools, installedSize, installedNodes, installedService])
 await rm(scratch, { recursive: true, force: true })
 console.log(`pack: ${checks.length - failures} of ${checks.length} checks passed`)
 process.exitCode = failures === 0 ? 0 : 1
