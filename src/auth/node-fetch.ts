@@ -1,5 +1,7 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
+import { pipeline, type Readable } from 'node:stream'
+import { createBrotliDecompress, createUnzip } from 'node:zlib'
 import type { ProxyOption } from '../protocol/proxy-option.js'
 import { anything, checkOptions, optionsOf } from '../protocol/validation.js'
 import { connectThrough } from '../proxy/connect.js'
@@ -43,7 +45,7 @@ export const nodeFetch = (options: NodeFetchOptions = {}): TokenFetch => {
       const proxy = proxyFor(new URL(url), option)
       const options = {
         method,
-        headers: { ...headers, 'content-length': bytes.byteLength },
+        headers: { 'accept-encoding': 'identity', ...headers, 'content-length': bytes.byteLength },
         signal,
         ...(proxy === undefined
           ? { agent: false as const }
@@ -73,8 +75,17 @@ const responseOf = (response: http.IncomingMessage): TokenFetchResponse => ({
       return value === undefined ? null : [value].flat().join(', ')
     },
   },
-  body: response,
+  body: decodedBody(response),
 })
+
+/** Some servers compress whether a client accepts it or not. */
+const decodedBody = (response: http.IncomingMessage): Readable => {
+  const coding = response.headers['content-encoding']?.trim().toLowerCase()
+  const decoder =
+    coding === 'br' ? createBrotliDecompress() : /^(x-)?gzip$|^deflate$/.test(coding ?? '') ? createUnzip() : undefined
+  // The reader gets the error of the decoder.
+  return decoder === undefined ? response : pipeline(response, decoder, () => undefined)
+}
 
 const certificatesOf = (ca: NonNullable<NodeFetchOptions['ca']>): (string | Buffer)[] =>
   (typeof ca === 'string' || ca instanceof Uint8Array ? [ca] : ca).map((certificate) =>

@@ -17,12 +17,14 @@ import {
 import {
   anything,
   checkOptions,
+  codec,
   flag,
   functionValue,
   nonEmptyText,
   number,
   schedulerValue,
   optionsOf,
+  type Codec,
 } from '../protocol/validation.js'
 import { codeOf, isSpeechError, SpeechError } from '../errors/speech-error.js'
 import { isLoopback } from '../protocol/loopback.js'
@@ -30,7 +32,15 @@ import type { ProxyOption } from '../protocol/proxy-option.js'
 import type { Token } from '../protocol/token.js'
 import { checkProxy } from '../proxy/proxy.js'
 import { certificateFailure } from '../errors/connection-errors.js'
-import { boundedText, maxAnswerBytes, maskOfSecret, refusalOf, type TokenAnswer, parseToken } from './token-response.js'
+import {
+  boundedText,
+  isRefusal,
+  maxAnswerBytes,
+  maskOfSecret,
+  parseToken,
+  refusalOf,
+  type TokenAnswer,
+} from './token-response.js'
 import type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestInit } from './token-fetch.js'
 
 /**
@@ -43,8 +53,11 @@ import type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestI
  *   `unauthorized-client`, `unsupported-grant-type`, `invalid-scope`; `too-many-attempts` for 429 and `overloaded` for
  *   503, with `retryAfterMs` if the endpoint says how long to wait;
  * - `token-endpoint-failed` for an unusable answer: not JSON, invalid fields, more than 64 KiB, a redirect (not
- *   followed), any other status; `retryable` says whether another attempt can help;
+ *   followed), any other status; `retryable` says whether another attempt can help, as after a status of 500 or more;
  * - `connection-failed` when there is no answer, `token-timeout` when it takes longer than `timeoutMs`.
+ *
+ * A token whose answer has no `expires_in`, which RFC 6749 only recommends, has the `expiresAtMs` `Infinity`: it is used until
+ * a service refuses it.
  *
  * Unsubscribing aborts the request. Browser-safe. Throws `invalid-options` when it is called, also for plain http to
  * another machine (see `insecure`).
@@ -101,6 +114,7 @@ function readAnswer(response: TokenFetchResponse): Observable<TokenAnswer> {
     new SpeechError(
       'token-endpoint-failed',
       `The token endpoint answered with more than ${maxAnswerBytes} bytes; check authUrl.`,
+      { retryable: false },
     )
   const body$ = from(response.body ?? EMPTY).pipe(catchError(() => throwError(interrupted)))
   return boundedText(body$, maxAnswerBytes, tooBig).pipe(
@@ -109,10 +123,10 @@ function readAnswer(response: TokenFetchResponse): Observable<TokenAnswer> {
 }
 
 const tokenOf = (answer: TokenAnswer, secret: string, requestedAtMs: number, nowMs: number): Token => {
-  if (answer.status !== 200) throw refusalOf(answer, secret, nowMs)
+  if (isRefusal(answer)) throw refusalOf(answer, secret, nowMs)
   const token = parseToken(answer.body, requestedAtMs)
   if (either.isRight(token)) return token.right
-  throw new SpeechError('token-endpoint-failed', `The answer of the token endpoint has no token: ${token.left.message}`)
+  throw token.left
 }
 
 const timedOut = (timeoutMs: number): SpeechError =>
@@ -150,8 +164,14 @@ const systemCode = (error: unknown, depth = 4): string | undefined => {
 const defaultScope = 'Ldm_Integration'
 const defaultTimeoutMs = 10_000
 
+/** RFC 6749 appendices A.1 and A.2. A copied line end would be refused as a wrong secret. */
+const printable: Codec<string> = codec(
+  'printable ASCII characters, without a line end; check where it was copied from',
+  (value): value is string => typeof value === 'string' && /^[\x20-\x7e]+$/.test(value),
+)
+
 const optionsOfRequest = optionsOf<RequestTokenOptions>()(
-  { authUrl: anything, clientId: nonEmptyText, clientSecret: nonEmptyText },
+  { authUrl: anything, clientId: printable, clientSecret: printable },
   {
     scope: nonEmptyText,
     timeoutMs: number({ min: 1, max: 600_000 }),
@@ -179,6 +199,9 @@ const tokenUrlOf = (options: RequestTokenOptions): URL => {
   }
   if (url.protocol === 'http:' && !insecure && !isLoopback(url.hostname)) {
     throw invalid('authUrl must begin with https://, otherwise the client secret could be read in transit.')
+  }
+  if (/\/connect\/token\/*$/.test(url.pathname)) {
+    throw invalid('authUrl must be the base address, without /connect/token, which is added.')
   }
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/connect/token`
   return url

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../errors/error-code.js'
 import { SecretMask, minMaskedLength } from '../errors/secret-mask.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { ownValue, parseJsonObject } from '../protocol/parse-json.js'
-import { decodeWith, integer, messageCodec, type MessageCodec, optional, required } from '../protocol/message-codec.js'
+import { decodeWith, messageCodec, type MessageCodec, optional, required } from '../protocol/message-codec.js'
 import { retryAfterMs } from '../protocol/retry-after.js'
 import type { Token } from '../protocol/token.js'
 import { codec, type Codec, oneOf, text } from '../protocol/validation.js'
@@ -12,7 +12,8 @@ import { codec, type Codec, oneOf, text } from '../protocol/validation.js'
 /** The answer of a token endpoint with a token (PROTOCOL 2, RFC 6749 section 5.1). */
 export interface TokenResponse {
   readonly accessToken: string
-  readonly expiresInSeconds: number
+  /** Absent if the endpoint does not say it, as RFC 6749 allows. */
+  readonly expiresInSeconds?: number
   readonly tokenType: 'Bearer'
   readonly scope?: string
 }
@@ -27,23 +28,51 @@ const bearer: Codec<'Bearer'> = codec('"Bearer"', oneOf('Bearer').is, {
   read: (input) => (typeof input === 'string' && input.toLowerCase() === 'bearer' ? 'Bearer' : input),
 })
 
-/** A thousand years, so that the expiry of a token stays within the range of clocks. */
-const maxSeconds = 31_536_000_000
+/** Up to a thousand years, so that the expiry of a token stays within the range of clocks. Some endpoints send fractions or strings. */
+const seconds: Codec<number> = codec('a number of seconds above 0', (value): value is number => isLifetime(value), {
+  read: (input) => (typeof input === 'string' && /^\d{1,16}$/.test(input) ? Number(input) : input),
+})
+const isLifetime = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= 31_536_000_000
 
 export const tokenResponse: MessageCodec<TokenResponse> = messageCodec<TokenResponse>({
   accessToken: required(accessToken, 'access_token'),
-  expiresInSeconds: required(integer({ min: 1, max: maxSeconds, unit: 'seconds' }), 'expires_in'),
+  expiresInSeconds: optional(seconds, 'expires_in'),
   tokenType: required(bearer, 'token_type'),
   scope: optional(text, 'scope'),
 })
 
-/** The token of an answer. Its expiry counts from `requestedAtMs`, because it was not issued before the request. */
+/**
+ * The token of an answer. Its expiry counts from `requestedAtMs`, because it was not issued before the request. An answer of
+ * another form will have that form again, so the error is not retryable, unless the answer broke off.
+ */
 export const parseToken = (body: string, requestedAtMs: number): either.Either<SpeechError, Token> => {
   const json = parseJsonObject(body)
-  const decoded = either.isLeft(json) ? json : decodeWith(tokenResponse, json.right)
-  if (either.isLeft(decoded)) return decoded
-  const { expiresInSeconds, ...token } = decoded.right
+  if (either.isLeft(json)) return either.left(notJson(body.trim()))
+  // Serializers of some languages write null for what is absent.
+  const fields = Object.fromEntries(Object.entries(json.right).filter(([, value]) => value !== null))
+  const decoded = decodeWith(tokenResponse, fields)
+  if (either.isLeft(decoded))
+    return either.left(unusable(`sent an answer that is not a token: ${decoded.left.message}`))
+  const { expiresInSeconds = Infinity, ...token } = decoded.right
   return either.right({ ...token, expiresAtMs: requestedAtMs + expiresInSeconds * 1000 })
+}
+
+const unusable = (what: string, retryable = false): SpeechError =>
+  new SpeechError('token-endpoint-failed', `The token endpoint ${what}`, { retryable })
+
+const notJson = (body: string): SpeechError => {
+  if (body === '') return unusable('sent an empty answer; try again, or check authUrl.', true)
+  if (body.startsWith('{')) return unusable('sent an answer that is not JSON; try again, or check authUrl.', true)
+  const kind = body.startsWith('<') ? 'HTML or XML' : 'text'
+  const message = `The token endpoint sent ${kind} in place of a JSON object; check authUrl.`
+  return new SpeechError('token-endpoint-failed', message, { retryable: false })
+}
+
+/** Some endpoints send an error with the status 200. */
+export const isRefusal = ({ status, body }: TokenAnswer): boolean => {
+  if (status !== 200) return true
+  const json = parseJsonObject(body)
+  return either.isRight(json) && typeof ownValue(json.right, 'error') === 'string' && !('access_token' in json.right)
 }
 
 /** The answer of a token endpoint. */

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { firstValueFrom } from 'rxjs'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../src/auth/node-fetch.js'
@@ -39,6 +40,18 @@ describe.each(ways)('requestToken with %s', (_, fetch) => {
     expect(server.bodies).toEqual([
       'client_id=client&client_secret=s%26cret%3D1&grant_type=client_credentials&scope=Ldm_Integration',
     ])
+  })
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ] as const)('reads an answer in %s', async (coding, encode) => {
+    const { authUrl } = await serve((_request, response) => {
+      response.writeHead(200, { 'content-encoding': coding })
+      response.end(encode(granted))
+    })
+    expect(await ask(authUrl, fetch)).toMatchObject({ accessToken: 'tok' })
   })
 
   it('maps a refusal and its Retry-After', async () => {

@@ -27,18 +27,18 @@ describe('parseToken', () => {
   })
 
   it.each([
-    ['no JSON', '<html>Sign in</html>', 'The text is not JSON'],
-    ['an empty text', '', 'The text is not JSON'],
-    ['a list', '[]', 'no object'],
+    ['HTML', ' <html>Sign in</html>', 'sent HTML or XML in place of a JSON object; check authUrl'],
+    ['another text', 'token=abc', 'sent text in place of a JSON object; check authUrl'],
+    ['an empty text', '', 'sent an empty answer; try again'],
+    ['half a text', '{"access_token', 'not JSON; try again'],
+    ['a list', '[]', 'sent text in place of a JSON object'],
     ['no token', JSON.stringify({ ...granted, access_token: undefined }), 'access_token must be'],
     ['an empty token', JSON.stringify({ ...granted, access_token: '' }), 'access_token must be'],
     ['a token that breaks a header', JSON.stringify({ ...granted, access_token: 'a\r\nx: y' }), 'access_token must be'],
     ['a token with a space', JSON.stringify({ ...granted, access_token: 'a b' }), 'access_token must be'],
     ['a number as token', JSON.stringify({ ...granted, access_token: 7 }), 'access_token must be'],
-    ['no end', JSON.stringify({ ...granted, expires_in: undefined }), 'expires_in must be'],
     ['an end that is over', JSON.stringify({ ...granted, expires_in: 0 }), 'expires_in must be'],
     ['an end in the past', JSON.stringify({ ...granted, expires_in: -1 }), 'expires_in must be'],
-    ['a part of a second', JSON.stringify({ ...granted, expires_in: 1.5 }), 'expires_in must be'],
     [
       'an end that exceeds the range of a clock',
       JSON.stringify({ ...granted, expires_in: 1e15 }),
@@ -68,6 +68,17 @@ describe('parseToken', () => {
         },
       ),
     )
+  })
+})
+
+describe('the end of a token', () => {
+  it.each([
+    ['unknown without expires_in', { ...granted, expires_in: undefined }, Infinity],
+    ['unknown with null', { ...granted, expires_in: null, scope: null }, Infinity],
+    ['exact with a fraction', { ...granted, expires_in: 3599.7 }, 3_600_700],
+    ['known with a string', { ...granted, expires_in: '3600' }, 3_601_000],
+  ])('is %s', (_, answer, expiresAtMs) => {
+    expect(parseToken(JSON.stringify(answer), 1000)).toMatchObject({ _tag: 'Right', right: { expiresAtMs } })
   })
 })
 

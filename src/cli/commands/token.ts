@@ -94,7 +94,7 @@ export const planPageRights = (
 /** The answer of the token endpoint as it sends it (PROTOCOL 2). */
 const responseOf = ({ accessToken, tokenType, expiresAtMs, scope }: Token, requestedAtMs: number): object => ({
   access_token: accessToken,
-  expires_in: Math.round((expiresAtMs - requestedAtMs) / 1000),
+  expires_in: expiresAtMs === Infinity ? undefined : Math.round((expiresAtMs - requestedAtMs) / 1000),
   token_type: tokenType,
   scope,
 })

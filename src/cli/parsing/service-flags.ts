@@ -115,6 +115,11 @@ export const clientCredentials = (flags: ClientFlags, env: Environment): ClientC
   if (clientSecret === undefined) {
     throw usageError('The client needs its secret; set RXSPEECH_CLIENT_SECRET or --client-secret.')
   }
+  if (!/^[\x20-\x7e]+$/.test(clientSecret)) {
+    throw usageError(
+      'The client secret must be printable ASCII characters, without a line end; check where it was copied from.',
+    )
+  }
   return { type: 'client', authUrl: url, clientId, clientSecret }
 }
 

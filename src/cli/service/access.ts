@@ -1,6 +1,8 @@
-import type { Observable } from 'rxjs'
+import { defer, retry, throwError, timer, type Observable } from 'rxjs'
 import { nodeFetch } from '../../auth/node-fetch.js'
 import { requestToken } from '../../auth/request-token.js'
+import type { TokenFetch } from '../../auth/token-fetch.js'
+import { codeOf } from '../../errors/speech-error.js'
 import type { Token } from '../../protocol/token.js'
 
 /** A client of a token endpoint (PROTOCOL 2). */
@@ -47,4 +49,21 @@ export interface TokenRequestOptions extends Pick<Access, 'ca' | 'proxy'> {
 export const tokenOf = (
   { authUrl, clientId, clientSecret }: ClientCredentials,
   { ca, proxy, ...options }: TokenRequestOptions,
-): Observable<Token> => requestToken({ authUrl, clientId, clientSecret, ...options, fetch: nodeFetch({ ca, proxy }) })
+): Observable<Token> =>
+  requestToken({ authUrl, clientId, clientSecret, ...options, fetch: againAfterReset(nodeFetch({ ca, proxy })) })
+
+/** A request whose connection the peer resets, as during a restart, is repeated within the deadline of the token. */
+const againAfterReset =
+  (fetch: TokenFetch): TokenFetch =>
+  (url, init) =>
+    defer(() => fetch(url, init)).pipe(
+      retry({
+        count: maxResets,
+        delay: (error: unknown, count) =>
+          codeOf(error) === 'ECONNRESET' || codeOf(error) === 'EPIPE'
+            ? timer(100 * 2 ** count)
+            : throwError(() => error),
+      }),
+    )
+
+const maxResets = 4
