@@ -38,7 +38,8 @@ export const contentOf = (
 
 /** A line for each turn, in the order of time. */
 export const toText = ({ turns, channels }: Exported): string =>
-  [...turns]
+  turns
+    .filter(({ isRejected }) => isRejected !== true)
     .sort((a, b) => a.startMs - b.startMs)
     .map(({ startMs, channel, words }) => {
       const text = words.map((word) => word.text).join(' ')

@@ -14,7 +14,14 @@ import { listenToKeys, renderControls } from './views/controls-view.js'
 import { renderFacts } from './views/facts-view.js'
 import { FiguresView } from './views/figures-view.js'
 import { listenToDrops, listenToFiles } from './views/file-input.js'
-import { chosenModel, enteredToken, listenToToken, renderModels, withoutModel } from './views/model-choice.js'
+import {
+  chooseModelFor,
+  chosenModel,
+  enteredToken,
+  listenToToken,
+  renderModels,
+  withoutModel,
+} from './views/model-choice.js'
 import { Navigation } from './views/navigation.js'
 import { element, elementOf, setText } from './views/page.js'
 import { SourceChoice } from './views/source-choice.js'
@@ -34,7 +41,10 @@ class Studio {
     (ms) => this.#placeCursor(ms),
   )
   readonly #navigation = new Navigation(() => this.#config)
-  readonly #source = new SourceChoice(() => this.#report(this.#config && withoutModel(this.#config)))
+  readonly #source = new SourceChoice((kind) => {
+    chooseModelFor(kind, this.#config)
+    this.#report(this.#config && withoutModel(this.#config))
+  })
   readonly #player = new Player()
   readonly #finalize$ = new Subject<void>()
   readonly #stop$ = new Subject<void>()
@@ -66,10 +76,6 @@ class Studio {
       return
     }
     this.#showModels(this.#config)
-    const hasSample = typeof this.#config.sampleCall === 'string'
-    for (const id of ['source-sample', 'play-sample']) element(id).hidden = !hasSample
-    setText(element('other-sources'), `${hasSample ? 'or use' : 'Use'} the microphone, or drop an audio file here.`)
-    if (!hasSample) this.#source.choose('microphone')
     this.#navigation.show()
     this.#draw()
   }
@@ -89,6 +95,11 @@ class Studio {
 
   #showModels(config: StudioConfig): void {
     renderModels(config)
+    const hasSample = typeof config.sampleCall === 'string'
+    for (const id of ['source-sample', 'play-sample']) element(id).hidden = !hasSample
+    setText(element('other-sources'), `${hasSample ? 'or use' : 'Use'} the microphone, or drop an audio file here.`)
+    if (!hasSample && this.#source.kind === 'sample') this.#source.choose('microphone')
+    chooseModelFor(this.#source.kind, config)
     this.#report(withoutModel(config))
   }
 
@@ -199,6 +210,7 @@ class Studio {
     if (this.#isRunning) return
     if (/\.(jsonl|ndjson|json)$/i.test(file.name)) return this.#openCassette(file)
     try {
+      chooseModelFor('file', this.#config)
       await this.#source.readFile(file, this.#model)
       await this.#start()
     } catch (error) {

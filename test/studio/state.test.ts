@@ -58,6 +58,28 @@ describe('the state of the studio', () => {
     expect(state.milestones).toEqual([{ channel: 0, atMs: 1500 }])
   })
 
+  it('shows sound that matches nothing that the model knows, in place of its partial text', () => {
+    const noMatch = (startMs: number, endMs: number): SessionEvent => ({
+      ...{ type: 'event', name: 'SR No Match', channel: 0, startMs, endMs, tags: [], groupId: '' },
+      data: undefined,
+    })
+    const state = run(
+      at(1000, milestone('one', 0, 900)),
+      at(1400, partial('two', 1100, 1400)),
+      at(1600, noMatch(1100, 1500)),
+      at(2000, noMatch(1600, 1900)),
+      at(3000, milestone('three', 2000, 2900)),
+    )
+    expect(texts(state)).toEqual(['0: one', '0: ', '0: three'])
+    expect(state.turns[1]).toMatchObject({ startMs: 1100, endMs: 1900, isRejected: true })
+    expect(state.partials).toEqual([''])
+    expect(state.speaking).toEqual([undefined])
+    expect(state.rejected).toEqual([
+      { channel: 0, fromMs: 1100, toMs: 1500 },
+      { channel: 0, fromMs: 1600, toMs: 1900 },
+    ])
+  })
+
   it('starts a paragraph with another speaker and after a pause', () => {
     const state = run(
       at(1000, milestone('one', 0, 900)),

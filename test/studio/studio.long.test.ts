@@ -196,6 +196,33 @@ describe('the studio in Chromium', () => {
     await page.waitForFunction(() => document.querySelectorAll('.turn').length === 1)
     expect(Object.values(await textsOf(page))).toEqual([expect.stringContaining('good evening')])
     expect(faults).toEqual([])
+
+    // A new page shows all of the cassette on its timeline, so the middle is the middle of the call.
+    const { page: newPage } = await openPage(browser)
+    const newInput = await newPage.$('#cassette')
+    await (newInput as unknown as { uploadFile: (path: string) => Promise<void> }).uploadFile(file)
+    await newPage.waitForSelector('#scrub-label:not([hidden])')
+    await newPage.click('#canvas')
+    expect(await textOf(newPage, '#scrub-time')).toMatch(/^0:1\d/)
+  })
+
+  it('plays the sample call with its model, and everything else with another one', async () => {
+    const models = [
+      { name: 'animals', version: '1' },
+      { name: 'call', version: '1', isSample: true },
+    ]
+    const other = await startStudioServer({ config: { models } })
+    const page = await browser.newPage()
+    await page.goto(other.url)
+    await page.waitForSelector('#play-sample:enabled')
+    const chosen = (): Promise<number> => page.$eval('#model', (select) => (select as HTMLSelectElement).selectedIndex)
+    expect(await chosen()).toBe(1)
+    await page.click('#source-microphone')
+    expect(await chosen()).toBe(0)
+    await page.click('#source-sample')
+    expect(await chosen()).toBe(1)
+    await page.close()
+    await other.close()
   })
 
   it('plays the word at the cursor, moved by the keys', async () => {

@@ -8,6 +8,9 @@ const packagePath = (...path: readonly string[]): string => join(findPackageRoot
 /** The models that come with the package. */
 export const sampleModels = (): string => packagePath('samples/models')
 
+/** The model that recognizes the call that comes with the package. */
+export const sampleModel = (): string => join(sampleModels(), 'Default/call/1')
+
 /** The telephone call that comes with the package. */
 export const sampleCall = (): string => packagePath('samples/call.wav')
 

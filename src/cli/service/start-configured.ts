@@ -9,7 +9,7 @@ import type { ServiceOptions } from '../../service/start/service-options.js'
 import { startService } from '../../service/start/service.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
-import { sampleCall, sampleModels, studioFolder } from '../process/package-files.js'
+import { sampleCall, sampleModel, sampleModels, studioFolder } from '../process/package-files.js'
 import { readServerCertificate } from './certificate-files.js'
 import { readConfiguration } from '../../service/configuration/read-configuration.js'
 import { readConfigurationFile, readSecret, type LoadedConfiguration } from './configuration-file.js'
@@ -76,7 +76,10 @@ export const serviceOptions = async (
     tenants: values.tenants,
     issuer,
     reflection: values.reflection,
-    studio: values.studio === true ? { folder: studioFolder(), sampleCall: sampleCall() } : undefined,
+    studio:
+      values.studio === true
+        ? { folder: studioFolder(), sampleCall: sampleCall(), sampleModel: sampleModel() }
+        : undefined,
     allowQueryToken: values.allowQueryToken,
     trustedProxies: values.trustedProxies,
     proxyProtocol: values.proxyProtocol,

@@ -16,7 +16,7 @@ import type { WorkerCount } from '../../service/threads/worker-count.js'
 import { startService } from '../../service/start/service.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
-import { sampleCall, sampleModels, studioFolder } from '../process/package-files.js'
+import { sampleCall, sampleModel, sampleModels, studioFolder } from '../process/package-files.js'
 import { readServerCertificate, type CertificateFiles } from './certificate-files.js'
 
 export type PortName = 'http' | 'plainHttp' | 'grpc'
@@ -106,7 +106,9 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
   await makePrivateFolder(stateFolder).catch((error: unknown) => {
     throw usageError(`--state names ${plan.stateFolder}, which cannot be used as a folder; choose another.`, error)
   })
-  const studio = plan.hasStudio ? { folder: studioFolder(), sampleCall: sampleCall() } : undefined
+  const studio = plan.hasStudio
+    ? { folder: studioFolder(), sampleCall: sampleCall(), sampleModel: sampleModel() }
+    : undefined
   const basics = {
     http: plan.http,
     grpc: plan.grpc,

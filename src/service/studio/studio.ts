@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { resolve, sep } from 'node:path'
 import { isSpeechError } from '../../errors/speech-error.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { nonEmptyText, optionsOf } from '../../protocol/validation.js'
@@ -16,6 +17,11 @@ export interface StudioOptions {
   /** A WAV file that the page offers for a first session. @default none */
   readonly sampleCall?: string | undefined
   /**
+   * The folder of the model that recognizes that call, with `model.json`. The page plays the call with it, and does not offer
+   * the call without it. @default none: the page plays the call with the model that is chosen
+   */
+  readonly sampleModel?: string | undefined
+  /**
    * The client whose rights a page of this machine gets without presenting a token, for a single developer.
    * @default none: a person enters a token in the page
    */
@@ -24,7 +30,7 @@ export interface StudioOptions {
 
 export const studioOptions = optionsOf<StudioOptions>()(
   { folder: nonEmptyText },
-  { sampleCall: nonEmptyText, clientId: nonEmptyText },
+  { sampleCall: nonEmptyText, sampleModel: nonEmptyText, clientId: nonEmptyText },
 )
 
 /** What the page shows of the service. */
@@ -33,7 +39,7 @@ export interface StudioService {
   readonly urls: readonly string[]
   readonly identity: Pick<Identity, 'verify' | 'issuePageToken'>
   readonly findClient: (clientId: string) => ClientRegistration | undefined
-  readonly models: { list(): readonly Pick<ModelDescription, 'tenant' | 'name' | 'version' | 'options'>[] }
+  readonly models: { list(): readonly ModelDescription[] }
   readonly projects: { list(): readonly { readonly tenant: string; readonly name: string }[] }
   /** The metrics in the text format of Prometheus, if they are collected. */
   readonly scrape?: (() => Promise<{ readonly contentType: string; readonly body: string }>) | undefined
@@ -88,6 +94,17 @@ export const openStudio = async (options: StudioOptions, service: StudioService)
   if (index !== undefined) for (const path of ['/', '/studio', '/studio/']) files.set(path, index)
   if (call !== undefined) files.set(callPath, call)
 
+  const sampleModel = options.sampleModel === undefined ? undefined : resolve(options.sampleModel)
+  // A model of another machine has no folder here.
+  const [tenant, name, version] = sampleModel?.split(sep).slice(-3) ?? []
+  const isOfSample: IsOfSample = (model) =>
+    model.folder === ''
+      ? model.tenant === tenant && model.name === name && model.version === version
+      : sampleModel === resolve(model.folder)
+  const hasSampleModel = (rights: Rights | undefined): boolean =>
+    sampleModel === undefined ||
+    service.models.list().some((model) => isOfSample(model) && (rights === undefined || isModelGranted(rights, model)))
+
   /** What the page may do without presenting a token: the rights of the client. */
   const ownRights = (): ClientRegistration | undefined => {
     const client = clientId === undefined ? undefined : service.findClient(clientId)
@@ -105,9 +122,9 @@ export const openStudio = async (options: StudioOptions, service: StudioService)
     const config = {
       ws: `${schemeOf(request, service.urls)}://${request.headers.host ?? ''}`,
       token: clientId === undefined ? null : tokenPath,
-      models: modelsOf(service, rights),
+      models: modelsOf(service, rights, isOfSample),
       projects: projectsOf(service, rights),
-      sampleCall: call === undefined ? null : callPath,
+      sampleCall: call === undefined || !hasSampleModel(rights) ? null : callPath,
       metrics: clientId === undefined || service.scrape === undefined ? null : metricsPath,
     }
     sendJson(response, 200, config, { ...noStoreHeaders, ...pageHeaders })
@@ -227,11 +244,18 @@ const rightsOf = ({ identity }: StudioService, token: string): Promise<Rights | 
     throw error
   })
 
-const modelsOf = ({ models }: StudioService, rights: Rights | undefined): readonly object[] =>
-  models.list().flatMap(({ tenant, name, version, options: { sampleRateHz } }) => {
-    if (rights === undefined || !isGranted(rights.models, name)) return []
-    if (tenant !== sharedTenant && !isGranted(rights.tenants, tenant)) return []
-    const model = { name, version, ...(tenant !== sharedTenant && { tenant }) }
+const isModelGranted = (rights: Rights, { tenant, name }: ModelDescription): boolean =>
+  isGranted(rights.models, name) && (tenant === sharedTenant || isGranted(rights.tenants, tenant))
+
+type IsOfSample = (model: ModelDescription) => boolean
+
+const modelsOf = ({ models }: StudioService, rights: Rights | undefined, isOfSample: IsOfSample): readonly object[] =>
+  models.list().flatMap((description) => {
+    const { tenant, name, version, options } = description
+    const { sampleRateHz } = options
+    if (rights === undefined || !isModelGranted(rights, description)) return []
+    const isSample = isOfSample(description)
+    const model = { name, version, ...(tenant !== sharedTenant && { tenant }), ...(isSample && { isSample }) }
     return [typeof sampleRateHz === 'number' ? { ...model, sampleRateHz } : model]
   })
 

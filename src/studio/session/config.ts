@@ -8,6 +8,8 @@ export interface Model {
   /** Absent if all tenants have it. */
   readonly tenant?: string
   readonly sampleRateHz?: number
+  /** Whether it recognizes the sample call. */
+  readonly isSample?: boolean
 }
 
 /** What the service tells the page. */

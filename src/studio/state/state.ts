@@ -45,6 +45,8 @@ export interface Turn {
   readonly words: readonly CaptionWord[]
   /** The indexes of the words with which the results begin. */
   readonly starts: readonly number[]
+  /** Sound without words: it was no speech, or none that the model knows. */
+  readonly isRejected?: true
 }
 
 /** A range of the timeline. */
@@ -94,6 +96,8 @@ export interface StudioState {
   /** What captions are exported from. */
   readonly results: readonly (MilestoneEvent | FinalEvent | GapEvent)[]
   readonly speech: readonly Span[]
+  /** Sound that matches nothing that the model knows. */
+  readonly rejected: readonly Span[]
   readonly milestones: readonly Mark[]
   readonly finals: readonly Mark[]
   readonly gaps: readonly (Span & { readonly cause: GapEvent['cause'] })[]
@@ -123,6 +127,7 @@ export const initialState: StudioState = {
   partials: [],
   results: [],
   speech: [],
+  rejected: [],
   milestones: [],
   finals: [],
   gaps: [],
@@ -224,6 +229,15 @@ const reduceEvent = (state: StudioState, input: SessionInput): StudioState => {
     }
     case 'resumed':
       return event.isNextRecognition ? state : resumed(state, input, event.replayedMs)
+    case 'event': {
+      if (event.name !== 'SR No Match') return state
+      const span = { channel, fromMs: event.startMs, toMs: event.endMs }
+      return {
+        ...withoutPartial(state, channel),
+        turns: addTurn(state.turns, { channel, startMs: span.fromMs, endMs: span.toMs, words: [], isRejected: true }),
+        rejected: [...state.rejected, span],
+      }
+    }
     default:
       return state
   }
@@ -239,24 +253,29 @@ const withoutPartial = (state: StudioState, channel: number): StudioState => ({
   speaking: put(state.speaking, channel, undefined, undefined),
 })
 
-/**
- * Adds the words of a result to the turns, which are in the order of time: the results of one channel may arrive after later
- * ones of the other, and then belong between two results that were one turn so far.
- */
 const addWords = (turns: readonly Turn[], channel: number, words: readonly CaptionWord[]): readonly Turn[] => {
   const startMs = words[0]?.startMs ?? 0
-  const endMs = words.at(-1)?.endMs ?? startMs
+  return addTurn(turns, { channel, startMs, endMs: words.at(-1)?.endMs ?? startMs, words })
+}
+
+/**
+ * Adds a result to the turns, which are in the order of time: the results of one channel may arrive after later ones of the
+ * other, and then belong between two results that were one turn so far.
+ */
+const addTurn = (turns: readonly Turn[], result: Omit<Turn, 'id' | 'starts'>): readonly Turn[] => {
+  const { channel, startMs, endMs, words, isRejected } = result
   const at = turns.findLastIndex((turn) => turn.startMs <= startMs)
   const before = turns[at]
   if (
     before?.channel === channel &&
+    before.isRejected === isRejected &&
     startMs - before.endMs < turnPauseMs &&
     before.words.length + words.length <= maxTurnWords
   ) {
     const starts = [...before.starts, before.words.length]
     return turns.with(at, { ...before, endMs, words: [...before.words, ...words], starts })
   }
-  const turn = { id: turns.length + 1, channel, startMs, endMs, words, starts: [0] }
+  const turn = { ...result, id: turns.length + 1, starts: [0] }
   const cut = before?.starts.find((start) => (before.words[start]?.startMs ?? 0) > startMs)
   if (before === undefined || cut === undefined) return turns.toSpliced(at + 1, 0, turn)
   const [first, second] = [before.words.slice(0, cut), before.words.slice(cut)]

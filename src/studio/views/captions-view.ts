@@ -136,7 +136,8 @@ export class CaptionsView {
 }
 
 const paragraphOf = (turn: Turn, channels: readonly string[]): HTMLElement => {
-  const text = create('span')
+  const text = create('span', turn.isRejected ? { text: 'not in this model' } : {})
+  if (turn.isRejected) text.title = rejectedTitle(turn)
   for (const [index, word] of turn.words.entries()) {
     const shown = create('span', { className: `word${sureness(word.confidence)}`, text: word.text })
     shown.dataset['word'] = String(index)
@@ -144,13 +145,16 @@ const paragraphOf = (turn: Turn, channels: readonly string[]): HTMLElement => {
   }
   const paragraph = create(
     'p',
-    { className: 'turn' },
+    { className: turn.isRejected ? 'turn rejected' : 'turn' },
     create('span', { className: 'name', text: channels[turn.channel] ?? '' }),
     text,
   )
   paragraph.dataset['turn'] = String(turn.id)
   return paragraph
 }
+
+const rejectedTitle = ({ startMs, endMs }: Turn): string =>
+  `${clock(startMs)} to ${clock(endMs)}: sound that matches nothing that the model knows`
 
 const sureness = (confidence = 1): string => (confidence < 0.6 ? ' doubtful' : confidence < 0.85 ? ' unsure' : '')
 

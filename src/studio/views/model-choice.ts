@@ -1,5 +1,6 @@
 import type { Model, StudioConfig } from '../session/config.js'
 import { element, elementOf } from './page.js'
+import type { SourceKind } from './source-choice.js'
 
 /** Offers the models of the service, and asks for a token if the service gives none to pages. */
 export const renderModels = ({ models, token }: StudioConfig): void => {
@@ -10,6 +11,14 @@ export const renderModels = ({ models, token }: StudioConfig): void => {
 
 export const chosenModel = (config: StudioConfig | undefined): Model | undefined =>
   config?.models[elementOf(HTMLSelectElement, 'model').selectedIndex]
+
+/** Chooses the model of the sample call for that call, and another one, if there is one, for everything else. */
+export const chooseModelFor = (source: SourceKind, config: StudioConfig | undefined): void => {
+  const isSample = source === 'sample'
+  if (config === undefined || (chosenModel(config)?.isSample === true) === isSample) return
+  const at = config.models.findIndex((model) => (model.isSample === true) === isSample)
+  if (at !== -1) elementOf(HTMLSelectElement, 'model').selectedIndex = at
+}
 
 /** Calls `entered` when a person has entered a token. */
 export const listenToToken = (entered: () => void): void => {

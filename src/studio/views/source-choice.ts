@@ -3,18 +3,18 @@ import { listMicrophones } from '../session/microphone.js'
 import { microphoneSource, readAudioFile, recordingSource, type Recording, type Source } from '../session/sources.js'
 import { element, elementOf } from './page.js'
 
-type SourceKind = 'sample' | 'microphone' | 'file'
+export type SourceKind = 'sample' | 'microphone' | 'file'
 
 /** The rate of microphones and files for models that take any. */
 const defaultRateHz = 16_000
 
 /** The source that a person has chosen for the next session. */
 export class SourceChoice {
-  readonly #changed: () => void
+  readonly #changed: (kind: SourceKind) => void
   #kind: SourceKind = 'sample'
   #file: { readonly name: string; readonly recording: Recording } | undefined
 
-  constructor(changed: () => void) {
+  constructor(changed: (kind: SourceKind) => void) {
     this.#changed = changed
     element('source-sample').addEventListener('click', () => this.choose('sample'))
     element('source-microphone').addEventListener('click', () => {
@@ -34,7 +34,7 @@ export class SourceChoice {
       element(`source-${other}`).setAttribute('aria-pressed', String(other === kind))
     }
     element('devices-label').hidden = kind !== 'microphone'
-    this.#changed()
+    this.#changed(kind)
   }
 
   /** Reads an audio file for a model, and chooses it. */

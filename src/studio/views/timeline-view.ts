@@ -1,6 +1,6 @@
 import type { AudioTrack } from '../session/audio-track.js'
 import { clock } from '../state/sentences.js'
-import type { ConnectionSpan, StudioState } from '../state/state.js'
+import type { ConnectionSpan, Span, StudioState } from '../state/state.js'
 import type { AudioPart } from '../state/word-cursor.js'
 import { element, elementOf } from './page.js'
 import { clampView, fit, follow, msAt, ticks, visible, xOf, zoom, type View } from './timeline-geometry.js'
@@ -39,6 +39,8 @@ export class TimelineView {
   readonly #changed: () => void
   #view: View = { fromMs: 0, msPerPx: 20 }
   #isLive = true
+  /** Shows all of the session with the next drawing, which knows how long it is. */
+  #isFitting = false
   #width = 0
   #height = 0
   #content: TimelineContent | undefined
@@ -64,7 +66,7 @@ export class TimelineView {
   }
 
   showAll(): void {
-    this.#view = fit(this.#plotWidth, this.#content?.endMs ?? 0)
+    this.#isFitting = true
     this.#setLive(false)
   }
 
@@ -86,6 +88,8 @@ export class TimelineView {
     this.#content = content
     if (this.#width === 0) return
     if (this.#isLive) this.#view = follow(this.#view, this.#plotWidth, content.endMs)
+    else if (this.#isFitting) this.#view = fit(this.#plotWidth, content.endMs)
+    this.#isFitting = false
     const context = this.#context
     context.clearRect(0, 0, this.#width, this.#height)
     context.font = '12px system-ui, sans-serif'
@@ -182,18 +186,25 @@ export class TimelineView {
   }
 
   #drawSpeech({ channel, top, height }: LaneArea, channels: number): void {
-    const { speech = [], speaking = [] } = this.#content?.state ?? {}
+    const { speech = [], rejected = [], speaking = [] } = this.#content?.state ?? {}
     const inset = channels > 1 ? 1 : 4
     const context = this.#context
     for (const span of newestFirst(speech)) {
       if (span.toMs < this.#view.fromMs - 60_000) break
       if (span.channel === channel) this.#bar(span, top + inset, height - 2 * inset, this.#colors.accent)
     }
+    const outline = (span: Span, color: string): void => {
+      const place = visible(this.#view, this.#plotWidth, span)
+      if (place === undefined) return
+      context.strokeStyle = color
+      context.strokeRect(place.x + 0.5, top + inset + 0.5, Math.max(0, place.width - 1), height - 2 * inset - 1)
+    }
+    for (const span of newestFirst(rejected)) {
+      if (span.toMs < this.#view.fromMs - 60_000) break
+      if (span.channel === channel) outline(span, this.#colors.edge)
+    }
     const open = speaking[channel]
-    const place = open === undefined ? undefined : visible(this.#view, this.#plotWidth, open)
-    if (place === undefined) return
-    context.strokeStyle = this.#colors.accent
-    context.strokeRect(place.x + 0.5, top + inset + 0.5, Math.max(0, place.width - 1), height - 2 * inset - 1)
+    if (open !== undefined) outline(open, this.#colors.accent)
   }
 
   #drawPartials({ channel, top, height }: LaneArea): void {

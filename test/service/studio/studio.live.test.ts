@@ -38,7 +38,11 @@ const anyPort = { host: '127.0.0.1', port: 0 }
 const models = { modelFolders: ['test/faults/models'] }
 
 let folder: string
-const studio = () => ({ folder: join(folder, 'studio'), sampleCall: 'samples/call.wav' })
+const studio = () => ({
+  folder: join(folder, 'studio'),
+  sampleCall: 'samples/call.wav',
+  sampleModel: 'test/faults/models/Default/call/1',
+})
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'studio-'))
   await mkdir(join(folder, 'studio/assets'), { recursive: true })
@@ -121,7 +125,7 @@ describe('the page of a development service', () => {
     expect(JSON.parse(body)).toEqual({
       ws: page.replace(/^http/, 'ws'),
       token: '/studio/token',
-      models: [{ name: 'call', version: '1', sampleRateHz: 8000 }],
+      models: [{ name: 'call', version: '1', sampleRateHz: 8000, isSample: true }],
       projects: ['transcribe'],
       sampleCall: '/studio/call.wav',
       metrics: '/metrics',
@@ -240,10 +244,17 @@ describe('the page of a service for others', () => {
     const granted = await config((await tokenOf('client')).accessToken)
     expect(granted).toMatchObject({
       status: 200,
-      body: { token: null, models: [{ name: 'call' }], projects: ['transcribe'], metrics: null },
+      body: {
+        token: null,
+        models: [{ name: 'call' }],
+        projects: ['transcribe'],
+        metrics: null,
+        sampleCall: '/studio/call.wav',
+      },
     })
     const other = await config((await tokenOf('other')).accessToken)
-    expect(other).toMatchObject({ body: { models: [], projects: ['transcribe'] } })
+    // Without its model the call is not offered.
+    expect(other).toMatchObject({ body: { models: [], projects: ['transcribe'], sampleCall: null } })
     for (const path of ['/studio/token', '/metrics']) {
       expect((await send(url, path, { method: 'POST', headers: { origin: url } })).status).toBe(404)
     }
