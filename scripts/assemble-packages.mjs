@@ -13,7 +13,7 @@ const client = join(root, 'dist/packages/rxspeech')
 const service = join(root, 'dist/packages/rxspeech-service')
 
 /** Packages with native binaries, without which the service runs too. */
-const nativePackages = ['better-sqlite3', 'sherpa-onnx-node']
+const nativePackages = ['libsql', 'sherpa-onnx-node']
 
 /** @param {string} file @returns {Promise<any>} */
 const readJson = async (file) => JSON.parse(await readFile(join(root, file), 'utf8'))

@@ -1,6 +1,5 @@
 import { createReadStream, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import type BetterSqlite3 from 'better-sqlite3'
 import { readWav } from '../../audio/read-wav.js'
 import { bytesForMs } from '../../audio/format.js'
 import { codeOf, isSpeechError } from '../../errors/speech-error.js'
@@ -11,6 +10,7 @@ import type { Engine } from '../../service/engines/engine.js'
 import { modelLabel } from '../../service/engines/models/model-json.js'
 import { createModelRegistry } from '../../service/engines/models/model-registry.js'
 import { builtInEngines } from '../../service/start/models-and-projects.js'
+import { loadSqlite } from '../../service/identity/state/sqlite.js'
 import { loadOptional, resolveOptional } from '../../service/threads/load-optional.js'
 import type { Host } from '../process/host.js'
 import { acquire } from '../process/interruption.js'
@@ -37,10 +37,10 @@ export const nodeCheck = (version: string): Check => ({
 export const isAtLeast = (version: string, needed: string): boolean =>
   new Intl.Collator('en', { numeric: true }).compare(version.replace(/^v/, ''), needed) >= 0
 
-/** Those with native binaries, which may be missing without harm to the rest, and what they are for. */
-const nativePackages: Readonly<Record<string, string>> = {
-  'better-sqlite3': 'subscriptions in the state folder',
-  'sherpa-onnx-node': 'the engine sherpa-onnx',
+/** Those with native parts, which may be missing without harm to the rest, and what loads them completely. */
+const nativePackages: Readonly<Record<string, () => Promise<unknown>>> = {
+  libsql: async () => (await loadSqlite())(':memory:', 0).close(),
+  'sherpa-onnx-node': () => loadOptional('sherpa-onnx-node', 'The engine sherpa-onnx'),
 }
 
 /** The packages that the service and the command need beside those of the library. */
@@ -60,22 +60,14 @@ export const packagesCheck: Check = {
 }
 
 const packageFinding = async (name: string): Promise<Finding | undefined> => {
-  const purpose = nativePackages[name]
+  const loadNative = nativePackages[name]
   try {
-    if (purpose === undefined) resolveOptional(name, 'The service')
-    else await loadNative(name)
+    if (loadNative === undefined) resolveOptional(name, 'The service')
+    else await loadNative()
     return undefined
-  } catch {
-    return purpose === undefined
-      ? wrong(`The package ${name} is missing.`, 'npm install rxspeech-service')
-      : warning(`The native package ${name}, for ${purpose}, cannot be loaded.`, `npm rebuild ${name} says why.`)
+  } catch (error) {
+    return loadNative === undefined ? failed(error) : { ...failed(error), status: 'warning' }
   }
-}
-
-/** Loads the binary too, which some packages do only when they are used. */
-const loadNative = async (name: string): Promise<void> => {
-  const loaded = await loadOptional<unknown>(name, 'The service')
-  if (name === 'better-sqlite3') new (loaded as { readonly default: typeof BetterSqlite3 }).default(':memory:').close()
 }
 
 /** Whether ports are free. One in use is no fault where the service runs already. */

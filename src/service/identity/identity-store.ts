@@ -37,7 +37,7 @@ export interface IdentityStore extends ClientRegistry {
 }
 
 /**
- * Opens the store. Rejects with `missing-dependency` without better-sqlite3, and with the errors that the store throws.
+ * Opens the store. Rejects with `missing-dependency` under Node 20 without the package libsql, and with the errors that the store throws.
  *
  * @example
  * const store = await openIdentityStore({ stateFolder: '.rxspeech' })
@@ -96,7 +96,7 @@ export const openIdentityStore = async (options: IdentityStoreOptions): Promise<
     revoke: (tokenId) => change(() => revocations.add(tokenId, now())),
     version: () => {
       // SQLite changes its data version for commits of other connections only.
-      const dataVersion = mapErrors(() => database.pragma('data_version', { simple: true }))
+      const dataVersion = mapErrors(() => database.pragma('data_version'))
       if (dataVersion !== lastDataVersion) counter += 1
       lastDataVersion = dataVersion
       return counter

@@ -1,4 +1,6 @@
+import { readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SpeechError } from '../../errors/speech-error.js'
 
@@ -25,14 +27,6 @@ export const loadOptional = async <Module>(name: string, what: string): Promise<
 export const requireOptional = (name: string, what: string): unknown =>
   orMissing(name, what, () => createRequire(findServicePackage() ?? __filename)(name) as unknown)
 
-/** The error for a package that is absent, or without a part that it needs. */
-export const missing = (name: string, what: string, cause: unknown): SpeechError =>
-  new SpeechError(
-    'missing-dependency',
-    `${what} needs the package ${/^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name}, which comes with another: npm install rxspeech-service.`,
-    { cause },
-  )
-
 /** The package.json of `rxspeech-service`; undefined where it is not installed, as in a checkout. */
 export const findServicePackage = (): string | undefined => {
   try {
@@ -47,5 +41,60 @@ const orMissing = <T>(name: string, what: string, find: () => T): T => {
     return find()
   } catch (cause) {
     throw missing(name, what, cause)
+  }
+}
+
+const missing = (path: string, what: string, cause: unknown): SpeechError => {
+  const name = /^(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? path
+  return new SpeechError('missing-dependency', `${what} needs the package ${name}, ${reasonOf(name, cause)}`, { cause })
+}
+
+/** A package of a folder that has it; undefined where it is not installed. */
+const manifestOf = (
+  name: string,
+  from: NodeJS.Require,
+): { readonly file: string; readonly parts: object } | undefined => {
+  for (const folder of from.resolve.paths(name) ?? []) {
+    const file = join(folder, name, 'package.json')
+    try {
+      const { optionalDependencies: parts = {} } = from(file) as { readonly optionalDependencies?: object }
+      return { file, parts }
+    } catch {
+      // The next folder.
+    }
+  }
+  return undefined
+}
+
+/**
+ * Why a package cannot be used, and what to do: it is not installed, it is installed without its native part for this system,
+ * or it does not load.
+ */
+const reasonOf = (name: string, cause: unknown): string => {
+  const service = findServicePackage()
+  const installed = manifestOf(name, createRequire(service ?? __filename))
+  if (installed === undefined && service === undefined) return 'which comes with another: npm install rxspeech-service.'
+  const again = 'npm install rxspeech-service --include=optional.'
+  if (installed === undefined) return `which npm left out of rxspeech-service, as with --omit=optional: ${again}`
+  const system = `${process.platform}-${process.arch}`
+  const parts = Object.keys(installed.parts).filter((part) => part.includes(system.replace('win32', 'win')))
+  const from = createRequire(installed.file)
+  const found = parts.flatMap((part) => manifestOf(part, from) ?? [])
+  if (parts.length > 0 && found.length === 0) {
+    const left = 'which npm leaves out with --omit=optional, or with a package-lock.json of another system'
+    return `which is installed without ${parts.join(' or ')}, ${left}: ${again}`
+  }
+  const [reason = ''] = (found.map(({ file }) => loadErrorOf(dirname(file))).find(Boolean) ?? String(cause)).split('\n')
+  const isOther = parts.length === 0 && Object.keys(installed.parts).length > 0
+  return `which does not load${isOther ? ` and may have no build for ${system}` : ''}: ${reason}`
+}
+
+/** The error of the native file of a folder, which some packages replace by one of their own. */
+const loadErrorOf = (folder: string): string | undefined => {
+  try {
+    for (const name of readdirSync(folder)) if (name.endsWith('.node')) createRequire(__filename)(join(folder, name))
+    return undefined
+  } catch (error) {
+    return String(error)
   }
 }

@@ -1,6 +1,6 @@
 // Adds subscriptions and revocations one after another, and prints each when it is stored, until it is killed.
 const { writeSync } = require('node:fs')
-const { openIdentityStore } = require('../../../dist/cjs/service.js')
+const { openIdentityStore } = require('../../../dist/cjs/service/identity/identity-store.js')
 
 const [, , stateFolder, secretHash, name] = process.argv
 openIdentityStore({ stateFolder }).then((store) => {

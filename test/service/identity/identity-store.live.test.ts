@@ -1,12 +1,12 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { hashSecret, verifySecret } from '../../../src/service/identity/clients/client-secret.js'
+import { killWriters } from './kill-writers.js'
 import { openIdentityStore, type IdentityStore } from '../../../src/service/identity/identity-store.js'
+import { loadSqlite } from '../../../src/service/identity/state/sqlite.js'
 import {
   cancelClient,
   registerClient,
@@ -38,6 +38,12 @@ describe('openIdentityStore', () => {
     return store
   }
   const file = (): string => join(stateFolder, 'identity.db')
+  /** What another program does to the file. */
+  const change = async (statements: string): Promise<void> => {
+    const database = (await loadSqlite())(file(), 0)
+    database.exec(statements)
+    database.close()
+  }
 
   it('returns a subscription unchanged to every process that has the store open, and after a restart', async () => {
     const [first, second] = [await open(), await open()]
@@ -152,18 +158,23 @@ describe('openIdentityStore', () => {
     opened.splice(0)
     store.close()
     const refused = (message: RegExp) => expect(open()).rejects.toMatchObject({ code: 'invalid-options', message })
-    const change = (statement: string): void => {
-      const database = new Sqlite(file())
-      database.exec(statement)
-      database.close()
-    }
-    change('PRAGMA user_version = 99')
+    await change('PRAGMA user_version = 99')
     await refused(/^identity.db was written by a newer rxspeech \(schema 99, here 2\)/)
-    change('PRAGMA user_version = 1; PRAGMA application_id = 7')
+    await change('PRAGMA user_version = 1; PRAGMA application_id = 7')
     await refused(/^identity.db .* another program/)
     await writeFile(file(), 'not a database, but long enough to be taken for the header of one'.repeat(50))
     await refused(/^identity.db .* is damaged/)
     expect((await stat(file())).size).toBeGreaterThan(1_000)
+  })
+
+  it('opens a file that better-sqlite3 wrote in version 0.2.0, with what its killed process left in the log', async () => {
+    await cp(join(__dirname, 'state/written-by-0.2.0'), stateFolder, { recursive: true })
+    const store = await open()
+    const acme = { tenants: ['Acme', 'Default'], projects: ['*'], models: ['English'], validUntilMs: Infinity }
+    expect(store.find('acme')).toMatchObject({ ...acme, mayIntrospect: true, tokenLifetimeSeconds: 3_600 })
+    expect(await verifySecret('a secret of 0.2.0', store.find('acme')?.secretHash ?? '')).toBe(true)
+    expect(store.find('globex')).toMatchObject({ tenants: ['Globex'], projects: [], cancelled: true })
+    expect(['token-1', 'token-2', 'token-3'].map(store.isRevoked)).toEqual([true, true, false])
   })
 
   it('opens a file of version 1, whose subscriptions have no lifetime of tokens, and sets one', async () => {
@@ -171,9 +182,7 @@ describe('openIdentityStore', () => {
     const { client } = await registerClient(store, { ...registration, clientId: 'acme' }, 5)
     opened.splice(0)
     store.close()
-    const database = new Sqlite(file())
-    database.exec('ALTER TABLE subscriptions DROP COLUMN token_lifetime_s; PRAGMA user_version = 1')
-    database.close()
+    await change('ALTER TABLE subscriptions DROP COLUMN token_lifetime_s; PRAGMA user_version = 1')
     const migrated = await open()
     expect(migrated.find('acme')).toEqual({ ...client, mayIntrospect: false })
     expect(migrated.setTokenLifetime('acme', 3_600)).toBe(true)
@@ -184,24 +193,10 @@ describe('openIdentityStore', () => {
     expect(() => migrated.setTokenLifetime('acme', 59)).toThrow('tokenLifetimeSeconds must be')
   })
 
-  it('loses nothing that it reported as stored when its process is killed while writing', async () => {
+  it('loses nothing that it reported as stored when the two processes that write to it are killed', async () => {
     const secretHash = await hashSecret('a secret')
-    for (const name of ['first', 'second', 'third']) {
-      const child = spawn(process.execPath, [join(__dirname, 'crash-writer.cjs'), stateFolder, secretHash, name])
-      let stdout = ''
-      child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-      while (stdout.split('\n').length < 20) await once(child.stdout, 'data')
-      child.kill('SIGKILL')
-      await once(child, 'close')
-      const kept = stdout.split('\n').slice(0, -1)
-      const store = await open()
-      for (const clientId of kept) {
-        expect([store.find(clientId)?.tenants.length, store.isRevoked(clientId)]).toEqual([50, true])
-      }
-      // One more may have been in progress: stored completely or not at all.
-      const all = store.list().filter(({ clientId }) => clientId.startsWith(name))
-      expect(all.length - kept.length).toBeLessThanOrEqual(1)
-      expect(all.every(({ tenants, projects }) => tenants.length === 50 && projects.length === 1)).toBe(true)
-    }
+    await killWriters({ stateFolder, secretHash, name: 'one' }, (writers) =>
+      Promise.all(writers.map(({ stdout }) => once(stdout, 'data'))),
+    )
   })
 })

@@ -1,7 +1,7 @@
-import type { Database } from 'better-sqlite3'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import type { StoredClient } from './client.js'
+import type { Database } from '../state/sqlite.js'
 import { damagedFile, storeFileName } from '../state/state-files.js'
 
 interface Row {
@@ -88,7 +88,7 @@ export const clientTable = (database: Database): ClientTable => {
   const setLifetime = database.prepare<[number | null, string]>(
     'UPDATE subscriptions SET token_lifetime_s = ? WHERE client_id = ?',
   )
-  const insertAll = database.transaction((client: StoredClient) => {
+  const insertAll = (client: StoredClient): boolean => {
     const { clientId, validUntilMs } = client
     if (byId.get(clientId) !== undefined) return false
     const untilMs = Number.isFinite(validUntilMs) ? validUntilMs : null
@@ -110,16 +110,16 @@ export const clientTable = (database: Database): ClientTable => {
       for (const name of grants[kind]) insertGrant.run(clientId, kind, name)
     }
     return true
-  })
+  }
   return {
     find: (clientId) => {
       const row = byId.get(clientId)
       return row === undefined ? undefined : clientOf(row)
     },
     list: () => all.all().map(clientOf),
-    insert: (client) => insertAll.immediate(client),
-    setCancelled: (clientId, atMs) => cancel.run(atMs, clientId).changes > 0,
-    setSecret: (clientId, hash, untilMs) => rotate.run(untilMs ?? null, untilMs ?? null, hash, clientId).changes > 0,
-    setTokenLifetime: (clientId, seconds) => setLifetime.run(seconds ?? null, clientId).changes > 0,
+    insert: (client) => database.transaction('IMMEDIATE', () => insertAll(client)),
+    setCancelled: (clientId, atMs) => cancel.run(atMs, clientId) > 0,
+    setSecret: (clientId, hash, untilMs) => rotate.run(untilMs ?? null, untilMs ?? null, hash, clientId) > 0,
+    setTokenLifetime: (clientId, seconds) => setLifetime.run(seconds ?? null, clientId) > 0,
   }
 }

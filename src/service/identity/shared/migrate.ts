@@ -89,17 +89,18 @@ export const folderPlace = async (stateFolder: string, nowMs: number): Promise<I
     database.close()
     throw stateFileError(error, storeFileName)
   })
-  const insert = database.transaction((client: StoredClient) => {
+  const insert = (client: StoredClient): void => {
     const { clientId, secretHash, previousSecret, cancelled } = client
     // The table makes the current secret the previous one when it gets a new one.
     clients.insert({ ...client, secretHash: previousSecret?.hash ?? secretHash })
     if (previousSecret !== undefined) clients.setSecret(clientId, secretHash, previousSecret.untilMs)
     if (cancelled) clients.setCancelled(clientId, nowMs)
-  })
+  }
   return {
     clients: () => mapErrors(clients.list),
     revoked: () => mapErrors(revocations.all),
-    add: (client) => Promise.resolve().then(() => mapErrors(() => insert.immediate(client))),
+    add: (client) =>
+      Promise.resolve().then(() => mapErrors(() => database.transaction('IMMEDIATE', () => insert(client)))),
     cancel: (clientId) =>
       Promise.resolve().then(() => {
         mapErrors(() => clients.setCancelled(clientId, nowMs))

@@ -1,9 +1,7 @@
 import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type * as BetterSqlite from 'better-sqlite3'
-import type { Database, Options } from 'better-sqlite3'
-import { loadOptional, missing } from '../../threads/load-optional.js'
 import { SpeechError, codeOf } from '../../../errors/speech-error.js'
+import { loadSqlite, type Database } from './sqlite.js'
 import { damagedFile, makePrivateFolder, ownerOnly, stateFileError, storeFileName } from './state-files.js'
 
 /** How long a writer waits for the write of another process, in milliseconds. Readers do not wait. */
@@ -20,11 +18,11 @@ export const openDatabase = async (stateFolder: string): Promise<Database> => {
     await makePrivateFolder(stateFolder)
     const path = join(stateFolder, storeFileName)
     await makePrivate(path)
-    database = openSqlite(path, { timeout: busyTimeoutMs })
-    database.pragma('journal_mode = WAL')
-    database.pragma('synchronous = FULL')
-    database.pragma('foreign_keys = ON')
-    database.pragma('trusted_schema = OFF')
+    database = openSqlite(path, busyTimeoutMs)
+    database.exec('PRAGMA journal_mode = WAL')
+    database.exec('PRAGMA synchronous = FULL')
+    database.exec('PRAGMA foreign_keys = ON')
+    database.exec('PRAGMA trusted_schema = OFF')
     migrate(database)
     return database
   } catch (error) {
@@ -42,24 +40,6 @@ const makePrivate = async (path: string): Promise<void> => {
       if (codeOf(error) !== 'ENOENT') throw error
     })
   }
-}
-
-export type OpenSqlite = (path: string, options: Options) => Database
-
-/**
- * Loads better-sqlite3, which is native and optional. Rejects with `missing-dependency`, also if the package is
- * installed without its native part, which the package itself reports only when it opens a file.
- */
-const sqlite = ['better-sqlite3', 'The file of subscriptions'] as const
-
-export const loadSqlite = async (): Promise<OpenSqlite> => {
-  const { default: Sqlite } = await loadOptional<typeof BetterSqlite>(...sqlite)
-  try {
-    new Sqlite(':memory:').close()
-  } catch (cause) {
-    throw missing(...sqlite, cause)
-  }
-  return (path: string, options: Options) => new Sqlite(path, options)
 }
 
 /** `rxsp`: marks the file as one of this package. */
@@ -108,23 +88,21 @@ const schemaVersion = migrations.length
  * the work done. Throws `invalid-options` for the file of another program, of a newer version, and for a damaged file.
  */
 const migrate = (database: Database): void => {
-  const step = database.transaction(() => {
+  database.transaction('IMMEDIATE', () => {
     const version = pragma(database, 'user_version')
     checkOrigin(database, version)
     if (version === schemaVersion) return
     for (const statements of migrations.slice(version)) database.exec(statements)
-    database.pragma(`application_id = ${applicationId}`)
-    database.pragma(`user_version = ${schemaVersion}`)
+    database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion}`)
   })
-  step.immediate()
-  if (database.pragma('quick_check(1)', { simple: true }) !== 'ok') throw damagedFile(storeFileName)
+  if (database.pragma('quick_check(1)') !== 'ok') throw damagedFile(storeFileName)
 }
 
-const pragma = (database: Database, name: string): number => Number(database.pragma(name, { simple: true }))
+const pragma = (database: Database, name: string): number => Number(database.pragma(name))
 
 const checkOrigin = (database: Database, version: number): void => {
-  const tables = database.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get() ?? 0
-  if (tables > 0 && pragma(database, 'application_id') !== applicationId) {
+  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined
+  if (!isEmpty && pragma(database, 'application_id') !== applicationId) {
     throw new SpeechError(
       'invalid-options',
       `${storeFileName} in the state folder belongs to another program; move it.`,

@@ -1,8 +1,7 @@
 import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Database } from 'better-sqlite3'
 import { SpeechError, codeOf } from '../../../errors/speech-error.js'
-import { loadSqlite } from './database.js'
+import { loadSqlite, sqliteCodeOf, type Database } from './sqlite.js'
 import { makePrivateFolder, ownerOnly, stateFileError } from './state-files.js'
 
 /** In the state folder, next to the keys. */
@@ -30,7 +29,7 @@ export const lockIssuer = async (stateFolder: string, origin: TokenOrigin): Prom
     await makePrivateFolder(stateFolder)
     const path = join(stateFolder, issuerFileName)
     await makeFile(path)
-    const opened = openSqlite(path, { timeout: busyTimeoutMs })
+    const opened = openSqlite(path, busyTimeoutMs)
     database = opened
     // What another process writes before this one holds the lock is read once the lock is held.
     if (!isSameOrigin(hold(opened), origin)) {
@@ -71,16 +70,14 @@ const read = (database: Database): TokenOrigin | undefined =>
 /** Writes the origin; returns false where another process holds the file. */
 const write = (database: Database, { issuer, audience }: TokenOrigin): boolean => {
   try {
-    database
-      .transaction(() => {
-        database.exec('CREATE TABLE IF NOT EXISTS origin (issuer TEXT NOT NULL, audience TEXT NOT NULL) STRICT')
-        database.exec('DELETE FROM origin')
-        database.prepare('INSERT INTO origin VALUES (?, ?)').run(issuer, audience)
-      })
-      .exclusive()
+    database.transaction('EXCLUSIVE', () => {
+      database.exec('CREATE TABLE IF NOT EXISTS origin (issuer TEXT NOT NULL, audience TEXT NOT NULL) STRICT')
+      database.exec('DELETE FROM origin')
+      database.prepare('INSERT INTO origin VALUES (?, ?)').run(issuer, audience)
+    })
     return true
   } catch (error) {
-    if (codeOf(error)?.startsWith('SQLITE_BUSY') === true) return false
+    if (sqliteCodeOf(error)?.startsWith('SQLITE_BUSY') === true) return false
     throw error
   }
 }

@@ -3,6 +3,7 @@ import { chmod, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/pr
 import { dirname } from 'node:path'
 import { either } from 'fp-ts'
 import { isSpeechError, SpeechError, codeOf } from '../../../errors/speech-error.js'
+import { sqliteCodeOf } from './sqlite.js'
 
 /** The file mode of everything in the state folder. */
 export const ownerOnly = 0o600
@@ -112,7 +113,7 @@ export const damagedFile = (fileName: string, cause?: unknown): SpeechError =>
 /** Turns an error of SQLite or of the file system into one that names the file; keeps a `SpeechError` as it is. */
 export const stateFileError = (error: unknown, fileName: string): SpeechError => {
   if (isSpeechError(error)) return error
-  const code = codeOf(error) ?? ''
+  const code = sqliteCodeOf(error) ?? ''
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return damagedFile(fileName, error)
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) {
     return new SpeechError('overloaded', `Another process has been writing to ${fileName} for too long; try again.`, {

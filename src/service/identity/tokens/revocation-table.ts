@@ -1,8 +1,8 @@
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Database } from 'better-sqlite3'
 import { codeOf } from '../../../errors/speech-error.js'
 import { tokenLifetimeMs } from '../keys/key-list.js'
+import type { Database } from '../state/sqlite.js'
 import {
   maxRevocations,
   readRevokedTokens,
@@ -21,26 +21,26 @@ export interface RevocationTable {
 
 /** The table `revoked_tokens` of the identity store. */
 export const revocationTable = (database: Database): RevocationTable => {
-  const find = database.prepare<[string], number>('SELECT 1 FROM revoked_tokens WHERE token_id = ?').pluck()
-  const count = database.prepare<[], number>('SELECT count(*) FROM revoked_tokens').pluck()
+  const find = database.prepare<[string]>('SELECT 1 FROM revoked_tokens WHERE token_id = ?')
+  const count = database.prepare<[], { readonly total: number }>('SELECT count(*) AS total FROM revoked_tokens')
   const removeExpired = database.prepare<[number]>('DELETE FROM revoked_tokens WHERE until_ms <= ?')
   const insert = database.prepare<[string, number]>(
     'INSERT INTO revoked_tokens (token_id, until_ms) VALUES (?, ?) ON CONFLICT DO NOTHING',
   )
-  const add = database.transaction((tokenId: string, nowMs: number) => {
+  const add = (tokenId: string, nowMs: number): void => {
     removeExpired.run(nowMs)
-    if (find.get(tokenId) === undefined && (count.get() ?? 0) >= maxRevocations) throw tooManyRevocations()
+    if (find.get(tokenId) === undefined && (count.get()?.total ?? 0) >= maxRevocations) throw tooManyRevocations()
     insert.run(tokenId, nowMs + tokenLifetimeMs)
-  })
-  const addAll = database.transaction((tokens: readonly RevokedToken[]) => {
-    for (const { tokenId, untilMs } of tokens) insert.run(tokenId, untilMs)
-  })
+  }
   const list = database.prepare<[], RevokedToken>('SELECT token_id AS tokenId, until_ms AS untilMs FROM revoked_tokens')
   return {
     all: () => list.all(),
     has: (tokenId) => find.get(tokenId) !== undefined,
-    add: (tokenId, nowMs) => add.immediate(tokenId, nowMs),
-    addAll: (tokens) => addAll.immediate(tokens),
+    add: (tokenId, nowMs) => database.transaction('IMMEDIATE', () => add(tokenId, nowMs)),
+    addAll: (tokens) =>
+      database.transaction('IMMEDIATE', () => {
+        for (const { tokenId, untilMs } of tokens) insert.run(tokenId, untilMs)
+      }),
   }
 }
 

@@ -34,7 +34,7 @@ export const tooManyRevocations = (): SpeechError =>
   new SpeechError('overloaded', 'Too many tokens are revoked; cancel subscriptions instead.')
 
 /**
- * Revoked tokens in memory, and in a JSON file if there is a state folder: for installations without better-sqlite3.
+ * Revoked tokens in memory, and in a JSON file if there is a state folder: for installations without SQLite.
  * Rejects with `invalid-options` when the file is damaged.
  */
 export const openRevocations = async ({ stateFolder, now }: RevocationsOptions): Promise<Revocations> => {
