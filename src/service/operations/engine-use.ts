@@ -33,20 +33,24 @@ export interface EngineHealth {
 
 const noSums = { opened: 0, failed: 0 }
 
-/** A lag counts once it has lasted for so many samples of 100 ms. */
-const samplesInWindow = 5
+/** The lag is the largest of so many samples of 100 ms, so that it is seen between segments too. */
+const samplesInWindow = 50
+/** An engine that has read and decided nothing for this long does not work. */
+const workingMs = 5_000
 
 /** Measures the engine of one model from outside: counts its inputs and outputs. */
 export class EngineUse implements EngineWork {
   channels = 0
   progress = 0
+  /** How far the engine is behind its speakers, at the worst moment of the last 5 s, in milliseconds. */
+  lagMs = 0
   readonly #now: () => number
   readonly #open = new Set<OpenSegment>()
   #queuedSamples = 0
   #sampleRateHz = 8000
-  #segmentsAtOnce = 1
-  /** The last lags that were sampled. */
-  #lagsMs: readonly number[] = []
+  #progressedAtMs = -Infinity
+  #lagNowMs = 0
+  readonly #lagsMs: number[] = []
   #isBehind = false
   #sums: Pick<UseSums, 'opened' | 'failed'> = noSums
   /** Samples that the engine has read since the sums were last read. */
@@ -64,11 +68,6 @@ export class EngineUse implements EngineWork {
     return this.#open.size
   }
 
-  /** The smallest lag of the last half second, in milliseconds. */
-  get lagMs(): number {
-    return this.#lagsMs.length < samplesInWindow ? 0 : Math.min(...this.#lagsMs)
-  }
-
   /** Whether the lag exceeds the limit that is sampled; see `isBehind`. */
   get isBehind(): boolean {
     return this.#isBehind
@@ -76,18 +75,26 @@ export class EngineUse implements EngineWork {
 
   /** Measures the lag; call it every 100 ms. With the limit 0 the engine is never behind. */
   sample(maxLagMs: number): void {
-    this.#lagsMs = [...this.#lagsMs, this.#measureLagMs()].slice(-samplesInWindow)
+    const beforeMs = this.#lagNowMs
+    this.#lagNowMs = this.#measureLagMs()
+    // After a pause of this thread the first sample precedes the answers of that time.
+    this.#lagsMs.push(Math.min(beforeMs, this.#lagNowMs))
+    if (this.#lagsMs.length > samplesInWindow) this.#lagsMs.shift()
+    this.lagMs = Math.max(...this.#lagsMs)
     this.#isBehind = maxLagMs > 0 && isBehind(this.#isBehind, this.lagMs, maxLagMs)
   }
 
   /**
-   * Half of the open segments wait for the engine at least this long, and two of them if it decodes as many: the audio of
-   * a single one may be the cause. What a client sent ahead of real time does not count.
+   * At least two segments, and half of the open ones, wait for the engine at least this long. A single one counts while the
+   * engine reads on; otherwise its audio may be the cause. What a client sent ahead of real time does not count.
    */
   #measureLagMs(): number {
-    const needed = Math.max(Math.min(2, this.#segmentsAtOnce), Math.ceil(this.#open.size / 2))
-    if (this.#open.size < needed) return 0
     const nowMs = this.#now()
+    const [first] = this.#open
+    if (first === undefined) return 0
+    const isRead = first.taken < first.samples && nowMs - this.#progressedAtMs < workingMs
+    if (this.#open.size === 1) return isRead ? Math.max(this.#delayMs(first, nowMs), 0) : 0
+    const needed = Math.max(2, Math.ceil(this.#open.size / 2))
     const lagsMs = Float64Array.from(this.#open, (segment) => this.#delayMs(segment, nowMs)).sort()
     return Math.max(lagsMs[lagsMs.length - needed] ?? 0, 0)
   }
@@ -115,7 +122,6 @@ export class EngineUse implements EngineWork {
   watch(engine: Engine, health?: EngineHealth): Engine {
     this.#sums = { ...this.#sums, opened: this.#sums.opened + 1 }
     this.#sampleRateHz = engine.capabilities.sampleRateHz
-    this.#segmentsAtOnce = engine.capabilities.segmentsAtOnce
     this.#busyMs = () => engine.busyMs?.()
     this.#reportedBusyMs = 0
     const counted = withRecognize(
@@ -178,17 +184,22 @@ export class EngineUse implements EngineWork {
   /** Progress belongs to the oldest segment with unread audio. */
   #countOutput(channel: OpenSegment[], hypothesis: Hypothesis): void {
     if (hypothesis.type === 'progress') {
-      this.progress += 1
+      if (hypothesis.sampleCount > 0) this.#progressed()
       const segment = channel.find(({ samples, taken }) => taken < samples)
       if (segment === undefined) return
       this.#countRead(segment, Math.min(hypothesis.sampleCount, segment.samples - segment.taken))
     } else if (hypothesis.type === 'segment') {
-      this.progress += 1
+      this.#progressed()
       const segment = channel.shift()
       if (segment === undefined) return
       this.#countRead(segment, segment.samples - segment.taken)
       this.#remove(segment)
     }
+  }
+
+  #progressed(): void {
+    this.progress += 1
+    this.#progressedAtMs = this.#now()
   }
 
   #countRead(segment: OpenSegment, samples: number): void {

@@ -151,7 +151,7 @@ export const metricTable = {
   rxspeech_engine_lag_seconds: {
     type: 'gauge',
     labels: ['model'],
-    help: 'How far half of the open segments are behind their speakers; above `limits.maxEngineDelayMs` new sessions are refused.',
+    help: 'How far half of the open segments were behind their speakers at the worst moment of 5 s; above `limits.maxEngineDelayMs` new sessions are refused.',
     aggregator: 'max',
   },
   rxspeech_engine_audio_seconds_total: {

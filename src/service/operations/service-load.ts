@@ -15,8 +15,8 @@ export interface LoadLimits {
    */
   readonly maxLoopDelayMs: number
   /**
-   * How far half of the open segments of a model may be behind their speakers, in milliseconds. Beyond it for half a second
-   * the model gets no further session, and partials are thinned, until they are behind by less than half of it.
+   * How far half of the open segments of a model may be behind their speakers, in milliseconds. Beyond it the model gets no
+   * further session, and partials are thinned, until they have been behind by less than half of it for 5 s.
    * @default 1000, in development 0
    */
   readonly maxEngineDelayMs: number

@@ -4,12 +4,12 @@ import type { Engine, Hypothesis, SegmentPart } from '../../../src/service/engin
 import { EngineUse } from '../../../src/service/operations/engine-use.js'
 
 /** A channel of an engine whose output is controlled by the test. */
-const usedEngine = (change: Partial<Engine> = {}, now = () => 0, segmentsAtOnce = 8) => {
+const usedEngine = (change: Partial<Engine> = {}, now = () => 0) => {
   const use = new EngineUse(now)
   const output$ = new Subject<Hypothesis>()
   const received: SegmentPart[] = []
   const engine: Engine = {
-    capabilities: { sampleRateHz: 8000, partials: true, words: true, kind: 'grammar', segmentsAtOnce },
+    capabilities: { sampleRateHz: 8000, partials: true, words: true, kind: 'grammar', segmentsAtOnce: 1 },
     ready: () => Promise.resolve(),
     close: () => Promise.resolve(),
     recognize: () => (part$) => {
@@ -66,9 +66,9 @@ describe('EngineUse', () => {
 
   describe('is behind', () => {
     /** Channels whose engine reads nothing, with the audio that each has sent at once, and a sample every 100 ms. */
-    const waiting = (sentMs: readonly number[], { limitMs = 1_000, segmentsAtOnce = 8 } = {}) => {
+    const waiting = (sentMs: readonly number[], { limitMs = 1_000 } = {}) => {
       const clock = { ms: 0 }
-      const { use, open, output$ } = usedEngine({}, () => clock.ms, segmentsAtOnce)
+      const { use, open, output$ } = usedEngine({}, () => clock.ms)
       const channels = sentMs.map((ms) => {
         const channel = open()
         channel.part$.next({ type: 'open', startMs: 0 })
@@ -81,34 +81,52 @@ describe('EngineUse', () => {
           use.sample(limitMs)
         }
       }
-      return { use, channels, output$, passUntil }
+      return { use, clock, channels, output$, passUntil }
     }
 
-    it('when half of the open segments have waited longer than the limit for half a second', () => {
+    it('when half of the open segments wait longer than the limit, in two samples', () => {
       const { use, passUntil } = waiting([3_000, 3_000, 100, 100])
-      passUntil(1_400)
+      passUntil(1_100)
       expect([use.lagMs, use.isBehind]).toEqual([1_000, false])
-      passUntil(1_500)
+      passUntil(1_200)
       expect([use.lagMs, use.isBehind]).toEqual([1_100, true])
     })
 
-    it('until they wait less than half of it', () => {
+    it('not after a pause of this thread, if its answers have come by the next sample', () => {
+      const { use, clock, passUntil, output$ } = waiting([3_000, 3_000])
+      passUntil(100)
+      clock.ms = 2_000
+      passUntil(2_100)
+      output$.next({ type: 'progress', sampleCount: 2_000 * 8 })
+      passUntil(2_200)
+      expect([use.lagMs, use.isBehind]).toEqual([200, false])
+    })
+
+    it('until they have waited less than half of it for 5 s', () => {
       const { use, passUntil, output$ } = waiting([3_000, 3_000])
       passUntil(2_000)
       output$.next({ type: 'progress', sampleCount: 1_500 * 8 })
-      passUntil(2_100)
-      expect([use.lagMs, use.isBehind]).toEqual([600, true])
-      output$.next({ type: 'progress', sampleCount: 200 * 8 })
       passUntil(2_200)
-      expect([use.lagMs, use.isBehind]).toEqual([500, false])
+      expect([use.lagMs, use.isBehind]).toEqual([1_900, true])
+      output$.next({ type: 'progress', sampleCount: 1_500 * 8 })
+      passUntil(6_900)
+      expect([use.lagMs, use.isBehind]).toEqual([1_900, true])
+      passUntil(7_000)
+      expect([use.lagMs, use.isBehind]).toEqual([600, true])
+      passUntil(7_200)
+      expect([use.lagMs, use.isBehind]).toEqual([0, false])
     })
 
-    it('not for a single segment, whose audio may be the cause, unless it decodes one at a time, nor for less than half', () => {
-      const one = waiting([5_000])
+    it('not for less than half of the segments, nor for a single one, whose audio may be the cause, unless it is read', () => {
       const few = waiting([5_000, 5_000, 100, 100, 100])
-      const small = waiting([5_000], { segmentsAtOnce: 1 })
-      for (const { passUntil } of [one, few, small]) passUntil(5_000)
-      expect([one, few, small].map(({ use }) => use.isBehind)).toEqual([false, false, true])
+      const one = waiting([9_000])
+      const slow = waiting([9_000])
+      for (let ms = 500; ms <= 5_000; ms += 500) {
+        slow.output$.next({ type: 'progress', sampleCount: 8 })
+        one.output$.next({ type: 'progress', sampleCount: 0 })
+        for (const { passUntil } of [few, one, slow]) passUntil(ms)
+      }
+      expect([few, one, slow].map(({ use }) => use.isBehind)).toEqual([false, false, true])
     })
 
     it('not when the engine reads files faster than real time, however much of them waits', () => {
@@ -117,9 +135,9 @@ describe('EngineUse', () => {
       // Progress belongs to each of both channels, which share the output here.
       output$.next({ type: 'progress', sampleCount: 3_000 * 8 })
       expect(use.queuedMs).toBe(114_000)
-      passUntil(4_400)
+      passUntil(4_100)
       expect(use.isBehind).toBe(false)
-      passUntil(4_500)
+      passUntil(4_200)
       expect(use.isBehind).toBe(true)
     })
 
@@ -128,24 +146,21 @@ describe('EngineUse', () => {
       output$.next({ type: 'progress', sampleCount: 300 * 8 })
       for (const { part$ } of channels) part$.next({ type: 'close', endMs: 300 })
       // From where the speech ended in real time.
-      passUntil(1_700)
+      passUntil(1_400)
       expect([use.lagMs, use.isBehind]).toEqual([1_000, false])
-      passUntil(1_800)
+      passUntil(1_500)
       expect(use.isBehind).toBe(true)
-      output$.next(decided)
-      passUntil(1_900)
-      expect([use.lagMs, use.isBehind]).toEqual([0, false])
     })
 
     it('never without a limit, nor when its segments are gone', () => {
       const without = waiting([3_000, 3_000], { limitMs: 0 })
       without.passUntil(3_000)
-      expect([without.use.lagMs, without.use.isBehind]).toEqual([2_600, false])
+      expect([without.use.lagMs, without.use.isBehind]).toEqual([2_900, false])
       const { use, passUntil, channels } = waiting([3_000, 3_000])
       passUntil(3_000)
       expect(use.isBehind).toBe(true)
       for (const { life } of channels) life.unsubscribe()
-      passUntil(3_100)
+      passUntil(8_100)
       expect([use.lagMs, use.isBehind]).toEqual([0, false])
     })
   })
