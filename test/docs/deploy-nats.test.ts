@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
@@ -12,6 +12,7 @@ import { connectNats, type NatsConnection } from '../../src/service/nats/connect
 import type { NatsOptions } from '../../src/service/nats/nats-options.js'
 import { adaptConfiguration, type Changes } from '../interop/balancer.js'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../service/nats/nats-server.js'
+import { installCommand, prepareSecrets } from '../machines/page-commands.js'
 import { freePort } from '../transport/tcp-proxy.js'
 
 const passwords = {
@@ -21,20 +22,21 @@ const passwords = {
   NATS_OPERATOR: 'the-operator',
   NATS_IDENTITY: 'the-identity',
 }
-type User = 'edge' | 'engine' | 'identity'
+type User = 'edge' | 'engine' | 'engine-gpu' | 'identity'
 
 let folder: string
 let ca: string
+/** A file that the first step of SCALING.md makes. */
+const made = (name: string): string => join(folder, 'deploy', name)
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'deploy-nats-'))
-  // For servers and clients, because the servers of a cluster are clients of each other.
-  const usage = ['-addext', 'extendedKeyUsage=serverAuth,clientAuth', '-addext', 'subjectAltName=DNS:localhost']
-  const files = ['-keyout', join(folder, 'key.pem'), '-out', join(folder, 'chain.pem')]
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=localhost']
-  const { status, stderr } = spawnSync('openssl', ['req', '-x509', ...key, ...usage, ...files], { encoding: 'utf8' })
-  expect([status, status === 0 ? '' : stderr]).toEqual([0, ''])
-  ca = await readFile(join(folder, 'chain.pem'), 'utf8')
-  await writeFile(join(folder, 'ca.pem'), ca)
+  const bin = join(folder, 'bin')
+  await installCommand(bin)
+  // The servers of this test are at localhost.
+  const atLocalhost = (commands: string): string =>
+    commands.replaceAll(/(certify \$machine(?:-routes)? .*DNS:\$machine)$/gm, '$1,DNS:localhost')
+  await prepareSecrets(join(folder, 'deploy'), { PATH: `${bin}:${process.env['PATH'] ?? ''}` }, atLocalhost)
+  ca = await readFile(made('ca.crt'), 'utf8')
 })
 afterAll(() => rm(folder, { recursive: true }))
 
@@ -44,8 +46,9 @@ afterEach(async () => {
 })
 
 /** The shipped file with the paths of this test; the port comes from the command line. */
-const natsConf = (store: string): Changes => [
-  ['/etc/nats/tls', folder],
+const natsConf = (store: string, machine = 'nats-0'): Changes => [
+  ['/etc/nats/tls/chain.pem', made(`${machine}.crt`)],
+  ['/etc/nats/tls/key.pem', made(`${machine}.key`)],
   ['/var/lib/nats', join(folder, store)],
   ['http: 127.0.0.1:8222', 'http: "127.0.0.1:-1"'],
 ]
@@ -53,7 +56,7 @@ const natsConf = (store: string): Changes => [
 const optionsOf = (url: string, user: User): NatsOptions => ({
   servers: [url.replace('nats:', 'tls:').replace('127.0.0.1', 'localhost')],
   user,
-  password: passwords[`NATS_${user.toUpperCase()}` as keyof typeof passwords],
+  password: passwords[`NATS_${user.toUpperCase().replace('-', '_')}` as keyof typeof passwords],
   ca,
 })
 
@@ -79,7 +82,6 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
       [engine, edge, 'rxspeech.models.engine'],
       [edge, engine, 'rxspeech.who'],
       [edge, engine, 'rxspeech.engine.engine.0123456789abcdef.in'],
-      [engine, edge, 'rxspeech.edge.edge.0123456789abcdef.7'],
     ] as const) {
       const received = firstValueFrom(to.messages(subject))
       await expect.poll(() => from.publish(subject, 'x') && to.isUp).toBe(true)
@@ -87,6 +89,27 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
       expect((await received).subject).toBe(subject)
       clearInterval(again)
     }
+  })
+
+  it('lets an engine answer what was sent to it, as often as it wants, and nothing else', async () => {
+    const [edge, engine, other] = [await busOf('edge'), await busOf('engine'), await busOf('engine-gpu')]
+    const [request, attempt] = ['rxspeech.engine.engine.0123456789abcdef.in', 'rxspeech.edge.edge.0123456789abcdef.7']
+    const answers: string[] = []
+    edge.messages(attempt).subscribe(({ payload }) => answers.push(Buffer.from(payload).toString()))
+    engine.messages(request).subscribe(({ replyTo }) => {
+      for (let at = 0; at < 500; at += 1) engine.publish(replyTo, `answer ${at}`)
+    })
+    const refused = firstValueFrom(other.refused$)
+    other.publish(attempt, 'forged')
+    expect(await refused).toBe(attempt)
+    await expect
+      .poll(() => {
+        if (answers.length === 0) edge.publish(request, 'segment', attempt)
+        return answers.length
+      })
+      .toBeGreaterThanOrEqual(500)
+    expect(answers).not.toContain('forged')
+    expect(engine.refusedCount).toBe(0)
   })
 
   it.each<readonly [User, string]>([
@@ -105,6 +128,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
   it.each<readonly [User, string]>([
     ['edge', 'rxspeech.alive.engine'],
     ['edge', 'rxspeech.edge.other.0123456789abcdef.1'],
+    ['engine', 'rxspeech.edge.edge.0123456789abcdef.1'],
     ['engine', 'rxspeech.who'],
     ['engine', 'rxspeech.engine.other.0123456789abcdef.in'],
     ['identity', '$KV.other.client.acme'],
@@ -186,52 +210,124 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
 })
 
 describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats-cluster.conf'), () => {
-  it('makes a cluster of three, whose identity survives the loss of one server', async () => {
-    const routes = [await freePort(), await freePort(), await freePort()]
-    const servers = await Promise.all(
-      routes.map(async (route, index) => {
+  const ports: number[] = []
+  let servers: NatsServer[] = []
+  beforeAll(async () => {
+    for (let index = 0; index < 3; index += 1) ports.push(await freePort())
+    servers = await Promise.all(
+      ports.map(async (port, index) => {
         const own = await mkdtemp(join(folder, 'server-'))
-        await adaptConfiguration('nats.conf', natsConf(`store-${index}`), own)
+        const machine = `nats-${index}`
+        await adaptConfiguration('nats.conf', natsConf(`store-${index}`, machine), own)
         const configFile = await adaptConfiguration(
           'nats-cluster.conf',
           [
-            ['/etc/nats/tls', folder],
-            ['0.0.0.0:6222', `127.0.0.1:${route}`],
-            ...routes.map((port, other) => [`nats-${other}.nats:6222`, `localhost:${port}`] as const),
+            ['/etc/nats/routes/chain.pem', made(`${machine}-routes.crt`)],
+            ['/etc/nats/routes/key.pem', made(`${machine}-routes.key`)],
+            ['/etc/nats/routes/ca.pem', made('routes-ca.crt')],
+            ['0.0.0.0:6222', `127.0.0.1:${port}`],
+            ...ports.map((other, at) => [`nats-${at}.nats:6222`, `localhost:${other}`] as const),
           ],
           own,
         )
         return startNatsServer({
           configFile,
-          env: { ...passwords, HOSTNAME: `nats-${index}`, NATS_ROUTE: `localhost:${route}` },
+          env: { ...passwords, HOSTNAME: machine, NATS_ROUTE: `localhost:${port}` },
         })
       }),
     )
-    try {
-      const options = {
-        ...optionsOf('', 'identity'),
-        servers: servers.flatMap(({ url }) => optionsOf(url, 'identity').servers),
-        replicas: 3,
-      }
-      const open = () => connectSharedIdentity(options, { name: 'test', onFault: () => undefined })
-      // Also while the servers agree on a leader.
-      const [one, two] = await Promise.all([open(), open()])
-      opened.push(one, two)
-      await one.identity.revoke('before')
-      await expect.poll(() => two.identity.isRevoked('before')).toBe(true)
-      await servers[0]?.kill()
-      await expect
-        .poll(() =>
-          one.identity.revoke('after').then(
-            () => true,
-            () => false,
-          ),
-        )
-        .toBe(true)
-      await expect.poll(() => [one, two].every(({ identity }) => identity.isRevoked('after'))).toBe(true)
-    } finally {
-      for (const one of opened.splice(0)) await one.close()
-      for (const server of servers) await server.close()
+  })
+  afterAll(async () => {
+    for (const server of servers) await server.close()
+  })
+
+  it('makes a cluster of three, whose identity survives the loss of one server', async () => {
+    const options = {
+      ...optionsOf('', 'identity'),
+      servers: servers.flatMap(({ url }) => optionsOf(url, 'identity').servers),
+      replicas: 3,
     }
+    const open = () => connectSharedIdentity(options, { name: 'test', onFault: () => undefined })
+    // Also while the servers agree on a leader.
+    const [one, two] = await Promise.all([open(), open()])
+    opened.push(one, two)
+    await one.identity.revoke('before')
+    await expect.poll(() => two.identity.isRevoked('before')).toBe(true)
+    await servers[2]?.kill()
+    await expect
+      .poll(() =>
+        one.identity.revoke('after').then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true)
+    await expect.poll(() => [one, two].every(({ identity }) => identity.isRevoked('after'))).toBe(true)
+  })
+
+  /** A server that a machine starts with a certificate that it has; with `isRoute` it wants to join the cluster. */
+  const startWith = async (file: string, isRoute: boolean): Promise<NatsServer> => {
+    const [cert, key, routesCa] = [made(`${file}.crt`), made(`${file}.key`), made('routes-ca.crt')]
+    const tls = `tls { cert_file: "${cert}", key_file: "${key}", ca_file: "${routesCa}" }`
+    const accounts = 'accounts { ENGINES { users: [{ user: thief, password: secret }] } }'
+    const cluster = `cluster { name: rxspeech, listen: "127.0.0.1:-1", routes: ["tls://localhost:${ports[0] ?? 0}"], ${tls} }`
+    const server = await startNatsServer({ config: isRoute ? `${accounts}\n${cluster}` : tls })
+    opened.push(server)
+    return server
+  }
+  /** What a client of such a server hears of the cluster, until `isOver`. */
+  const overheard = async (file: string, isOver: (heard: readonly string[]) => boolean): Promise<readonly string[]> => {
+    const { url } = await startWith(file, true)
+    const thief = createBus(await connectNats({ servers: [url], user: 'thief', password: 'secret' }, { name: 'thief' }))
+    const engine = createBus(await connectNats(optionsOf(servers[0]?.url ?? '', 'engine'), { name: 'engine' }))
+    opened.push(thief, engine)
+    const heard: string[] = []
+    thief.messages('>').subscribe(({ subject }) => heard.push(subject))
+    await expect.poll(() => engine.publish('rxspeech.alive.engine', 'x') && isOver(heard)).toBe(true)
+    return heard
+  }
+
+  it.each(['engine-1', 'nats-1'])('refuses a server with the certificate of %s as a route', async (file) => {
+    const refusals = (): number => servers[0]?.log().match(/TLS route handshake error/g)?.length ?? 0
+    const before = refusals()
+    // It tries again after a second.
+    expect(await overheard(file, () => refusals() >= before + 2)).toEqual([])
+  })
+
+  it('accepts a server with a certificate for routes, which hears everything', async () => {
+    expect(await overheard('nats-1-routes', (heard) => heard.length > 0)).toContain('rxspeech.alive.engine')
+  })
+
+  it('has clients that refuse a server with the certificate of an engine machine', async () => {
+    const attempt = { name: 'test', connectWithinMs: 500 }
+    const { url } = await startWith('engine-1', false)
+    await expect(connectNats(optionsOf(url, 'edge'), attempt)).rejects.toMatchObject({
+      code: 'connection-failed',
+      message: expect.stringMatching(/altnames|hostname|certificate/i) as string,
+    })
+    const genuine = await startWith('nats-1', false)
+    opened.push(await connectNats(optionsOf(genuine.url, 'edge'), attempt))
+  })
+
+  it.each([
+    ['engine-1', 'sslclient', 'engine-1', false],
+    ['engine-1', 'sslserver', 'nats-0', false],
+    ['engine-1', 'sslserver', 'speech.example.com', false],
+    ['nats-0', 'sslserver', 'speech.example.com', false],
+    ['nats-0', 'sslclient', 'nats-0', false],
+    ['edge-1', 'sslserver', 'speech.example.com', true],
+    ['nats-0', 'sslserver', 'nats-0', true],
+  ])('has a certificate of %s that for %s as %s is valid: %s', (machine, purpose, name, isValid) => {
+    const args = [
+      'verify',
+      '-CAfile',
+      made('ca.crt'),
+      '-purpose',
+      purpose,
+      '-verify_hostname',
+      name,
+      made(`${machine}.crt`),
+    ]
+    expect(spawnSync('openssl', args).status === 0).toBe(isValid)
   })
 })

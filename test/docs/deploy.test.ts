@@ -125,6 +125,7 @@ describe('docs/deploy/kubernetes', () => {
       ['engines.yaml', 'engine.yaml'],
       ['edges.yaml', 'edge.yaml'],
       ['nats.yaml', 'nats.conf'],
+      ['nats.yaml', 'nats-cluster.conf'],
     ] as const) {
       const paths = [...read(configuration).matchAll(/["\s[](\/(?:run|srv|etc|var)\/[\w./-]+)/g)].map(
         ([, path = '']) => path,

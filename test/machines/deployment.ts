@@ -1,14 +1,14 @@
-import { execFile, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { promisify } from 'node:util'
-import { callModels, main } from '../cli/command.js'
+import { callModels } from '../cli/command.js'
 import { hasPrograms, needPackages } from '../interop/debian-packages.js'
 import { Callers, type Answer } from './callers.js'
 import { machinesPackage, Network, type Machine } from './network.js'
+import { commandsOf, filesOf, installCommand, prepareSecrets, type Step } from './page-commands.js'
 
 const packages = needPackages(['nats-server', 'haproxy', 'iproute2', 'openssl'], () =>
   hasPrograms('nats-server', 'haproxy', 'ip', 'bridge', 'openssl'),
@@ -33,29 +33,6 @@ const beginningOf = async (path: string, durationMs: number): Promise<Buffer> =>
   short.writeUInt32LE(short.length - 8, 4)
   short.writeUInt32LE(durationMs * 16, data + 4)
   return short
-}
-
-/** The steps of docs/SCALING.md. */
-type Step = 'Secrets' | 'NATS' | 'Engine processes' | 'Edges' | 'The balancer' | 'A subscription' | 'A client'
-
-const page = 'docs/SCALING.md'
-
-/** The commands of the page for a step, as they are there. */
-const commandsOf = async (step: Step): Promise<string> => {
-  const found = new RegExp(`^\\*\\*\\d\\. ${step}[^]*?^\`\`\`sh\\n([^]*?)^\`\`\``, 'm').exec(
-    await readFile(page, 'utf8'),
-  )
-  if (found?.[1] === undefined) throw new Error(`${page} has no commands for ${step}.`)
-  return found[1]
-}
-
-/** What the page says to copy to which machines, besides the key and the certificate of each. */
-const filesOf = async (kind: string): Promise<readonly string[]> => {
-  if (kind === 'client') return ['ca.crt']
-  const row = new RegExp(`^\\| (?:\`${kind}-|the ${kind})[^|]*\\| (.*) \\|$`, 'm').exec(await readFile(page, 'utf8'))
-  const files = [...(row?.[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, file = '']) => file)
-  if (files.length === 0) throw new Error(`${page} does not say which files to copy to ${kind}.`)
-  return files
 }
 
 interface Subscriber {
@@ -218,10 +195,7 @@ export class Deployment {
   }
 
   async #open(): Promise<void> {
-    await mkdir(join(this.#folder, 'bin'))
-    const command = join(this.#folder, 'bin/rxspeech')
-    await writeFile(command, `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`)
-    await chmod(command, 0o755)
+    await installCommand(join(this.#folder, 'bin'))
     await this.#prepare()
     await Promise.all(engineNames.map((name) => this.installModels(name, callModels)))
     await Promise.all(natsNames.map(async (name) => (await this.#launch('NATS', name)).logged(/Server is ready/)))
@@ -234,14 +208,12 @@ export class Deployment {
   /** The first step is carried out in a folder of its own, and its files are copied to the machines. */
   async #prepare(): Promise<void> {
     const own = join(this.#folder, 'deploy')
-    await cp('docs/deploy', own, { recursive: true })
-    const { env } = this.#options('deploy')
-    await promisify(execFile)('bash', ['-euc', await commandsOf('Secrets')], { cwd: own, env })
+    await prepareSecrets(own, this.#options('deploy').env)
     const made = await readdir(own)
     for (const { name } of this.network.machines) {
       const folder = join(this.#folder, name)
       await mkdir(folder)
-      const ofMachine = [`${name}.key`, `${name}.crt`].filter((file) => made.includes(file))
+      const ofMachine = made.filter((file) => file.startsWith(`${name}.`) || file.startsWith(`${name}-`))
       for (const file of [...(await filesOf(name.replace(/-\d$/, ''))), ...ofMachine]) {
         await copyFile(join(own, file), join(folder, file))
       }
