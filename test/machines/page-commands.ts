@@ -22,7 +22,9 @@ export const commandsOf = async (step: Step): Promise<string> => {
 export const filesOf = async (kind: string): Promise<readonly string[]> => {
   if (kind === 'client') return ['ca.crt']
   const row = new RegExp(`^\\| (?:\`${kind}-|the ${kind})[^|]*\\| (.*) \\|$`, 'm').exec(await readFile(page, 'utf8'))
-  const files = [...(row?.[1] ?? '').matchAll(/`([^`…]+)`/g)].map(([, file = '']) => file)
+  const files = [...(row?.[1] ?? '').matchAll(/`([^`]+)`/g)]
+    .map(([, file = '']) => file)
+    .filter((file) => !file.includes('…'))
   if (files.length === 0) throw new Error(`${page} does not say which files to copy to ${kind}.`)
   return files
 }
