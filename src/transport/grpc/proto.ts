@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename } from 'node:path'
 import type { MethodDefinition } from '@grpc/grpc-js'
-import { loadSync, type MethodDefinition as LoadedMethod, type PackageDefinition } from '@grpc/proto-loader'
+import type * as ProtoLoader from '@grpc/proto-loader'
+import type { MethodDefinition as LoadedMethod, PackageDefinition } from '@grpc/proto-loader'
 import { SpeechError } from '../../errors/speech-error.js'
 import { checkOptions, optionsOf, text } from '../../protocol/validation.js'
 import type { DataflowMessage } from '../link.js'
+import { dataflowDescriptor } from './dataflow-descriptor.js'
 
 /** Where the proto is read from. */
 export interface LoadDataflowOptions {
@@ -41,15 +42,19 @@ interface WireMessage {
 
 const noBytes = new Uint8Array(0)
 
-const ownProtoPath = (): string => {
-  for (let folder = __dirname; folder !== dirname(folder); folder = dirname(folder)) {
-    const path = join(folder, 'proto', 'dataflow.proto')
-    if (existsSync(path)) return path
+/** Loaded with the first session, because it generates code already while it loads. */
+const protoLoader = (): typeof ProtoLoader => {
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- synchronous, and found by bundlers
+    return require('@grpc/proto-loader') as typeof ProtoLoader
+  } catch (error) {
+    if (!(error instanceof EvalError)) throw error
+    throw new SpeechError(
+      'missing-dependency',
+      'The package @grpc/proto-loader generates code, which this process forbids; allow it, or use recognize over a WebSocket.',
+      { cause: error },
+    )
   }
-  throw new SpeechError(
-    'invalid-options',
-    'The file proto/dataflow.proto is missing in the package; install it again or set protoPath.',
-  )
 }
 
 const findStream = (definition: PackageDefinition, file: string): LoadedMethod<object, object> => {
@@ -250,14 +255,23 @@ const checkFields = (
   }
 }
 
+const loaderOptions: ProtoLoader.Options = { keepCase: true, defaults: true }
+
+const loadOwn = (): DataflowService => serviceOf(protoLoader().fromJSON(dataflowDescriptor, loaderOptions), 'rxspeech')
+
 const load = (protoPath: string): DataflowService => {
   const file = basename(protoPath)
+  const { loadSync } = protoLoader()
   let definition: PackageDefinition
   try {
-    definition = loadSync(protoPath, { keepCase: true, defaults: true })
+    definition = loadSync(protoPath, loaderOptions)
   } catch (error) {
     throw new SpeechError('invalid-options', `${file} cannot be read as a proto; check protoPath.`, { cause: error })
   }
+  return serviceOf(definition, file)
+}
+
+const serviceOf = (definition: PackageDefinition, file: string): DataflowService => {
   const stream = findStream(definition, file)
   const { requestSerialize, requestDeserialize, responseSerialize, responseDeserialize } = stream
   checkFields(file, 'what the client sends', requestSerialize, requestDeserialize)
@@ -278,7 +292,7 @@ const load = (protoPath: string): DataflowService => {
 let ownDataflow: DataflowService | undefined
 
 /**
- * The dataflow service, read from the package's own proto (once) or from another. A content type without a name in the
+ * The dataflow service of the package (loaded once) or of another proto. A content type without a name in the
  * proto comes through as its number; bytes that cannot be decoded come as `undecodableContentType`. Throws
  * `invalid-options`, which names the file and the missing part.
  *
@@ -287,5 +301,5 @@ let ownDataflow: DataflowService | undefined
  */
 export const loadDataflow = (options: LoadDataflowOptions = {}): DataflowService => {
   const { protoPath } = checkOptions(loadDataflowOptions, options)
-  return protoPath === undefined ? (ownDataflow ??= load(ownProtoPath())) : load(protoPath)
+  return protoPath === undefined ? (ownDataflow ??= loadOwn()) : load(protoPath)
 }

@@ -1,8 +1,9 @@
-import { loadSync, type ServiceDefinition } from '@grpc/proto-loader'
+import { fromJSON, loadSync, type ServiceDefinition } from '@grpc/proto-loader'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dataflowDescriptor } from '../../../src/transport/grpc/dataflow-descriptor.js'
 import type { DataflowMessage } from '../../../src/transport/link.js'
 import { loadDataflow, undecodableContentType } from '../../../src/transport/grpc/proto.js'
 
@@ -54,6 +55,13 @@ describe('loadDataflow', () => {
     const expected = message({ contentType: undecodableContentType, binaryContent: Uint8Array.of(0x0a, 0xff, 1, 2) })
     expect(requestDeserialize(junk)).toStrictEqual(expected)
     expect(responseDeserialize(junk)).toStrictEqual(expected)
+  })
+
+  it('is that of proto/dataflow.proto', () => {
+    const options = { keepCase: true }
+    const file = loadSync('proto/dataflow.proto', options)
+    const own = fromJSON(dataflowDescriptor, options)
+    expect(own['Content']).toMatchObject({ fileDescriptorProtos: file['Content']?.fileDescriptorProtos })
   })
 
   it('reads its own proto once', () => {
