@@ -1,5 +1,6 @@
 // @ts-check
-// npm run pack: packs both packages as for publishing, and uses them in new projects.
+// npm run pack: packs both packages as for publishing, and uses them in new projects. With an argument, such as "Node 24", it makes the
+// checks of that name only.
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,14 +12,19 @@ import { runService } from './pack/run-service.mjs'
 
 const maxPackages = 45
 const maxMegabytes = 40
-const nodeVersions = ['22', '24']
+/** The lines of Node that the packages support, each with its npm; npm 12 does not run on Node 20. */
+const lines = /** @type {const} */ ([
+  { node: '20.19', npm: '11' },
+  { node: '22', npm: '12' },
+  { node: '24', npm: '12' },
+  { node: '26', npm: '12' },
+])
 
 const root = join(import.meta.dirname, '..')
 const scratch = await realpath(await mkdtemp(join(tmpdir(), 'rxspeech-pack-')))
 /** First has what a developer of a page installs, later also the tools of the checks. */
 const clientProject = join(scratch, 'client')
-const serviceProject = join(scratch, 'service')
-const nodesProject = join(scratch, 'nodes')
+const linesProject = join(scratch, 'lines')
 const toolsProject = join(scratch, 'tools')
 /** They and what they depend on are a tenth of the packages of a checkout, which nothing else needs. */
 const packageCheckers = ['@arethetypeswrong/cli@0.18.5', 'publint@0.3.25']
@@ -137,6 +143,27 @@ const runsInTsNode = (compiler) => [
   },
 ]
 
+/** @param {typeof lines[number]} line @returns {Check} */
+const runsOnLine = ({ node, npm }) => [
+  `Node ${node} with npm ${npm}`,
+  async () => {
+    await installedLines
+    const program = join(linesProject, `node_modules/node-${node}/bin/node`)
+    const folder = join(scratch, `line-${node}`)
+    await mkdir(folder)
+    await writeFile(join(folder, 'package.json'), '{ "private": true }')
+    // npm 12 runs no install scripts unless a project names their packages.
+    const withoutScripts = npm === '11' ? ['--ignore-scripts'] : []
+    const install = ['install', ...withoutScripts, '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
+    const npmProgram = join(linesProject, `node_modules/npm-${npm}/bin/npm-cli.js`)
+    await run(program, [npmProgram, ...install, client.file, service.file, 'rxjs'], folder)
+    await cp(join(import.meta.dirname, 'pack/client.mjs'), join(clientProject, 'client.mjs'))
+    const version = (await run(program, ['client.mjs'], clientProject)).trim()
+    await runService(folder, program)
+    return `${version}, without install scripts: sessions, subscription create, serve, token, transcribe`
+  },
+]
+
 /** Compressed, without RxJS. */
 const pageLimit = { name: 'a session', path: 'dist/*.js', limit: '40 kB', gzip: true }
 /** Modules that must not be in a page. Vite replaces a builtin of Node by an empty module. */
@@ -239,18 +266,7 @@ const checks = [
       return 'prints nothing, opens nothing, leaves no listener or global'
     },
   ],
-  [
-    `client on Node ${process.versions.node.split('.')[0]}, ${nodeVersions.join(', ')}`,
-    async () => {
-      await cp(join(import.meta.dirname, 'pack/client.mjs'), join(clientProject, 'client.mjs'))
-      await installedNodes
-      const others = nodeVersions.map((version) => join(nodesProject, `node_modules/node-${version}/bin/node`))
-      const versions = []
-      for (const program of [process.execPath, ...others])
-        versions.push((await run(program, ['client.mjs'], clientProject)).trim())
-      return `sessions, a cassette and a conversion: ${versions.join(', ')}`
-    },
-  ],
+  ...lines.map(runsOnLine),
   runsInTsNode('typescript'),
   runsInTsNode('typescript-5'),
   compiles('TypeScript 6, nodenext', 'typescript', { module: 'nodenext' }),
@@ -282,7 +298,6 @@ const checks = [
       return report.trim().replaceAll(/\s*\n\s*/g, ', ')
     },
   ],
-  ['service', async () => installedService.then(() => runService(serviceProject))],
 ]
 
 await run(process.execPath, [join(import.meta.dirname, 'assemble-packages.mjs')], root)
@@ -305,11 +320,13 @@ const installedSize = npmInstall(clientProject, client.file, 'rxjs').then(async 
   return size
 })
 const installedTools = npmInstall(toolsProject, ...packageCheckers)
-const installedNodes = npmInstall(nodesProject, ...nodeVersions.map((version) => `node-${version}@npm:node@${version}`))
-const installedService = npmInstall(serviceProject, '--ignore-scripts', client.file, service.file, 'rxjs')
+const installedLines = npmInstall(
+  linesProject,
+  ...lines.map(({ node }) => `node-${node}@npm:node-${process.platform}-${process.arch}@${node}`),
+  ...['11', '12'].map((npm) => `npm-${npm}@npm:npm@${npm}`),
+)
 // The check that waits for an installation reports its failure.
-for (const installed of [installedTools, installedSize, installedNodes, installedService])
-  installed.catch(() => undefined)
+for (const installed of [installedTools, installedSize, installedLines]) installed.catch(() => undefined)
 
 let failures = 0
 const width = Math.max(...checks.map(([name]) => name.length))
@@ -325,15 +342,17 @@ const report = async ([name, check]) => {
   console.log(`${mark} ${seconds} s  ${name.padEnd(width)}  ${text.replaceAll('\n', `\n${' '.repeat(width + 16)}`)}`)
 }
 // Two at a time, because most checks use one core.
-const waiting = [...checks]
+const [wanted = ''] = process.argv.slice(2)
+const chosen = checks.filter(([name]) => name.includes(wanted))
+const waiting = [...chosen]
 const work = async () => {
   for (let check = waiting.shift(); check !== undefined; check = waiting.shift()) {
-    if (!check[0].match(/^(publint|types|links|lock|service)/)) await installedSize.catch(() => undefined)
+    if (!check[0].match(/^(publint|types|links|lock)/)) await installedSize.catch(() => undefined)
     await report(check)
   }
 }
 await Promise.all([work(), work()])
-await Promise.allSettled([installedTools, installedSize, installedNodes, installedService])
+await Promise.allSettled([installedTools, installedSize, installedLines])
 await rm(scratch, { recursive: true, force: true })
-console.log(`pack: ${checks.length - failures} of ${checks.length} checks passed`)
+console.log(`pack: ${chosen.length - failures} of ${chosen.length} checks passed`)
 process.exitCode = failures === 0 ? 0 : 1

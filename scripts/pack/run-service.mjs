@@ -1,41 +1,73 @@
 // @ts-check
-import { spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 
 const timeoutMs = 120_000
+const execute = promisify(execFile)
+
+const configuration = `
+http: 127.0.0.1:0
+grpc: 127.0.0.1:0
+stateFolder: state
+studio: true
+models:
+  folders: [node_modules/rxspeech-service/samples/models]
+`
 
 /**
- * Starts the service by its command as `npx` does, and transcribes the beginning of the sample call with the engine of the package.
+ * Creates a subscription, starts the service for others with its page, gets a token and transcribes the beginning of the sample
+ * call, each with the commands that `npm install` made; then the same call without a service.
  *
  * @param {string} project where both packages are installed
+ * @param {string} program the Node that runs the commands
  */
-export const runService = async (project) => {
-  /** @param {string} name @param {ReadonlyArray<string>} args */
-  const start = (name, args) => {
-    const program = join(project, 'node_modules/.bin', name)
-    const child = spawn(program, args, { cwd: project, timeout: timeoutMs, stdio: 'pipe' })
-    return { child, stdout: text(child.stdout), stderr: text(child.stderr) }
+export const runService = async (project, program) => {
+  const options = {
+    cwd: project,
+    timeout: timeoutMs,
+    env: { ...process.env, PATH: `${dirname(program)}${delimiter}${process.env['PATH'] ?? ''}` },
+  }
+  const bin = (/** @type {string} */ name) => join(project, 'node_modules/.bin', name)
+  /** @param {ReadonlyArray<string>} args @param {Record<string, string>} env @param {Uint8Array} [input] */
+  const rxspeech = async (args, env = {}, input) => {
+    const run = execute(bin('rxspeech'), args, { ...options, env: { ...options.env, ...env } })
+    if (input !== undefined) run.child.stdin?.end(input)
+    return (await run).stdout
   }
 
-  const serve = start('rxspeech-service', ['serve', '--dev'])
-  const page = new Promise((resolve) => {
-    serve.child.stdout.once('data', (line) => {
-      const read = async () => (await fetch(JSON.parse(line).pageUrl)).text()
-      resolve(read().finally(() => serve.child.kill('SIGINT')))
-    })
-    serve.child.once('close', () => resolve(''))
-  })
-  const [ready = ''] = (await serve.stdout).split('\n')
-  if (!ready.startsWith('{"authUrl":')) throw new Error(`The service did not start: ${ready}${await serve.stderr}`)
-  if (!(await page).includes('<title>')) throw new Error(`The page of the service is missing: ${await page}`)
+  await writeFile(join(project, 'service.yaml'), configuration)
+  const { clientId, clientSecret } = JSON.parse(
+    await rxspeech(['subscription', 'create', '--config', 'service.yaml', '--json']),
+  )
+  const serve = spawn(bin('rxspeech-service'), ['serve', '--config', 'service.yaml'], { ...options, stdio: 'pipe' })
+  const log = text(serve.stderr)
+  const ended = once(serve, 'close')
+  const [line] = await Promise.race([once(createInterface(serve.stdout), 'line'), ended])
+  if (typeof line !== 'string') throw new Error(`The service did not start: ${await log}`)
+  const { authUrl, wsUrl } = JSON.parse(line)
+  try {
+    const page = await (await fetch(authUrl)).text()
+    if (!page.includes('<title>')) throw new Error(`The page of the service is missing: ${page}`)
+    const secret = { RXSPEECH_CLIENT_SECRET: clientSecret }
+    const RXSPEECH_TOKEN = (await rxspeech(['token', '--auth-url', authUrl, '--client-id', clientId], secret)).trim()
 
-  const call = await readFile(join(project, 'node_modules/rxspeech-service/samples/call.wav'))
-  const telephone = ['--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
-  const transcribe = start('rxspeech', ['transcribe', '-', ...telephone])
-  transcribe.child.stdin.end(call.subarray(58, 58 + 5 * 16_000))
-  const transcript = await transcribe.stdout
-  if (!transcript.includes('good evening harbor grill')) throw new Error(`${transcript}${await transcribe.stderr}`)
-  return 'the command serves, with its page, and transcribes'
+    const call = await readFile(join(project, 'node_modules/rxspeech-service/samples/call.wav'))
+    const telephone = call.subarray(58, 58 + 5 * 16_000)
+    const transcribe = ['transcribe', '-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
+    for (const [args, env] of /** @type {const} */ ([
+      [[...transcribe, '--url', wsUrl, '--model', 'call'], { RXSPEECH_TOKEN }],
+      [transcribe, {}],
+    ])) {
+      const transcript = await rxspeech(args, env, telephone)
+      if (!transcript.includes('good evening harbor grill')) throw new Error(`Words are missing: ${transcript}`)
+    }
+  } finally {
+    serve.kill('SIGTERM')
+    await ended
+  }
 }
