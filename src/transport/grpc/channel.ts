@@ -1,4 +1,11 @@
-import { type ChannelCredentials, type ChannelOptions, Client, connectivityState, credentials } from '@grpc/grpc-js'
+import {
+  type ChannelCredentials,
+  type ChannelOptions,
+  Client,
+  connectivityState,
+  credentials,
+  setLogger,
+} from '@grpc/grpc-js'
 import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
@@ -48,8 +55,10 @@ const needsAddress = (): SpeechError =>
 /** Throws `invalid-options`, also for a token in clear text to another machine. */
 export const endpointOf = <Target extends ChannelTarget>({ url, insecure = false, ca, ...target }: Target) => {
   const [, scheme, rest = ''] = /^(grpcs?):\/\/([^/]*)\/?$/i.exec(url) ?? []
-  const address = scheme === undefined ? url : rest
-  if (address === '' || /\s|^(https?|grpcs?|wss?):(?!\d)/i.test(address)) throw needsAddress()
+  // As after `grpcs://`, a slash at the end is that of an address without a path.
+  const address = scheme === undefined ? url.replace(/^([^/]+)\/$/, '$1') : rest
+  if (address === '' || /\s|^(https?|grpcs?|wss?):(?!\d)|^(\[[^\]]*\]|[^:/]*)(:\d+)?\//i.test(address))
+    throw needsAddress()
   const isPlain = scheme === undefined ? insecure : scheme.toLowerCase() === 'grpc'
   if (isPlain && !insecure && !isLoopback(hostOf(address))) {
     throw new SpeechError(
@@ -89,6 +98,22 @@ interface Shared {
 
 /** The channels of each target. */
 const shared = new Map<string, readonly Shared[]>()
+
+// The only line that the package writes by itself, to standard error, is that a server refused pings as too frequent. A session
+// handles that, so the line of its channels is left out. It is set with this module, so that a logger of the application,
+// which can be set but not read, replaces it; with a verbosity in the environment nothing is set.
+if ((process.env['GRPC_NODE_VERBOSITY'] ?? process.env['GRPC_VERBOSITY']) === undefined) {
+  const write =
+    (severity: string) =>
+    (message: string, ...rest: readonly unknown[]): void => {
+      if (!isOfRefusedPings(message)) console.error(`${severity} ${message}`, ...rest)
+    }
+  setLogger({ error: write('E'), info: write('I'), debug: write('D') })
+}
+
+const isOfRefusedPings = (line: string): boolean =>
+  line.includes('because of excess pings') &&
+  [...shared.values()].flat().some(({ client }) => line.includes(client.getChannel().getTarget()))
 
 /** The number of streams that servers should allow for a connection (RFC 9113 section 6.5.2); more would wait silently. */
 const maxUsers = 100

@@ -1,7 +1,7 @@
 import { constants, createServer, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { switchMap } from 'rxjs'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { SpeechError } from '../../../src/errors/speech-error.js'
 import { dialGrpc } from '../../../src/transport/grpc/client.js'
 import { portOf, tcpProxy } from '../tcp-proxy.js'
@@ -88,8 +88,12 @@ describe('heartbeatMs', () => {
     ['reports that and cuts the connection', goAwayAndCut],
   ])('is disabled for an address whose server %s, and only for that address', async (_what, serverBehavior) => {
     behavior = serverBehavior
+    const written = vi.spyOn(console, 'error')
     expect(await callOf()).toMatchObject({ code: 'connection-lost', retryable: true })
     expect(pings).toEqual([1])
+    // The package would write a line to the standard error of the application.
+    expect(written).not.toHaveBeenCalled()
+    written.mockRestore()
     behavior = undefined
     expect(await callOf(somePeriods())).toBe('left')
     expect(pings).toEqual([1, 0])
