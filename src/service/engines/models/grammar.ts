@@ -58,7 +58,16 @@ const wordPattern = /^[\p{L}\p{M}\p{N}'.-]+$/u
 export const wordsOf = (sentence: string): readonly string[] =>
   plainWords(sentence.toLowerCase())
     .split(/\s+/)
-    .flatMap((part) => part.replace(/[,.!?;:]+$/, '') || [])
+    .flatMap((part) => withoutFinalMarks(part) || [])
+
+/** A loop, because a regular expression for it takes the square of the length of a run of marks. */
+const withoutFinalMarks = (part: string): string => {
+  let end = part.length
+  while (end > 0 && finalMarks.includes(part.charAt(end - 1))) end -= 1
+  return part.slice(0, end)
+}
+
+const finalMarks = ',.!?;:'
 
 export const isWord = (text: string): boolean => wordPattern.test(text)
 

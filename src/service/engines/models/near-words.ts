@@ -1,16 +1,13 @@
 const letters = "abcdefghijklmnopqrstuvwxyz'"
 const frenchLetters = 'àâæçéèêëîïôœùûü'
 
-/** Longer words have no near ones here. */
-const maxLength = 32
-
 /**
  * The known words that differ from a word by one letter, or by two letters in another order: those with the same beginning
- * first. It asks for every word that could be one, so it needs no list of all words.
+ * first. It asks for every word that could be one, some 90 for each letter, so it needs no list of all words.
  */
 export const nearWords = (word: string, isKnown: (word: string) => boolean, count = 3): readonly string[] => {
   // Every letter differs from a single character such as "1" by one.
-  if (word.length > maxLength || word.length < 2) return []
+  if (word.length < 2) return []
   const near = new Set<string>()
   for (let at = 0; at <= word.length; at += 1) {
     const before = word.slice(0, at)

@@ -17,6 +17,12 @@ export interface DecoderGrammar {
 /** How many grammars with phrases a worker keeps; one of 1,000 sentences takes about 1 MB. */
 const maxKept = 32
 
+/** Longer words get no suggestion: one of this length takes about 1,100 look-ups of the decoder's thread. */
+const maxSuggestionLength = 12
+
+/** How many words a worker keeps the suggestions of. */
+const maxSuggestions = 256
+
 const noGraph =
   'cannot be added to the grammar of this model, which is too large or has imports, recursion or quoted words.'
 
@@ -35,6 +41,7 @@ export class WorkerGrammars {
   readonly #kept = new Map<string, DecoderGrammar>()
   /** The other pronunciations of words, which the dictionary of each decoder has. */
   readonly #variants = new Map<string, readonly string[]>()
+  readonly #suggestions = new Map<string, string>()
 
   /** `isKnown` says whether the dictionary has a word; `jsgf` may be any text. */
   constructor(soundswallower: SoundswallowerPackage, jsgf: string, isKnown: (word: string) => boolean) {
@@ -47,11 +54,19 @@ export class WorkerGrammars {
         : this.#grammarOf(this.#graph)
   }
 
-  /** Why these phrases cannot be added: a grammar that no graph can express, or words that the dictionary lacks. */
+  /**
+   * Why these phrases cannot be added: a grammar that no graph can express, or words that the dictionary lacks. The first of
+   * these words has a suggestion if it is short.
+   */
   faultsOf(phrases: readonly string[]): readonly PhraseFault[] {
     if (this.#graph === undefined) return [{ reason: noGraph }]
     if (this.#kept.has(keyOf(phrases))) return []
-    return wordFaults(phrases, this.#isKnown, (word) => this.#reasonFor(word))
+    let isFirst = true
+    return wordFaults(phrases, this.#isKnown, (word) => {
+      const suggestion = isFirst ? this.#suggestionFor(word) : ''
+      isFirst = false
+      return `which the dictionary of the model lacks${suggestion}`
+    })
   }
 
   /** The grammar of the model, with these phrases, which have no fault, if there are some. */
@@ -77,10 +92,16 @@ export class WorkerGrammars {
     }
   }
 
-  #reasonFor(word: string): string {
+  /** Every session waits for this thread, so only the first word of a check is looked for, if it is short. */
+  #suggestionFor(word: string): string {
+    if (word.length > maxSuggestionLength) return ''
+    const known = this.#suggestions.get(word)
+    if (known !== undefined) return known
     const near = nearWords(word, this.#isKnown).map((name) => `"${name}"`)
     const suggestion = near.length === 0 ? '' : `; near are ${near.join(', ')}`
-    return `which the dictionary of the model lacks${suggestion}`
+    if (this.#suggestions.size === maxSuggestions) this.#suggestions.clear()
+    this.#suggestions.set(word, suggestion)
+    return suggestion
   }
 
   #variantsOf(word: string, decoder: Decoder): readonly string[] {

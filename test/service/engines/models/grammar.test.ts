@@ -65,6 +65,12 @@ describe('readPhrases', () => {
     expect(sentences).toEqual(["café l'heure", 'two-tone'])
   })
 
+  it('takes as long for a run of marks as for any other text of its length', () => {
+    const startMs = performance.now()
+    expect(readPhrases(`${'!'.repeat(65_536)}a`).badLine).toMatchObject({ number: 1 })
+    expect(performance.now() - startMs).toBeLessThan(1_000)
+  })
+
   it('makes a grammar with the same words', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
