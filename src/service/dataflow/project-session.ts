@@ -77,7 +77,7 @@ export class ProjectSession {
         context.watch?.audioWarning(warning)
         warning$.next(warningItem(warning))
       })
-    const intake = new AudioIntake({ frameBytes, pace, watch: context.watch, audio, openSoundCheck })
+    const intake = new AudioIntake({ frameBytes, sampleRateHz, pace, watch: context.watch, audio, openSoundCheck })
     return new ProjectSession(request, limits, graph, variables, { intake, audio, audio$, warning$ })
   }
 

@@ -21,7 +21,7 @@ import {
   type DataflowOutput,
   type Timeout,
 } from './machine.js'
-import { decodeMessage, isAudio, itemMessage, responseMessage } from './protocol.js'
+import { decodeMessage, isAudio, itemMessage, responseMessage, type DecodedMessage } from './protocol.js'
 import { ProjectSession } from './project-session.js'
 
 /** The members of the link that a session needs in addition to the incoming messages. */
@@ -56,7 +56,8 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
   #queue: SerialQueue<DataflowMessage | 'finished'> | undefined
   /** The destination of audio while a project takes it. */
   #intake: AudioIntake | undefined
-  #isFirstRequest = true
+  /** The characters of the Start, which is the first request. */
+  #startLength: number | undefined
   /** When the Start arrived, by the scheduler's clock. */
   #requestedAtMs = 0
 
@@ -178,7 +179,8 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
   #handle(message: DataflowMessage | 'finished', inputs: Inputs<DataflowInput>): boolean {
     try {
       if (message !== 'finished' && this.#intake !== undefined && isAudio(message)) {
-        const error = this.#intake.take(message.binaryContent)
+        const tooMany = this.#intake.isShort(message.binaryContent) ? this.#requests.takeShort() : undefined
+        const error = tooMany ?? this.#intake.take(message.binaryContent)
         if (error === undefined) return true
         inputs.post({ type: 'message', message: { type: 'end', cause: 'refused-audio', error } })
       } else inputs.post({ type: 'message', message: this.#decode(message) })
@@ -194,15 +196,29 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
     if (verdict === 'end') return { type: 'end', cause: 'too-many-requests', error: this.#requests.refusal() }
     const decoded = decodeMessage(message)
     if (decoded.type === 'unreadable') return { type: 'end', cause: 'unreadable', error: decoded.error }
-    return verdict === 'refuse' ? { ...decoded, excess: this.#requests.refusal() } : decoded
+    if (decoded.type === 'audio') return this.#countAudio()
+    return verdict === 'refuse' || this.#isBeyondToken(decoded.type, message)
+      ? { ...decoded, excess: this.#requests.refusal() }
+      : decoded
   }
 
   /** The first request has its own deadline and limits. */
   #count({ contentType: type, content }: DataflowMessage): RequestVerdict {
     if (type !== contentType.request) return 'handle'
-    const isFirst = this.#isFirstRequest
-    this.#isFirstRequest = false
-    return isFirst ? 'handle' : this.#requests.take(content.length)
+    if (this.#startLength !== undefined) return this.#requests.take(content.length)
+    this.#startLength = content.length
+    return 'handle'
+  }
+
+  /** The Start counts for its token with the admission, and what ends the session with its Start. */
+  #isBeyondToken(type: DecodedMessage['type'], { content }: DataflowMessage): boolean {
+    return (type === 'Update' || type === 'invalid-request') && !this.#requests.takeOfToken(content.length)
+  }
+
+  /** Audio that no project takes. */
+  #countAudio(): ClientMessage {
+    const error = this.#requests.takeShort()
+    return error === undefined ? { type: 'audio' } : { type: 'end', cause: 'too-many-requests', error }
   }
 
   #admit({ token, tenant }: StartRequest, inputs: Inputs<DataflowInput>): void {
@@ -219,8 +235,10 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
     )
   }
 
-  #hold({ release, clientId, ended$ }: Admission, inputs: Inputs<DataflowInput>): Subscription {
+  #hold({ release, clientId, ended$, requests }: Admission, inputs: Inputs<DataflowInput>): Subscription {
     const held = new Subscription(release)
+    this.#requests.joinToken(requests)
+    this.#requests.takeOfToken(this.#startLength ?? 0)
     this.#context.watch?.granted(clientId)
     held.add(ended$.pipe(take(1)).subscribe((error) => inputs.post({ type: 'end', cause: 'revoked', error })))
     return held
@@ -231,7 +249,11 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
     const options = { request, rights, context: this.#context, link, requestedAtMs: this.#requestedAtMs }
     ProjectSession.open(options).then(
       (project) => inputs.post({ type: 'ready', project }),
-      (error: unknown) => inputs.post(this.#startFailed(error)),
+      (cause: unknown) => {
+        const input = this.#startFailed(cause)
+        if (input.error !== undefined) this.#requests.startRefused(input.error)
+        inputs.post(input)
+      },
     )
   }
 
@@ -257,7 +279,7 @@ class DataflowSession implements MachineHost<DataflowInput, DataflowOutput, Data
     })
   }
 
-  #startFailed(error: unknown): DataflowInput {
+  #startFailed(error: unknown): Extract<DataflowInput, { readonly type: 'end' }> {
     return { type: 'end', cause: 'start-failed', error: clientError(error, this.#context) }
   }
 }

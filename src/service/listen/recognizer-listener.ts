@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { take } from 'rxjs'
-import { WebSocketServer } from 'ws'
+import { WebSocketServer, type WebSocket } from 'ws'
 import { errorTable } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Link, SocketMessage } from '../../transport/link.js'
@@ -12,6 +12,8 @@ import { traceparentHeader } from '../../tracing/traceparent.js'
 import { serveRecognizer } from '../recognizer/session.js'
 import { clientError } from '../sessions/client-error.js'
 import type { Admission, RecognizerContext, SessionContext } from '../sessions/session-context.js'
+import { RequestLimit } from '../sessions/request-limit.js'
+import { FrameCounter } from './frame-counter.js'
 import type { HttpListener } from './http-listener.js'
 import { serveLink, type SessionSet } from './serve-link.js'
 import { bearerToken, refuseUpgrade, subprotocol } from './upgrade-request.js'
@@ -63,7 +65,8 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upg
       (admission) => {
         const modelOfAddress = checked.url.searchParams.get('ModelName') ?? undefined
         const admitted = { admission, peer, modelOfAddress, traceparent: headerOf(request, traceparentHeader) }
-        const isOpen = openSocket(upgrade, (link) => serveSocket(link, options, admitted))
+        const frames = new RequestLimit(context.limits, context.scheduler, admission.requests)
+        const isOpen = openSocket(upgrade, frames, (link) => serveSocket(link, options, admitted))
         if (!isOpen) admission.release()
       },
       (cause: unknown) => {
@@ -72,7 +75,8 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upg
         if (presented.by !== 'subprotocol') refuse(socket, { error })
         else {
           monitor.refused('websocket', error.code)
-          openSocket(upgrade, (link) => link.close(error))
+          const frames = new RequestLimit(context.limits, context.scheduler)
+          openSocket(upgrade, frames, (link) => link.close(error))
         }
       },
     )
@@ -130,14 +134,42 @@ const socketOpener = (maxMessageBytes: number) => {
     WebSocket: ProtocolErrorSocket,
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   })
-  return (upgrade: UpgradeArguments, onOpen: (link: RecognizerLink) => void): boolean => {
+  return (upgrade: UpgradeArguments, frames: RequestLimit, onOpen: (link: RecognizerLink) => void): boolean => {
     let isOpen = false
     server.handleUpgrade(...upgrade, (socket) => {
       isOpen = true
-      onOpen(webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 }))
+      const link = webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 })
+      limitFrames(socket, upgrade[1], frames)
+      onOpen(link)
     })
     return isOpen
   }
+}
+
+/** Bytes that are read from a client after the close of its socket, at most; the rest is left unread until the socket is terminated. */
+const maxBytesAfterClose = 262_144
+
+/** Frames that are no message count as one short message together. */
+const framesPerShortMessage = 5
+
+/**
+ * Reports too many frames that are no message to the link of the socket, which ends, and stops to read from a client that
+ * sends on after the close.
+ */
+const limitFrames = (socket: WebSocket, connection: Duplex, limit: RequestLimit): void => {
+  const frames = new FrameCounter()
+  let bytesAfterClose = 0
+  connection.on('data', (part: Buffer) => {
+    if (socket.readyState === socket.OPEN) {
+      const count = frames.push(part)
+      const tooMany = count > 0 ? limit.takeShort(count / framesPerShortMessage) : undefined
+      if (tooMany !== undefined)
+        socket.emit('protocol-error', tooMany, () => socket.close(errorTable[tooMany.code].closeCode, ''))
+      return
+    }
+    bytesAfterClose += part.length
+    if (bytesAfterClose > maxBytesAfterClose) socket.pause()
+  })
 }
 
 interface AdmittedSocket {
@@ -150,7 +182,7 @@ interface AdmittedSocket {
 const serveSocket = (
   link: RecognizerLink,
   { context, sessions, monitor = noopMonitor }: RecognizerListenerOptions,
-  { admission: { rights, ended$, release, clientId }, peer, modelOfAddress, traceparent }: AdmittedSocket,
+  { admission: { rights, ended$, release, clientId, requests }, peer, modelOfAddress, traceparent }: AdmittedSocket,
 ): void => {
   const watch = new SessionWatch({
     monitor,
@@ -161,7 +193,7 @@ const serveSocket = (
     traceparent,
   })
   watch.granted(clientId)
-  const recognizerContext: RecognizerContext = { rights, ...context, ended$, watch, modelOfAddress }
+  const recognizerContext: RecognizerContext = { rights, ...context, ended$, requests, watch, modelOfAddress }
   const converse = (incoming$: typeof link.incoming$) =>
     serveRecognizer(incoming$, link, recognizerContext).pipe(watchConversation(watch))
   sessions.add(serveLink(link, converse, context)).add(release)

@@ -100,7 +100,7 @@ export class RecognitionSession {
     })
     const openSoundCheck = (): SoundCheck =>
       new SoundCheck({ encoding: 'pcm', sampleRateHz, channels: 1 }, (warning) => this.#warn(warning))
-    this.intake = new AudioIntake({ frameBytes: 2, pace, watch, audio: this.#audio, openSoundCheck })
+    this.intake = new AudioIntake({ frameBytes: 2, sampleRateHz, pace, watch, audio: this.#audio, openSoundCheck })
   }
 
   /** Runs the recognition until its end, or until it is unsubscribed; for one call. */

@@ -67,7 +67,7 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
     this.#pauses = new PauseCounter(link)
     this.#context = context
     this.#client = client
-    this.#requests = new RequestLimit(context.limits, context.scheduler)
+    this.#requests = new RequestLimit(context.limits, context.scheduler, context.requests)
   }
 
   perform(action: RecognizerAction, inputs: Inputs<RecognizerInput>): TeardownLogic {
@@ -164,9 +164,10 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
   #handle(message: SocketMessage, inputs: Inputs<RecognizerInput>): boolean {
     try {
       if (typeof message === 'string') inputs.post({ type: 'message', message: this.#decode(message) })
-      else if (this.#intake === undefined) inputs.post({ type: 'message', message: { type: 'audio' } })
+      else if (this.#intake === undefined) inputs.post({ type: 'message', message: this.#countAudio() })
       else {
-        const error = this.#intake.take(message)
+        const tooMany = this.#intake.isShort(message) ? this.#requests.takeShort() : undefined
+        const error = tooMany ?? this.#intake.take(message)
         if (error === undefined) return true
         inputs.post({ type: 'message', message: { type: 'end', cause: 'refused-audio', error } })
       }
@@ -181,7 +182,16 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
     if (verdict === 'end') return { type: 'end', cause: 'too-many-requests', error: this.#requests.refusal() }
     const message = decodeMessage(text)
     if (message.type === 'unreadable') return { type: 'end', cause: 'unreadable', error: message.error }
-    return verdict === 'refuse' ? { ...message, excess: this.#requests.refusal() } : message
+    // What ends a recognition was counted with its beginning.
+    const isEnd = message.type === 'stop-recognition' || message.type === 'finalize-recognition'
+    const isExcess = (!isEnd && !this.#requests.takeOfToken(text.length)) || verdict === 'refuse'
+    return isExcess ? { ...message, excess: this.#requests.refusal() } : message
+  }
+
+  /** Audio that no recognition takes. */
+  #countAudio(): ClientMessage {
+    const error = this.#requests.takeShort()
+    return error === undefined ? { type: 'audio' } : { type: 'end', cause: 'too-many-requests', error }
   }
 
   #takeAudio({ intake }: RecognitionSession): () => void {
@@ -197,7 +207,11 @@ class RecognizerSession implements MachineHost<RecognizerInput, RecognizerOutput
         this.#hasOpened = true
         inputs.post({ type: 'ready', recognition })
       },
-      (error: unknown) => inputs.post({ type: 'not-ready', error: clientError(error, this.#context) }),
+      (cause: unknown) => {
+        const error = clientError(cause, this.#context)
+        this.#requests.startRefused(error)
+        inputs.post({ type: 'not-ready', error })
+      },
     )
   }
 

@@ -4,9 +4,11 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import type { SessionWatch } from '../monitor/session-watch.js'
 import type { HeldAudio } from './held-audio.js'
+import { minAudioMs } from './request-limit.js'
 
 export interface AudioIntakeOptions {
   readonly frameBytes: number
+  readonly sampleRateHz: number
   readonly pace: PaceLimit
   readonly watch?: SessionWatch | undefined
   readonly audio: HeldAudio
@@ -17,18 +19,25 @@ export interface AudioIntakeOptions {
 /** Passes the audio of a client to its session: one call per message. */
 export class AudioIntake {
   readonly #frameBytes: number
+  readonly #minBytes: number
   readonly #pace: PaceLimit
   readonly #watch: SessionWatch | undefined
   readonly #audio: HeldAudio
   readonly #openSoundCheck: () => SoundCheck
   #sound: SoundCheck | undefined
 
-  constructor({ frameBytes, pace, watch, audio, openSoundCheck }: AudioIntakeOptions) {
+  constructor({ frameBytes, sampleRateHz, pace, watch, audio, openSoundCheck }: AudioIntakeOptions) {
     this.#frameBytes = frameBytes
+    this.#minBytes = (frameBytes * sampleRateHz * minAudioMs) / 1000
     this.#pace = pace
     this.#watch = watch
     this.#audio = audio
     this.#openSoundCheck = openSoundCheck
+  }
+
+  /** Whether a message has so little audio that it counts as a request in part. */
+  isShort({ length }: Uint8Array): boolean {
+    return length < this.#minBytes
   }
 
   /** Passes the audio to the session; returns the refusal if it cuts a frame or arrives too fast. */

@@ -32,10 +32,11 @@ const unreadableCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'message-too-big',
   'protocol-violation',
   'invalid-json',
+  'too-many-requests',
 ])
 
 /**
- * Whether the incoming half of a connection ended because of an unreadable message; the client can still get an answer.
+ * Whether the incoming half of a connection ended because of an unreadable message, or too many frames; the client can still get an answer.
  */
 export const isUnreadable = (error: unknown): error is SpeechError =>
   isSpeechError(error) && unreadableCodes.has(error.code)

@@ -2,23 +2,29 @@ import type { SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
 
 export interface RequestLimits {
-  /** How many requests a session or socket may make per second in the long run. @default 20 */
+  /** How many requests all sessions and sockets of a token may make per second in the long run. @default 20 */
   readonly maxRequestsPerSecond: number
-  /** How many requests may arrive at once. @default 100 */
+  /** How many of them may arrive at once. @default 100 */
   readonly requestBurst: number
 }
 
 /** A request counts once, and again for each such number of characters. */
 const charactersPerRequest = 16_384
 
+/** A start that is refused for a fault of its request counts so many times more: an engine may have checked it. */
+const refusedStartCost = 4
+
+/** Audio messages shorter than `minAudioMs`, and frames without a message of their own, count as one request together. */
+const shortMessagesPerRequest = 100
+
+/** The least audio of a message that does not count as a short one, in milliseconds. */
+export const minAudioMs = 2
+
 /** What to do with a request: handle it, refuse it with `too-many-requests`, or end the session. */
 export type RequestVerdict = 'handle' | 'refuse' | 'end'
 
-/**
- * A leaky bucket for the requests of one session (PROTOCOL 8). Requests beyond the burst are refused; at twice the burst
- * the session ends. Refused requests count too, so a client that keeps sending gains nothing.
- */
-export class RequestLimit {
+/** A leaky bucket. It holds little more than twice the burst, so that it accepts again soon after a flood. */
+export class RequestBucket {
   readonly #limits: RequestLimits
   readonly #scheduler: SchedulerLike
   #level = 0
@@ -30,25 +36,157 @@ export class RequestLimit {
     this.#atMs = scheduler.now()
   }
 
-  /** Counts a request with this number of characters. */
-  take(length: number): RequestVerdict {
-    const { maxRequestsPerSecond, requestBurst } = this.#limits
+  get level(): number {
     const nowMs = this.#scheduler.now()
-    const drained = (Math.max(0, nowMs - this.#atMs) * maxRequestsPerSecond) / 1000
+    const drained = (Math.max(0, nowMs - this.#atMs) * this.#limits.maxRequestsPerSecond) / 1000
     this.#atMs = nowMs
-    this.#level = Math.max(0, this.#level - drained) + 1 + Math.floor(length / charactersPerRequest)
-    if (this.#level <= requestBurst) return 'handle'
-    return this.#level <= 2 * requestBurst ? 'refuse' : 'end'
+    this.#level = Math.max(0, this.#level - drained)
+    return this.#level
+  }
+
+  /** Counts requests; returns the level with them. */
+  take(count: number): number {
+    this.#level = Math.min(this.level + count, 2 * this.#limits.requestBurst + 1)
+    return this.#level
+  }
+}
+
+/**
+ * The limit of the requests of one session or socket (PROTOCOL 8), which counts them for itself and for its token. Requests
+ * beyond the burst of either are refused; at twice the burst the session ends. Refused requests count too, so a client that
+ * keeps sending gains nothing.
+ */
+export class RequestLimit {
+  readonly #limits: RequestLimits
+  readonly #own: RequestBucket
+  readonly #ownShort: RequestBucket
+  #ofToken: RequestBucket
+  /** The first request of a session is counted with its admission. */
+  #paid = 1
+
+  constructor(limits: RequestLimits, scheduler: SchedulerLike, ofToken?: RequestBucket) {
+    this.#limits = limits
+    this.#own = new RequestBucket(limits, scheduler)
+    this.#ownShort = new RequestBucket(limits, scheduler)
+    this.#ofToken = ofToken ?? new RequestBucket(limits, scheduler)
+  }
+
+  /** From here on requests count for this token. */
+  joinToken(ofToken: RequestBucket | undefined): void {
+    this.#ofToken = ofToken ?? this.#ofToken
+  }
+
+  /** Counts a request with this number of characters for the session. */
+  take(length: number): RequestVerdict {
+    const { requestBurst } = this.#limits
+    const level = this.#own.take(costOf(length))
+    if (level <= requestBurst) return 'handle'
+    return level <= 2 * requestBurst ? 'refuse' : 'end'
+  }
+
+  /** Counts a request that begins something, for the token; returns whether it is within the limit. */
+  takeOfToken(length: number): boolean {
+    const count = costOf(length) - this.#paid
+    this.#paid = 0
+    return this.#ofToken.take(count) <= this.#limits.requestBurst
+  }
+
+  /** Counts a start that was refused, beside its request. */
+  startRefused({ retryable }: SpeechError): void {
+    if (!retryable) this.#ofToken.take(refusedStartCost)
+  }
+
+  /**
+   * Counts messages and frames with little or no audio; returns why the session ends if there are too many. While others of
+   * its token send too many, a session with few of them continues.
+   */
+  takeShort(count = 1): SpeechError | undefined {
+    const { requestBurst } = this.#limits
+    const own = this.#ownShort.take(count / shortMessagesPerRequest)
+    const ofToken = this.#ofToken.take(count / shortMessagesPerRequest)
+    const isTooMany = own > 2 * requestBurst || (ofToken > requestBurst && own > requestBurst / 10)
+    return isTooMany ? tooManyShort(this.#limits) : undefined
   }
 
   /** Why a request is refused, and how long to wait. */
   refusal(): SpeechError {
-    const { maxRequestsPerSecond, requestBurst } = this.#limits
-    const retryAfterMs = Math.ceil(((this.#level - requestBurst + 1) * 1000) / maxRequestsPerSecond)
-    return new SpeechError(
-      'too-many-requests',
-      `More than ${requestBurst} requests at once, or ${maxRequestsPerSecond} per second; wait ${retryAfterMs} ms.`,
-      { retryAfterMs },
-    )
+    return tooManyRequests(this.#limits, Math.max(this.#own.level, this.#ofToken.level))
   }
+}
+
+interface CountedToken {
+  readonly bucket: RequestBucket
+  sessions: number
+}
+
+/** The requests of each token, in all of its sessions and sockets, at the same time and one after another. */
+export class TokenRequests {
+  readonly #limits: RequestLimits
+  readonly #scheduler: SchedulerLike
+  readonly #tokens = new Map<string, CountedToken>()
+  #sweepAtSize = 1_000
+
+  constructor(limits: RequestLimits, scheduler: SchedulerLike) {
+    this.#limits = limits
+    this.#scheduler = scheduler
+  }
+
+  /** The tokens that are counted. */
+  get size(): number {
+    return this.#tokens.size
+  }
+
+  /** Counts the start of a session. Throws `too-many-requests` beyond the limit; those that are refused do not count. */
+  admit(tokenId: string): { readonly bucket: RequestBucket; readonly release: () => void } {
+    const held = this.hold(tokenId)
+    const { level } = held.bucket
+    if (level + 1 > this.#limits.requestBurst) {
+      held.release()
+      throw tooManyRequests(this.#limits, level + 1)
+    }
+    held.bucket.take(1)
+    return held
+  }
+
+  /** The bucket of a token, which is kept until it is released and empty. */
+  hold(tokenId: string): { readonly bucket: RequestBucket; readonly release: () => void } {
+    if (this.#tokens.size >= this.#sweepAtSize) this.#sweep()
+    const token = this.#tokens.get(tokenId) ?? { bucket: new RequestBucket(this.#limits, this.#scheduler), sessions: 0 }
+    this.#tokens.set(tokenId, token)
+    token.sessions += 1
+    let isHeld = true
+    return {
+      bucket: token.bucket,
+      release: () => {
+        if (isHeld) token.sessions -= 1
+        isHeld = false
+      },
+    }
+  }
+
+  #sweep(): void {
+    for (const [tokenId, { bucket, sessions }] of this.#tokens) {
+      if (sessions === 0 && bucket.level === 0) this.#tokens.delete(tokenId)
+    }
+    this.#sweepAtSize = Math.max(1_000, 2 * this.#tokens.size)
+  }
+}
+
+const costOf = (length: number): number => 1 + Math.floor(length / charactersPerRequest)
+
+const tooManyRequests = ({ maxRequestsPerSecond, requestBurst }: RequestLimits, level: number): SpeechError => {
+  const retryAfterMs = Math.ceil((Math.max(1, level - requestBurst + 1) * 1000) / maxRequestsPerSecond)
+  return new SpeechError(
+    'too-many-requests',
+    `More than ${requestBurst} requests at once, or ${maxRequestsPerSecond} per second; wait ${retryAfterMs} ms.`,
+    { retryAfterMs },
+  )
+}
+
+const tooManyShort = ({ maxRequestsPerSecond, requestBurst }: RequestLimits): SpeechError => {
+  const [burst, perSecond] = [requestBurst, maxRequestsPerSecond].map((count) => count * shortMessagesPerRequest)
+  return new SpeechError(
+    'too-many-requests',
+    `More than ${burst} messages at once with less than ${minAudioMs} ms of audio, or ${perSecond} per second; send 20 ms in each.`,
+  )
 }

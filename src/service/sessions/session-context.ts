@@ -7,7 +7,7 @@ import type { SessionWatch } from '../monitor/session-watch.js'
 import type { ProjectRegistry } from '../project/project.js'
 import type { PaceLimits } from './audio-intake.js'
 import type { FaultOptions } from './client-error.js'
-import type { RequestLimits } from './request-limit.js'
+import type { RequestBucket, RequestLimits } from './request-limit.js'
 import type { Rights } from './rights.js'
 
 /** The limits of a session (PROTOCOL 8). */
@@ -54,6 +54,9 @@ export interface Admission {
   readonly release: () => void
   /** The client that the token was issued to. */
   readonly clientId?: string
+  readonly tokenId?: string
+  /** The requests of all sessions of the token. @default those of this session */
+  readonly requests?: RequestBucket | undefined
 }
 
 /** How a service closes (PROTOCOL 5.11). */
@@ -97,6 +100,7 @@ export interface RecognizerContext extends SessionContext {
   readonly rights: Rights
   /** As of its admission. */
   readonly ended$: Observable<SpeechError>
+  readonly requests?: RequestBucket | undefined
   /** `ModelName` of the address, if any. */
   readonly modelOfAddress?: string | undefined
 }

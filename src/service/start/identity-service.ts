@@ -9,6 +9,7 @@ import { MachineExchange } from '../machines/machine-exchange.js'
 import { authFailureOf } from '../monitor/service-monitor.js'
 import type { Operations } from '../operations/operations.js'
 import { Admissions, type AdmissionLimits } from '../sessions/admissions.js'
+import { TokenRequests, type RequestLimits } from '../sessions/request-limit.js'
 import { tenantOf } from '../sessions/rights.js'
 import { RunningGrants } from '../sessions/running-grants.js'
 import type { SessionContext } from '../sessions/session-context.js'
@@ -92,11 +93,12 @@ const connectMachines = async (
 /** Verifies the tokens of sessions and counts the sessions. */
 export const createAdmission = (
   identity: OpenIdentity,
-  limits: AdmissionLimits,
+  limits: AdmissionLimits & RequestLimits,
   { scheduler = asyncScheduler, onFault }: Pick<ServiceOptions, 'scheduler' | 'onFault'>,
 ): SessionContext['admit'] => {
   const admissions = new Admissions(limits, identity.machines)
   identity.machines?.publishCounts(() => admissions.counts)
+  const requests = new TokenRequests(limits, scheduler)
   const running = new RunningGrants({ authority: identity, scheduler, onFault })
   return async (token, tenant, origin) => {
     admissions.checkCapacity()
@@ -104,16 +106,25 @@ export const createAdmission = (
     if (rights.origin !== undefined && rights.origin !== origin) throw wrongOrigin()
     // Checked first, so that no session uses the slots of a tenant without its grant.
     if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()
-    const giveBack = admissions.admit(rights.tokenId, tenant ?? tenantOf(rights))
-    const { ended$, release } = running.add(rights)
-    return {
-      rights,
-      clientId: rights.clientId,
-      ended$,
-      release: () => {
-        release()
-        giveBack()
-      },
+    const counted = requests.admit(rights.tokenId)
+    try {
+      const giveBack = admissions.admit(rights.tokenId, tenant ?? tenantOf(rights))
+      const { ended$, release } = running.add(rights)
+      return {
+        rights,
+        clientId: rights.clientId,
+        tokenId: rights.tokenId,
+        requests: counted.bucket,
+        ended$,
+        release: () => {
+          release()
+          giveBack()
+          counted.release()
+        },
+      }
+    } catch (error) {
+      counted.release()
+      throw error
     }
   }
 }

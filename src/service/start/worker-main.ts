@@ -5,6 +5,7 @@ import { SpeechError } from '../../errors/speech-error.js'
 import type { JsonObject } from '../../protocol/json-object.js'
 import { openProcessOperations, type ProcessOperations } from '../operations/operations.js'
 import { loadVoiceActivity } from '../recognition/voice-activity/fvad.js'
+import { TokenRequests } from '../sessions/request-limit.js'
 import { Channel, toSentError } from '../workers/channel.js'
 import { serviceProtocol, workerProtocol } from '../workers/protocol.js'
 import { relayRequests } from '../workers/relayed-requests.js'
@@ -45,12 +46,14 @@ const openWorker = async (
 ): Promise<Worker> => {
   const options = optionsOf(start.options)
   const { development = false, reflection = development } = options
+  const limits = resolveServiceLimits(options)
+  admission.requests = new TokenRequests(limits, asyncScheduler)
   await loadVoiceActivity()
   const operation = await openProcessOperations({
     ...{ reflection, scheduler: asyncScheduler, hasMetrics: start.hasMetrics, warmsUp: start.warmsUp },
     logger: remoteLogger(channel),
     onFault: remoteFaults(channel),
-    limits: resolveServiceLimits(options),
+    limits,
     onReadiness: (readiness) => channel.tell('readiness', readiness),
   })
   const tracing = openTracing()

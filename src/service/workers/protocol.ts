@@ -50,7 +50,10 @@ export const workerProtocol = {
   },
 } satisfies Protocol
 
-const grant = optionsCodec({ tenants: listOf(text), projects: listOf(text), models: listOf(text) }, { clientId: text })
+const grant = optionsCodec(
+  { tenants: listOf(text), projects: listOf(text), models: listOf(text) },
+  { clientId: text, tokenId: text },
+)
 
 /** What the process of the service receives from a worker. */
 export const serviceProtocol = {

@@ -121,7 +121,7 @@ export const startWorkerHost = (
           channel.tell('ended', { id, error: toSentError(error) })
         })
         const { tenants, projects, models } = admission.rights
-        return { tenants, projects, models, clientId: admission.clientId }
+        return { tenants, projects, models, clientId: admission.clientId, tokenId: admission.tokenId }
       },
       countConnection: ({ id, address }) => Promise.resolve(held.count(id, address)),
       countClient: ({ id, address }) => {

@@ -4,6 +4,7 @@ import type { SpeechError } from '../../errors/speech-error.js'
 import type { AcceptConnections } from '../listen/accept-connections.js'
 import type { ConnectionCounter, ConnectionSlot } from '../listen/connection-gate.js'
 import type { LogFields, Logger } from '../operations/logger.js'
+import type { TokenRequests } from '../sessions/request-limit.js'
 import type { SessionContext } from '../sessions/session-context.js'
 import { fromSentError, toSentError, type Channel, type SentError } from './channel.js'
 import type { ListenerName, serviceProtocol, workerProtocol } from './protocol.js'
@@ -100,6 +101,8 @@ export class RemoteAdmission {
   readonly #channel: WorkerChannel
   readonly #nextId: () => number
   readonly #ends = new Map<number, ReplaySubject<SpeechError>>()
+  /** Set before the first session. */
+  requests: TokenRequests | undefined
 
   constructor(channel: WorkerChannel, nextId: () => number) {
     this.#channel = channel
@@ -112,12 +115,16 @@ export class RemoteAdmission {
     // Known before the answer arrives, because the end can follow it at once.
     this.#ends.set(id, ended$)
     try {
-      const { clientId, ...rights } = await this.#channel.ask('admit', { id, token, tenant, origin })
+      const { clientId, tokenId, ...rights } = await this.#channel.ask('admit', { id, token, tenant, origin })
+      // The start itself was counted by the process of the service.
+      const counted = tokenId === undefined ? undefined : this.requests?.hold(tokenId)
       return {
         rights,
         ...(clientId !== undefined && { clientId }),
+        requests: counted?.bucket,
         ended$: ended$.asObservable(),
         release: () => {
+          counted?.release()
           if (this.#ends.delete(id)) this.#channel.tell('released', { id })
         },
       }

@@ -91,7 +91,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
     })
     socket.on('close', (code, reason) => this.onClose({ code, reason: reason.toString() }))
     socket.on('error', (error) => this.#onError(error))
-    socket.on('protocol-error', (closeCode, close) => this.#onProtocolError(closeCode, close))
+    socket.on('protocol-error', (cause, close) => this.#onProtocolError(cause, close))
   }
 
   protected override onClose(event: SocketEvents['close']): void {
@@ -136,10 +136,10 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
    * Errors the inbox while the socket is still open, so that the reader can answer before it closes the link. If it does
    * not close, such as while reading is paused, the socket closes after the close timeout.
    */
-  #onProtocolError(closeCode: number, close: () => void): void {
+  #onProtocolError(cause: number | SpeechError, close: () => void): void {
     if (this.state === 'open') {
-      this.#closeTimer = this.limits.scheduler.schedule(close, this.limits.closeTimeoutMs)
-      this.inbox.finish(protocolError(closeCode))
+      this.#closeTimer ??= this.limits.scheduler.schedule(close, this.limits.closeTimeoutMs)
+      this.inbox.finish(typeof cause === 'number' ? protocolError(cause) : cause)
     } else close()
   }
 

@@ -1,5 +1,6 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import type { ErrorCode } from '../../errors/error-code.js'
+import type { SpeechError } from '../../errors/speech-error.js'
 import { linkLimitCodecs, type LinkLimits, resolveLimits, type Resolved } from '../limits.js'
 import { durationMs, schedulerValue } from '../../protocol/validation.js'
 
@@ -44,8 +45,8 @@ export interface NodeSocketEvents {
   pong: [data: Buffer]
   close: [code: number, reason: Buffer]
   error: [error: Error]
-  /** Emitted by a `ProtocolErrorSocket` before it closes for a protocol error of the peer. */
-  'protocol-error': [closeCode: number, close: () => void]
+  /** Emitted by a `ProtocolErrorSocket` before it closes for a protocol error of the peer: the close code, or the error. */
+  'protocol-error': [cause: number | SpeechError, close: () => void]
 }
 
 /** A WebSocket of the package `ws`. */

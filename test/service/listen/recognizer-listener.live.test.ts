@@ -6,7 +6,9 @@ import { plainService, recognizeOf, subscriptionOf, type PlainService } from '..
 
 let service: PlainService
 beforeAll(async () => {
-  service = await plainService({ limits: { sessions: 6, sessionsPerToken: 5 } }, [await subscriptionOf('other')])
+  service = await plainService({ limits: { sessions: 6, sessionsPerToken: 5, requestBurst: 1_000 } }, [
+    await subscriptionOf('other'),
+  ])
 })
 afterAll(() => service.close())
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { RequestLimit } from '../../../src/service/sessions/request-limit.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import { RequestLimit, TokenRequests } from '../../../src/service/sessions/request-limit.js'
 import { flushPromises, VirtualClock } from '../virtual-clock.js'
 import {
   connectDataflow,
@@ -125,5 +126,66 @@ describe('a socket of the recognizer', () => {
     expect(connection.since()).toEqual(['final-result: too-many-requests ""'])
     expect(connection.end()).toBe('too-many-requests')
     recognizer.nothingLeft(connection, engine)
+  })
+})
+
+describe('the requests of a token', () => {
+  it('are limited over all of its sessions, also those that begin later', () => {
+    const clock = new VirtualClock()
+    const tokens = new TokenRequests(limits, clock)
+    const first = tokens.admit('one')
+    for (let count = 0; count < 4; count += 1) tokens.admit('one').release()
+    first.release()
+    expect(() => tokens.admit('one')).toThrow(/^More than 5 requests at once, or 10 per second; wait 200 ms\.$/)
+    expect(() => tokens.admit('two')).not.toThrow()
+    clock.advanceTo(100)
+    expect(() => tokens.admit('one')).not.toThrow()
+    expect(() => tokens.admit('one')).toThrow()
+  })
+
+  it('refuse those of another session, and do not end it', () => {
+    const clock = new VirtualClock()
+    const { bucket } = new TokenRequests(limits, clock).admit('one')
+    const flooding = new RequestLimit(limits, clock, bucket)
+    const other = new RequestLimit(limits, clock, bucket)
+    expect(flooding.takeShort(390)).toBeUndefined()
+    // The first one was counted with the admission.
+    expect([other.takeOfToken(0), other.takeOfToken(0)]).toEqual([true, false])
+    expect(other.take(0)).toBe('handle')
+    expect(other.refusal()).toMatchObject({ code: 'too-many-requests' })
+    expect(other.takeShort(40)).toBeUndefined()
+    expect(flooding.takeShort()).toMatchObject({ code: 'too-many-requests' })
+    clock.advanceTo(1_000)
+    expect(other.takeOfToken(0)).toBe(true)
+  })
+
+  it('recover from any flood within twice the burst', () => {
+    const clock = new VirtualClock()
+    const { bucket } = new TokenRequests(limits, clock).admit('one')
+    new RequestLimit(limits, clock, bucket).takeShort(1_000_000)
+    clock.advanceTo(1_100)
+    expect(bucket.level).toBe(0)
+  })
+
+  it('count five for a start that is refused, unless the service refuses it for reasons of its own', () => {
+    const clock = new VirtualClock()
+    const { bucket } = new TokenRequests(limits, clock).admit('one')
+    const session = new RequestLimit(limits, clock, bucket)
+    session.startRefused(new SpeechError('overloaded', 'Full.'))
+    expect(bucket.level).toBe(1)
+    session.startRefused(new SpeechError('invalid-field', 'phrases[0] has no word.'))
+    expect(bucket.level).toBe(5)
+  })
+
+  it('are forgotten when they have drained and no session is left', () => {
+    const clock = new VirtualClock()
+    const tokens = new TokenRequests(limits, clock)
+    const kept = tokens.hold('kept')
+    for (let count = 0; count < 5_000; count += 1) {
+      tokens.admit(`token ${count}`).release()
+      clock.advanceTo(clock.now() + 200)
+    }
+    expect(tokens.size).toBeLessThan(1_002)
+    expect(tokens.hold('kept').bucket).toBe(kept.bucket)
   })
 })
