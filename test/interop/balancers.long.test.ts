@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { connect as http2Connect } from 'node:http2'
+import { connect as http2Connect, type ClientHttp2Session } from 'node:http2'
 import { request } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ let call: SpokenCall
 let reference: CallOutcome
 beforeAll(async () => {
   // Faster than real time, to keep the tests short.
-  pair = await servedPair({ limits: { maxPacePercent: 0 }, trustedProxies: ['127.0.0.1'] })
+  pair = await servedPair({ limits: { maxPacePercent: 0, unstartedPerAddress: 20 }, trustedProxies: ['127.0.0.1'] })
   own = await developmentCertificates(join(pair.folder, 'balancer'))
   await pair.one.start()
   call = await SpokenCall.until(8_640)
@@ -144,20 +144,42 @@ const askForToken = (wsUrl: string, localAddress: string): Promise<void> =>
       .end(new URLSearchParams(form).toString())
   })
 
-/** From another address of this machine, with an invalid token. */
-const startStream = async (address: string, localAddress: string): Promise<void> => {
+/** A connection from another address of this machine. */
+const http2From = (address: string, localAddress: string): ClientHttp2Session => {
   const [host = '', port = ''] = address.split(':')
   const socket = tlsConnect({
     socket: connect({ host, port: Number(port), localAddress }),
     rejectUnauthorized: false,
     ALPNProtocols: ['h2'],
   })
-  const session = http2Connect(`https://${address}`, { createConnection: () => socket })
-  const stream = session.request({ ':method': 'POST', ':path': '/dataflow/Stream', ...grpcHeaders })
+  return http2Connect(`https://${address}`, { createConnection: () => socket })
+}
+
+const dataflowRequest = { ':method': 'POST', ':path': '/dataflow/Stream', ...grpcHeaders } as const
+
+/** From another address of this machine, with an invalid token. */
+const startStream = async (address: string, localAddress: string): Promise<void> => {
+  const session = http2From(address, localAddress)
+  const stream = session.request(dataflowRequest)
   stream.end(startMessage('wrong'))
   await once(stream.resume(), 'close')
   session.close()
   await once(session, 'close')
+}
+
+/** Streams of one connection that send nothing. */
+const silentStreams = (address: string, localAddress: string, count: number) => {
+  const session = http2From(address, localAddress)
+  const streams = Array.from({ length: count }, () =>
+    session
+      .request(dataflowRequest)
+      .on('error', () => undefined)
+      .resume(),
+  )
+  return {
+    refused: Promise.race(streams.map((stream) => once(stream, 'response'))),
+    close: () => session.destroy(),
+  }
 }
 
 describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), () => {
@@ -187,9 +209,19 @@ describe.skipIf(nginxPackage.areAbsent)(nginxPackage.title('behind nginx'), () =
     expectComplete(await disturbed(service, () => nginx?.reload()))
   })
 
-  it('forwards the address of a client that requests a token', async () => {
+  it('forwards the address of a client that requests a token, or opens a stream', async () => {
     await askForToken(service.service.access.wsUrl, '127.0.0.7')
-    await expect.poll(() => pair.rejectedPeers()).toContain('127.0.0.7')
+    await startStream(service.service.access.grpc, '127.0.0.8')
+    await expect.poll(() => pair.rejectedPeers()).toEqual(expect.arrayContaining(['127.0.0.7', '127.0.0.8']))
+  })
+
+  it('lets no stranger take the places of others by silent streams', async () => {
+    const stranger = silentStreams(service.service.access.grpc, '127.0.0.9', 100)
+    // Beyond its own places the stranger is refused.
+    await stranger.refused
+    await startStream(service.service.access.grpc, '127.0.0.10')
+    await expect.poll(() => pair.rejectedPeers()).toContain('127.0.0.10')
+    stranger.close()
   })
 
   it('passes a stream of more than the 1 MiB that nginx accepts as body by default', async () => {

@@ -6,7 +6,7 @@ import { openSocket } from './plain-socket-client.js'
 
 let service: PlainService
 beforeAll(async () => {
-  service = await plainService({ limits: { sessionsPerToken: 200 } })
+  service = await plainService({ limits: { sessionsPerToken: 200, requestBurst: 10_000 } })
 })
 afterAll(() => service.close())
 

@@ -58,8 +58,9 @@ export const openStream = (
   client: Stub,
   onResponse?: (response: Record<string, unknown>, stream: Stream) => void,
   options: CallOptions = {},
+  metadata: Metadata = new Metadata(),
 ): PlainStream => {
-  const stream = client.Stream(new Metadata(), options)
+  const stream = client.Stream(metadata, options)
   const responses: Record<string, unknown>[] = []
   const events: Record<string, unknown>[] = []
   const ended = new Promise<Conversation>((resolve) => {

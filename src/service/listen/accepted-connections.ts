@@ -3,6 +3,7 @@ import { firstValueFrom, Subject } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
 import type { ConnectionCounter } from './connection-gate.js'
 import { takeProxyHeader } from './proxy-header.js'
+import type { RequestClient } from './request-allowance.js'
 import type { TrustedProxies } from './trusted-proxies.js'
 
 /** The peer of a connection, of TCP or of the TLS above it. */
@@ -78,6 +79,22 @@ export class AcceptedConnections {
   /** Whether clients of several addresses can use the connection, so that its own address does not identify them. */
   isShared(connection: Connection): boolean {
     return this.#infoOf(connection)?.isShared ?? false
+  }
+
+  /**
+   * The address of the client of a request: that of the connection, and on a shared one the address that trusted proxies
+   * wrote into `X-Forwarded-For`; undefined if they wrote none.
+   */
+  clientOf(connection: Connection, forwardedFor: string | undefined): string | undefined {
+    const address = this.addressOf(connection)
+    const { trust } = this.#options
+    const client = trust === undefined ? address : trust.proxies.clientOf(address, forwardedFor)
+    return this.isShared(connection) && trust?.proxies.has(client) === true ? undefined : client
+  }
+
+  /** Whose request on a connection it is, of which `X-Forwarded-For` is the header. */
+  requestClient(connection: Connection, forwardedFor: string | undefined): RequestClient {
+    return { address: this.clientOf(connection, forwardedFor), isShared: this.isShared(connection) }
   }
 
   /** Why the connection is refused; undefined for an admitted one. */

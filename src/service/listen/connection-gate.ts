@@ -48,32 +48,68 @@ export interface ConnectionCounter {
   admit(address: string | undefined, socket: Socket): Eventual<ConnectionSlot | undefined>
   /** Counts a client of a shared connection, which itself is counted already. */
   admitClient(address: string): Eventual<ConnectionSlot>
-  /** Counts a stream until its Start; undefined if the limit of the service or of the address is reached. */
-  takeUnstarted(address: string): Eventual<Release | undefined>
+  /**
+   * Counts a stream until its Start; undefined if the limit of the service or of the address is reached. Without an address it
+   * only counts in total.
+   */
+  takeUnstarted(address: string | undefined): Eventual<Release | undefined>
+  /** A session was admitted from the address, which keeps some places for it. */
+  succeeded(address: string): void
 }
 
 type Eventual<T> = T | Promise<T>
 
+/** This part of the places of the service is for addresses with a recent success, so that no stranger takes all of them. */
+const reservedShare = 0.1
+
+const successLifetimeMs = 86_400_000
+const maxSuccesses = 10_000
+
+/** Where sessions were admitted within a day, in bounded memory. */
+class RecentSuccesses {
+  readonly #untilMs = new Map<string, number>()
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  has(key: string): boolean {
+    return (this.#untilMs.get(key) ?? 0) > this.#now()
+  }
+
+  add(key: string): void {
+    // Removed and added again, so that the insertion order is that of the last success.
+    this.#untilMs.delete(key)
+    this.#untilMs.set(key, this.#now() + successLifetimeMs)
+    const [oldest] = this.#untilMs.keys()
+    if (this.#untilMs.size > maxSuccesses && oldest !== undefined) this.#untilMs.delete(oldest)
+  }
+}
+
 /**
  * Counts the connections of a service when they are accepted, before TLS and before a byte is read. Beyond the limit, as
- * many connections again get a refusal with its reason; further ones get no slot and are destroyed.
+ * many connections again get a refusal with its reason; further ones get no slot and are destroyed. A tenth of the places
+ * of the service is for addresses from which a session was admitted within a day.
  */
 export class ConnectionGate implements ConnectionCounter {
   readonly #limits: GateLimits
   readonly #unstarted: Semaphore
   readonly #byAddress = new Map<string, Count>()
   readonly #all: Count = { admitted: 0, refused: 0 }
+  readonly #successes: RecentSuccesses
 
-  constructor(limits: GateLimits) {
+  constructor(limits: GateLimits, now: () => number = () => performance.now()) {
     this.#limits = limits
+    this.#successes = new RecentSuccesses(now)
     this.#unstarted = new Semaphore({ permits: limits.unstarted, permitsPerKey: limits.unstartedPerAddress })
   }
 
   admit(address: string | undefined): ConnectionSlot | undefined {
     const { connections, connectionsPerAddress } = this.#limits
     const own = address === undefined ? noConnections() : this.#countOf(address)
-    const isFull = this.#all.admitted >= connections
-    const refusal = isFull ? serviceIsFull(connections) : this.#refusalOf(own)
+    const places = this.#placesFor(address, connections)
+    const refusal = this.#all.admitted >= places ? serviceIsFull(places) : this.#refusalOf(own)
     const canExplain = this.#all.refused < connections && own.refused < connectionsPerAddress
     if (refusal !== undefined && !canExplain) return undefined
     return this.#createSlot(refusal, [this.#all, own], address)
@@ -85,8 +121,18 @@ export class ConnectionGate implements ConnectionCounter {
     return this.#createSlot(refusal, refusal === undefined ? [own] : [], address)
   }
 
-  takeUnstarted(address: string): Release | undefined {
-    return this.#unstarted.tryAcquire(peerAddress(address))
+  takeUnstarted(address: string | undefined): Release | undefined {
+    const isFull = this.#unstarted.held >= this.#placesFor(address, this.#limits.unstarted)
+    return isFull ? undefined : this.#unstarted.tryAcquire(address === undefined ? undefined : peerAddress(address))
+  }
+
+  succeeded(address: string): void {
+    this.#successes.add(peerAddress(address))
+  }
+
+  #placesFor(address: string | undefined, places: number): number {
+    const isKnown = address !== undefined && this.#successes.has(peerAddress(address))
+    return isKnown ? places : places - Math.floor(places * reservedShare)
   }
 
   #countOf(address: string): Count {

@@ -108,9 +108,10 @@ const streamHandler = (
   const refuse = refuseAbove(maxMessageBytes)
   const serve = async (call: Call): Promise<void> => {
     const peer = peerOf(call.getPeer())
-    const address = connections.addressOf(peer) ?? 'unknown'
+    const client = connections.requestClient(peer, forwardedFor(call))
+    const address = client.address ?? connections.addressOf(peer) ?? 'unknown'
     const tooMany = connections.refusal(peer)
-    const leaveUnstarted = await gate?.takeUnstarted(address)
+    const leaveUnstarted = await gate?.takeUnstarted(client.address)
     if (call.cancelled) {
       leaveUnstarted?.()
       return
@@ -129,7 +130,8 @@ const streamHandler = (
       leaveUnstarted?.()
       const admission = await context.admit(...presented)
       const session = http2StreamOf(call)?.session
-      if (session !== undefined) allowances.of(session).giveBack()
+      if (session !== undefined) allowances.giveBack(session, client)
+      if (client.address !== undefined) gate?.succeeded(client.address)
       return admission
     }
     const watch = new SessionWatch({
@@ -152,6 +154,9 @@ const streamHandler = (
   }
   return (call) => void serve(call)
 }
+
+const forwardedFor = ({ metadata }: Call): string | undefined =>
+  metadata.get('x-forwarded-for').map(String).join(', ') || undefined
 
 const traceparentOf = ({ metadata }: Call): string | undefined => {
   const [value, second] = metadata.get(traceparentHeader)

@@ -1,4 +1,4 @@
-import { constants, type ServerHttp2Stream } from 'node:http2'
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { createServer, type Server as NetServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
@@ -66,7 +66,7 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
   const { address, certificate, acceptConnections = listenOnPort, timeouts = defaultGrpcTimeouts, allowances } = options
   const { accepted = new AcceptedConnections({ headerWithinMs: timeouts.handshakeMs }) } = options
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
-  if (allowances !== undefined) limitRequests(server, allowances)
+  if (allowances !== undefined) limitRequests(server, allowances, accepted)
   const listener = createListener(certificate, timeouts.handshakeMs, (socket) => {
     // The gRPC package handles the close that follows.
     socket.on('error', () => undefined)
@@ -97,21 +97,23 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
 }
 
 /**
- * Sends GOAWAY to a connection that exceeds its limit of requests, and resets its further streams before they reach the
- * gRPC package, which causes most of the cost of a stream.
+ * Resets the streams of a client that exceeds its limit of requests before they reach the gRPC package, which causes most of
+ * the cost of a stream, and sends GOAWAY to its connection if it is the only client of that.
  */
-const limitRequests = (server: Server, allowances: RequestAllowances): void => {
+const limitRequests = (server: Server, allowances: RequestAllowances, accepted: AcceptedConnections): void => {
   for (const http2 of http2ServersOf(server)) {
     const listeners = http2.listeners('stream')
     http2.removeAllListeners('stream')
-    http2.on('stream', (stream: ServerHttp2Stream, ...more: readonly unknown[]) => {
+    http2.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, ...more: readonly unknown[]) => {
       const { session } = stream
-      if (session === undefined || allowances.of(session).take()) {
-        for (const listener of listeners) listener.call(http2, stream, ...more)
+      if (session === undefined || session.destroyed) return
+      const client = accepted.requestClient(session.socket, headers['x-forwarded-for']?.toString())
+      if (allowances.take(session, client)) {
+        for (const listener of listeners) listener.call(http2, stream, headers, ...more)
       } else {
         stream.on('error', () => undefined)
         stream.close(constants.NGHTTP2_REFUSED_STREAM)
-        closeSessionSoon(session)
+        if (!client.isShared) closeSessionSoon(session)
       }
     })
   }

@@ -64,6 +64,8 @@ export interface HttpListener {
   readonly addressOf: (request: IncomingMessage) => string | undefined
   /** Why an upgrade is refused because of connection limits. Otherwise counts its client until the connection closes. */
   readonly refuseUpgrade: (request: IncomingMessage) => Promise<SpeechError | undefined>
+  /** A session was admitted for the request: its address keeps some places. */
+  readonly succeeded: (request: IncomingMessage) => void
   /** Accepts no further connections; resolves when all have ended, including upgraded ones. */
   readonly stopAccepting: () => Promise<void>
   /** Destroys all open connections. */
@@ -131,14 +133,21 @@ export const openHttp = async (address: ListenAddress, options: HttpListenerOpti
     handle: (given) => {
       handlers = given
     },
-    addressOf: (request) => clientOf(request, connections, trust),
+    addressOf: (request) => clientOf(request, connections) ?? connections.addressOf(request.socket),
     refuseUpgrade: async (request) => {
       const tooMany = connections.refusal(request.socket)
       if (tooMany !== undefined || gate === undefined || !connections.isShared(request.socket)) return tooMany
-      const { refusal, release } = await gate.admitClient(clientOf(request, connections, trust) ?? 'unknown')
+      const client = clientOf(request, connections)
+      // Counts in total only, as its connection does.
+      if (client === undefined) return undefined
+      const { refusal, release } = await gate.admitClient(client)
       if (request.socket.destroyed) release()
       else request.socket.once('close', release)
       return refusal
+    },
+    succeeded: (request) => {
+      const client = clientOf(request, connections)
+      if (client !== undefined) gate?.succeeded(client)
     },
     stopAccepting: () => {
       server.close()
@@ -164,12 +173,5 @@ const answerParserError = (error: Error & { readonly code?: string }, socket: Du
   else socket.destroy()
 }
 
-const clientOf = (
-  { socket, headers }: IncomingMessage,
-  connections: AcceptedConnections,
-  trust: ProxyTrust | undefined,
-): string | undefined => {
-  const address = connections.addressOf(socket)
-  const forwardedFor = headers['x-forwarded-for']
-  return trust === undefined ? address : trust.proxies.clientOf(address, forwardedFor?.toString())
-}
+const clientOf = ({ socket, headers }: IncomingMessage, connections: AcceptedConnections): string | undefined =>
+  connections.clientOf(socket, headers['x-forwarded-for']?.toString())

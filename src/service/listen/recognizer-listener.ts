@@ -25,7 +25,7 @@ export interface RecognizerListenerOptions {
   /** Whether `?access_token=` is accepted; proxies write it to their logs. */
   readonly allowQueryToken: boolean
   readonly monitor?: ServiceMonitor | undefined
-  readonly connections: Pick<HttpListener, 'addressOf' | 'refuseUpgrade'>
+  readonly connections: Pick<HttpListener, 'addressOf' | 'refuseUpgrade' | 'succeeded'>
 }
 
 type UpgradeArguments = [request: IncomingMessage, socket: Duplex, head: Buffer]
@@ -63,6 +63,7 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upg
     }
     context.admit(presented.token, undefined, request.headers.origin).then(
       (admission) => {
+        connections.succeeded(request)
         const modelOfAddress = checked.url.searchParams.get('ModelName') ?? undefined
         const admitted = { admission, peer, modelOfAddress, traceparent: headerOf(request, traceparentHeader) }
         const frames = new RequestLimit(context.limits, context.scheduler, admission.requests)

@@ -1,29 +1,40 @@
 import type { Http2Session } from 'node:http2'
+import { peerAddress } from '../identity/http/peer-address.js'
 
 /** More than any client sends at once for health, reflection or without a token. */
 const defaultBurst = 500
 /** Enough for a gateway with many clients. */
 const perSecond = 50
 
-/** Limits the requests of one connection without a valid token: a token bucket (PROTOCOL 8). */
+/** An address may make so many times the requests of a connection, in all of its connections together. */
+const addressFactor = 4
+
+/** Limits requests without a valid token, of a connection or of an address: a token bucket (PROTOCOL 8). */
 export class RequestAllowance {
   readonly #now: () => number
   readonly #burst: number
+  readonly #factor: number
   #left: number
   #atMs: number
 
-  constructor(burst = defaultBurst, now: () => number = () => performance.now()) {
+  /** @param factor how many times the requests of a connection are allowed */
+  constructor(burst = defaultBurst, now: () => number = () => performance.now(), factor = 1) {
     this.#now = now
-    this.#burst = burst
-    this.#left = burst
+    this.#factor = factor
+    this.#burst = burst * factor
+    this.#left = this.#burst
     this.#atMs = now()
   }
 
-  /** Counts a request; returns false if the connection has exceeded its limit. */
+  /** Whether no request was made recently. */
+  get isFull(): boolean {
+    this.#refill()
+    return this.#left === this.#burst
+  }
+
+  /** Counts a request; returns false if the limit is exceeded. */
   take(): boolean {
-    const nowMs = this.#now()
-    this.#left = Math.min(this.#burst, this.#left + ((nowMs - this.#atMs) * perSecond) / 1000)
-    this.#atMs = nowMs
+    this.#refill()
     if (this.#left < 1) return false
     this.#left -= 1
     return true
@@ -33,11 +44,28 @@ export class RequestAllowance {
   giveBack(): void {
     this.#left = Math.min(this.#burst, this.#left + 1)
   }
+
+  #refill(): void {
+    const nowMs = this.#now()
+    const refilled = ((nowMs - this.#atMs) * perSecond * this.#factor) / 1000
+    this.#left = Math.min(this.#burst, this.#left + refilled)
+    this.#atMs = nowMs
+  }
 }
 
-/** The allowances of all HTTP/2 connections. */
+/** Whose request it is. */
+export interface RequestClient {
+  /** Undefined if a trusted proxy, whose connection it is, names no client. */
+  readonly address: string | undefined
+  /** Whether clients of several addresses use the connection, which then has no limit of its own. */
+  readonly isShared: boolean
+}
+
+/** The allowances of all HTTP/2 connections, and of their addresses, so that a new connection has no new allowance. */
 export class RequestAllowances {
   readonly #bySession = new WeakMap<Http2Session, RequestAllowance>()
+  readonly #byAddress = new Map<string, RequestAllowance>()
+  #sweepAtSize = 1_000
   readonly #burst: number
   readonly #now: (() => number) | undefined
 
@@ -47,9 +75,40 @@ export class RequestAllowances {
     this.#now = now
   }
 
-  of(session: Http2Session): RequestAllowance {
+  /** Counts a request; returns false if its connection or its address has exceeded its limit. */
+  take(session: Http2Session, client: RequestClient): boolean {
+    return this.#of(session, client).every((allowance) => allowance.take())
+  }
+
+  /** Returns the count of a request that became a session with a valid token. */
+  giveBack(session: Http2Session, client: RequestClient): void {
+    for (const allowance of this.#of(session, client)) allowance.giveBack()
+  }
+
+  #of(session: Http2Session, { address, isShared }: RequestClient): readonly RequestAllowance[] {
+    return [
+      ...(isShared ? [] : [this.#ofSession(session)]),
+      ...(address === undefined ? [] : [this.#ofAddress(peerAddress(address))]),
+    ]
+  }
+
+  #ofSession(session: Http2Session): RequestAllowance {
     const known = this.#bySession.get(session) ?? new RequestAllowance(this.#burst, this.#now)
     this.#bySession.set(session, known)
     return known
+  }
+
+  #ofAddress(key: string): RequestAllowance {
+    const known = this.#byAddress.get(key)
+    if (known !== undefined) return known
+    if (this.#byAddress.size >= this.#sweepAtSize) this.#sweep()
+    const allowance = new RequestAllowance(this.#burst, this.#now, addressFactor)
+    this.#byAddress.set(key, allowance)
+    return allowance
+  }
+
+  #sweep(): void {
+    for (const [key, allowance] of this.#byAddress) if (allowance.isFull) this.#byAddress.delete(key)
+    this.#sweepAtSize = Math.max(1_000, 2 * this.#byAddress.size)
   }
 }

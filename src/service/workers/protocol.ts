@@ -70,8 +70,8 @@ export const serviceProtocol = {
       question: optionsCodec({ id, address: text }, {}),
       answer: optionsCodec({}, { refusal: sentError }),
     },
-    /** Counts a stream without a session, until `released`. */
-    countStream: { question: optionsCodec({ id, address: text }, {}), answer: optionsCodec({ isAccepted: flag }, {}) },
+    /** Counts a stream without a session, until `released`; without an address it counts only in total. */
+    countStream: { question: optionsCodec({ id }, { address: text }), answer: optionsCodec({ isAccepted: flag }, {}) },
     /** An HTTP request for the identity service; bodies are in Base64. */
     http: {
       question: optionsCodec({ method: text, url: text, headers: recordOf(text), body: text }, { address: text }),
@@ -91,6 +91,8 @@ export const serviceProtocol = {
     taken: optionsCodec({ id }, {}),
     /** A connection has ended. */
     closed: optionsCodec({ id }, {}),
+    /** A session was admitted from the address. */
+    succeeded: optionsCodec({ address: text }, {}),
     /** A session, client or stream no longer counts. */
     released: optionsCodec({ id }, {}),
     log: optionsCodec(

@@ -148,6 +148,7 @@ export const startWorkerHost = (
       taken: ({ id }) => held.taken(id),
       closed: ({ id }) => held.closed(id),
       released: ({ id }) => held.release(id),
+      succeeded: ({ address }) => services.gate.succeeded(address),
       log: ({ level, message, fields }) => logger?.log(level, message, { worker: number, ...fields }),
       fault: ({ error }) => services.onWorkerFault(fromSentError(error)),
     },

@@ -75,6 +75,7 @@ export class PassedConnections {
       const { isAccepted } = await this.#channel.ask('countStream', { id, address })
       return isAccepted ? this.#releaseOf(id) : undefined
     },
+    succeeded: (address) => this.#channel.tell('succeeded', { address }),
   }
 
   #releaseOf(id: number): () => void {

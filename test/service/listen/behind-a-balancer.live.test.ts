@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { readFile, mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:https'
+import { connect as connectHttp2 } from 'node:http2'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Metadata } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../../src/service/identity/keys/development-certificates.js'
 import { memoryClients } from '../../../src/service/identity/clients/client.js'
@@ -14,6 +16,7 @@ import { noopMonitor } from '../../../src/service/monitor/service-monitor.js'
 import type { ServiceOptions } from '../../../src/service/start/service-options.js'
 import type { Service } from '../../../src/service/start/running-service.js'
 import { startService } from '../../../src/service/start/service.js'
+import { grpcHeaders } from '../../interop/grpc-message.js'
 import { openStream, plainClient } from '../../interop/plain-dataflow-client.js'
 import { openSocket } from '../../interop/plain-socket-client.js'
 import { startOf } from '../plain-service.js'
@@ -215,6 +218,52 @@ describe('a service behind a balancer', () => {
         ['websocket', expected],
       ])
     }
+  })
+
+  it('counts the streams of one connection by X-Forwarded-For, and in total only without it', async () => {
+    const { started, refused } = await service({ limits: { unstarted: 9, unstartedPerAddress: 2 } })
+    const client = plainClient({ service: { access: { wsUrl: '', grpc: started.grpcAddress } }, token: '' })
+    close.push(() => client.close())
+    const open = (forwardedFor?: string) => {
+      const metadata = new Metadata()
+      if (forwardedFor !== undefined) metadata.set('x-forwarded-for', forwardedFor)
+      return openStream(client, undefined, {}, metadata)
+    }
+    const startFrom = async (forwardedFor?: string): Promise<string> => {
+      const stream = open(forwardedFor)
+      stream.request(startOf('none'))
+      return (await stream.ended).status
+    }
+    const silent = Array.from({ length: 3 }, () => open('203.0.113.5, 198.51.100.1'))
+    expect((await Promise.race(silent.map(({ ended }) => ended))).status).toBe('RESOURCE_EXHAUSTED')
+    expect(await startFrom('198.51.100.2')).toBe('UNAUTHENTICATED')
+    expect(refused).toEqual([['grpc', '198.51.100.2']])
+    const nameless = Array.from({ length: 4 }, () => open())
+    expect(await startFrom()).toBe('UNAUTHENTICATED')
+    for (const { stream } of [...silent, ...nameless]) stream.cancel()
+  })
+
+  it('refuses further requests of one client of a shared connection, and serves the others', async () => {
+    const { started } = await service({})
+    const session = connectHttp2(`http://${started.grpcAddress}`)
+    close.push(() => session.destroy())
+    const ask = async (forwardedFor: string): Promise<string> => {
+      const headers = { ':method': 'POST', ':path': '/no.such/Method', 'x-forwarded-for': forwardedFor, ...grpcHeaders }
+      const stream = session.request(headers).on('error', () => undefined)
+      stream.end().resume()
+      let isAnswered = false
+      stream.once('response', () => (isAnswered = true))
+      await new Promise((resolve) => stream.once('close', resolve))
+      return isAnswered ? 'answered' : 'reset'
+    }
+    const rounds: string[] = []
+    for (let count = 0; count < 30; count += 1) {
+      rounds.push(...(await Promise.all(Array.from({ length: 100 }, () => ask('198.51.100.1')))))
+    }
+    expect(rounds.slice(0, 2_000).includes('reset')).toBe(false)
+    expect(rounds.includes('reset')).toBe(true)
+    expect(await ask('198.51.100.2')).toBe('answered')
+    expect(session.closed).toBe(false)
   })
 
   it('limits the wait for the header of a proxy', async () => {

@@ -50,7 +50,56 @@ describe('the connection gate', () => {
   })
 })
 
+describe('an address with a recent success', () => {
+  it('has a tenth of the places of the service, which no stranger gets', () => {
+    const gate = new ConnectionGate({
+      connections: 10,
+      connectionsPerAddress: 9,
+      unstarted: 10,
+      unstartedPerAddress: 9,
+    })
+    gate.succeeded('192.0.2.1')
+    const strangers = Array.from({ length: 11 }, (_value, at) => `198.51.100.${at}`)
+    expect(strangers.map((address) => outcomeOf(gate.admit(address))).slice(8)).toEqual([
+      'in',
+      'overloaded',
+      'overloaded',
+    ])
+    expect(outcomeOf(gate.admit('192.0.2.1'))).toBe('in')
+    expect(outcomeOf(gate.admit('192.0.2.1'))).toBe('overloaded')
+    expect(strangers.filter((address) => gate.takeUnstarted(address) !== undefined)).toHaveLength(9)
+    expect(gate.takeUnstarted(undefined)).toBeUndefined()
+    expect(gate.takeUnstarted('192.0.2.1')).toBeTypeOf('function')
+    expect(gate.takeUnstarted('192.0.2.1')).toBeUndefined()
+  })
+
+  it('is a stranger again after a day, and when many others have succeeded since', () => {
+    let nowMs = 0
+    const gate = new ConnectionGate(
+      { connections: 10, connectionsPerAddress: 9, unstarted: 10, unstartedPerAddress: 9 },
+      () => nowMs,
+    )
+    for (let count = 0; count < 9; count += 1) gate.takeUnstarted(`198.51.100.${count}`)
+    gate.succeeded('192.0.2.1')
+    const release = gate.takeUnstarted('192.0.2.1')
+    release?.()
+    nowMs += 86_400_000
+    expect([release, gate.takeUnstarted('192.0.2.1')]).toEqual([expect.any(Function), undefined])
+    gate.succeeded('192.0.2.1')
+    for (let count = 0; count < 10_000; count += 1) gate.succeeded(`10.0.${count >> 8}.${count & 255}`)
+    expect(gate.takeUnstarted('192.0.2.1')).toBeUndefined()
+  })
+})
+
 describe('places of streams without a Start', () => {
+  it('are counted in total only without an address', () => {
+    const gate = new ConnectionGate({ connections: 9, connectionsPerAddress: 9, ...unstarted })
+    const taken = Array.from({ length: 4 }, () => gate.takeUnstarted(undefined))
+    expect(taken.map((release) => release !== undefined)).toEqual([true, true, true, false])
+    taken[0]?.()
+    expect(gate.takeUnstarted('192.0.2.1')).toBeTypeOf('function')
+  })
+
   it('are granted until all of the address or of the service are held, and are released once each', () => {
     const gate = new ConnectionGate({ connections: 9, connectionsPerAddress: 9, ...unstarted })
     const first = gate.takeUnstarted('192.0.2.1')
