@@ -1,16 +1,17 @@
 // How `rxspeech reload` reaches the processes that run with a state folder: over a local socket, which only their user can open.
 // Each process puts one into the folder `control` of the state folder, and a file that names it.
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { either } from 'fp-ts'
 import { listOf } from '../../protocol/collections.js'
 import { parseJsonObject } from '../../protocol/parse-json.js'
 import { flag, optionsOf, text, wholeNumber } from '../../protocol/validation.js'
 import { codeOf } from '../../errors/speech-error.js'
 import { makePrivateFolder, writePrivateFile } from '../../service/identity/state/state-files.js'
+import { checkStateFolder } from '../../service/identity/state/trusted-files.js'
 import type { Logger } from '../../service/operations/logger.js'
 import type { ReloadResult } from '../../service/start/reload.js'
 import { CommandError } from '../process/failure.js'
@@ -41,6 +42,12 @@ const answerWithinMs = 600_000
 /** The longest path of a local socket on all systems, in bytes. */
 const maxSocketPath = 100
 
+/** A file that is not complete after this time is one of a process that was killed. */
+const incompleteMs = 60_000
+/** The beginning of the folders for sockets whose path would be too long. */
+const ownFolder = join(tmpdir(), 'rxspeech-')
+const socketName = 'control.sock'
+
 const folderOf = (stateFolder: string): string => join(stateFolder, 'control')
 
 export interface Control {
@@ -59,9 +66,11 @@ export const answerOf = (result: ReloadResult, notice?: string): ReloadAnswer =>
 /** Takes reloads until it is closed. Rejects with the error of the file system. */
 const openControl = async (stateFolder: string, reload: () => Promise<ReloadAnswer>): Promise<Control> => {
   const folder = folderOf(stateFolder)
+  await makePrivateFolder(stateFolder)
   await makePrivateFolder(folder)
   // It may have been created before with other rights.
   await chmod(folder, 0o700)
+  await removeStale(folder)
   const id = randomUUID()
   const { address, remove } = await createAddress(folder, id)
   const sockets = new Set<Socket>()
@@ -109,8 +118,8 @@ const createAddress = async (
   if (process.platform === 'win32') return { address: `\\\\.\\pipe\\rxspeech-${id}`, remove: () => Promise.resolve() }
   const address = join(folder, `${id.slice(0, 8)}.sock`)
   if (Buffer.byteLength(address) <= maxSocketPath) return { address, remove: () => rm(address, { force: true }) }
-  const own = await mkdtemp(join(tmpdir(), 'rxspeech-'))
-  return { address: join(own, 'control.sock'), remove: () => rm(own, { recursive: true, force: true }) }
+  const own = await mkdtemp(ownFolder)
+  return { address: join(own, socketName), remove: () => rm(own, { recursive: true, force: true }) }
 }
 
 const listen = (server: Server, address: string): Promise<void> =>
@@ -143,18 +152,57 @@ const answer = (socket: Socket, reload: () => Promise<ReloadAnswer>): void => {
  */
 export const askReload = async (stateFolder: string, signal: AbortSignal): Promise<readonly ReloadAnswer[]> => {
   const folder = folderOf(stateFolder)
-  const files = await readdir(folder).catch((): readonly string[] => [])
+  const files = await namesIn(folder)
+  if (files.length > 0) {
+    await checkStateFolder(stateFolder)
+    await checkStateFolder(folder)
+  }
   const answers: ReloadAnswer[] = []
-  for (const file of files.filter((name) => name.endsWith('.json')).toSorted()) {
+  for (const file of files) {
     const path = join(folder, file)
-    const socket = await openSocket(await addressIn(path))
-    if (socket === undefined) await rm(path, { force: true })
+    const address = await addressIn(path)
+    const socket = await openSocket(address)
+    if (socket === undefined) await removeFiles(path, address)
     else answers.push(await ask(socket, signal))
   }
   if (answers.length > 0) return answers
   throw new CommandError(
     `No service runs with the state folder ${stateFolder}; set that of the service with --state, or send SIGHUP to its process.`,
   )
+}
+
+const namesIn = async (folder: string): Promise<readonly string[]> => {
+  const names = await readdir(folder).catch((): readonly string[] => [])
+  return names.filter((name) => name.endsWith('.json')).toSorted()
+}
+
+/** Removes what processes have left that were killed: their files, their sockets, and files that were not complete. */
+const removeStale = async (folder: string): Promise<void> => {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name)
+    const address = name.endsWith('.json') ? await addressIn(path) : path
+    if (name.endsWith('.json') || name.endsWith('.sock')) {
+      const socket = await openSocket(address)
+      if (socket === undefined) await removeFiles(path, address)
+      else socket.destroy()
+    } else if (name.endsWith('.new') && (await ageMs(path)) > incompleteMs) await rm(path, { force: true })
+  }
+}
+
+const ageMs = async (path: string): Promise<number> => {
+  const found = await stat(path).catch(() => undefined)
+  return found === undefined ? 0 : Date.now() - found.mtimeMs
+}
+
+/** The file of a process, and its socket where this program put it. */
+const removeFiles = async (file: string, address: string): Promise<void> => {
+  await rm(file, { force: true })
+  const folder = dirname(address)
+  if (folder === dirname(file)) await rm(address, { force: true })
+  else if (folder.startsWith(ownFolder) && address === join(folder, socketName)) {
+    await rm(address, { force: true })
+    await rmdir(folder).catch(() => undefined)
+  }
 }
 
 const addressIn = async (file: string): Promise<string> => {

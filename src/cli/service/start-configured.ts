@@ -2,6 +2,7 @@ import type { CustomNode, ServiceConfiguration } from '../../service/configurati
 import { hashSecret, minSecretLength } from '../../service/identity/clients/client-secret.js'
 import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
 import type { IdentityNatsOptions } from '../../service/identity/shared/connect.js'
+import { isSpeechError } from '../../errors/speech-error.js'
 import { makePrivateFolder } from '../../service/identity/state/state-files.js'
 import { everything, memoryClients, type ClientRegistration } from '../../service/identity/clients/client.js'
 import type { Logger } from '../../service/operations/logger.js'
@@ -31,6 +32,7 @@ export const startConfigured = async (loaded: Loaded, logger: Logger, env: Host[
   const isShared = options.identity?.nats !== undefined
   if (!isShared) {
     await makePrivateFolder(options.stateFolder).catch((error: unknown) => {
+      if (isSpeechError(error)) throw error
       throw usageError(`${loaded.file}: stateFolder ${options.stateFolder} cannot be used as a folder.`, error)
     })
   }

@@ -104,6 +104,7 @@ export interface StartedService {
 export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['env']): Promise<StartedService> => {
   const stateFolder = resolve(plan.stateFolder)
   await makePrivateFolder(stateFolder).catch((error: unknown) => {
+    if (isSpeechError(error)) throw error
     throw usageError(`--state names ${plan.stateFolder}, which cannot be used as a folder; choose another.`, error)
   })
   const studio = plan.hasStudio

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { either } from 'fp-ts'
 import { codeOf, SpeechError } from '../../../errors/speech-error.js'
 import { fileStamp, writePrivateFile } from '../state/state-files.js'
+import { checkFileOwner } from '../state/trusted-files.js'
 import {
   createKey,
   decodeKeys,
@@ -72,6 +73,7 @@ const checkPermissions = async (path: string): Promise<void> => {
     throw unreadable(path, error)
   })
   if (!file.isFile()) throw unusable(path, 'is not a file')
+  await checkFileOwner(path)
   if (process.platform === 'win32' || (file.mode & openToOthers) === 0) return
   const mode = (file.mode & 0o777).toString(8)
   throw unusable(

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { either } from 'fp-ts'
 import { isSpeechError, SpeechError, codeOf } from '../../../errors/speech-error.js'
 import { sqliteCodeOf } from './sqlite.js'
+import { checkStateFile, checkStateFolder } from './trusted-files.js'
 
 /** The file mode of everything in the state folder. */
 export const ownerOnly = 0o600
@@ -11,8 +12,14 @@ export const ownerOnly = 0o600
 /** The file of client registrations and revoked tokens. */
 export const storeFileName = 'identity.db'
 
-/** Creates a folder that only its owner can read, and its parents. */
-export const makePrivateFolder = (folder: string): Promise<void> => makeFolder(folder, 0o700)
+/**
+ * Creates a folder that only its owner can read, and its parents. Rejects with `invalid-options` if there is one that others
+ * can write; see `checkStateFolder`.
+ */
+export const makePrivateFolder = async (folder: string): Promise<void> => {
+  await makeFolder(folder, 0o700)
+  await checkStateFolder(folder)
+}
 
 /**
  * Creates a folder and its parents. Rejects with `EEXIST` if it is a file. Node's own `recursive` option never returns if the
@@ -45,7 +52,7 @@ export const writePrivateFile = async (
   text: string,
   { onlyIfAbsent = false }: { readonly onlyIfAbsent?: boolean } = {},
 ): Promise<void> => {
-  await makePrivateFolder(dirname(path))
+  await makeFolder(dirname(path), 0o700)
   const temporary = `${path}.${randomUUID()}.new`
   try {
     const file = await open(temporary, 'wx', ownerOnly)
@@ -82,9 +89,13 @@ export const fileStamp = async (path: string): Promise<string | undefined> => {
   }
 }
 
-/** Reads a file of the state folder and removes the read permission of others; undefined if there is no file. */
+/**
+ * Reads a file of the state folder and removes the read permission of others; undefined if there is no file. Rejects with
+ * `invalid-options` if others can write it.
+ */
 export const readPrivateFile = async (path: string): Promise<string | undefined> => {
   try {
+    await checkStateFile(path)
     const text = await readFile(path, 'utf8')
     await chmod(path, ownerOnly)
     return text
