@@ -1,3 +1,4 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { asyncScheduler, Subject } from 'rxjs'
@@ -23,6 +24,21 @@ afterEach(async () => {
 
 const bare = (options: Partial<ServiceOptions>): ReturnType<typeof startService> =>
   startService({ clients: memoryClients([]), modelFolders: [], ...options })
+
+/** The answer to an upgrade without a token. */
+const refusedUpgrade = async (wsUrl: string): Promise<{ readonly headers: Headers }> => {
+  const headers = {
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  }
+  const asked = httpRequest(`${wsUrl.replace(/^ws/, 'http')}/recognizer`, { headers })
+  asked.end()
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  answer.resume()
+  return { headers: new Headers(answer.headers as Record<string, string>) }
+}
 
 const connects = async (url: string): Promise<boolean> =>
   fetch(url).then(
@@ -161,6 +177,21 @@ const askedOf = async (
   }
   return { grpc: code(responses[0]?.['operation-result']), socket: await over() }
 }
+
+describe('answers over HTTP', () => {
+  it('are not taken for another type than they state, whoever gives them', async () => {
+    const { started: service } = await started({ operations: { host: '127.0.0.1', port: 0 } })
+    const answers = await Promise.all([
+      ...['/livez', '/readyz', '/metrics', '/nothing'].map((path) => fetch(`${service.operationsUrl ?? ''}${path}`)),
+      ...['/connect/token', '/connect/introspect', '/nothing'].map((path) =>
+        fetch(`${service.authUrl}${path}`, { method: 'POST' }),
+      ),
+      ...['/.well-known/openid-configuration', '/jwks', '/nothing'].map((path) => fetch(`${service.authUrl}${path}`)),
+      refusedUpgrade(service.wsUrl),
+    ])
+    for (const { headers } of answers) expect(headers.get('x-content-type-options')).toBe('nosniff')
+  })
+})
 
 describe('what a token grants', () => {
   const both = (code: string) => ({ grpc: code, socket: code })

@@ -5,7 +5,7 @@ import { ServerCredentials, type Server } from '@grpc/grpc-js'
 import { closeSessionSoon, http2ServersOf } from '../../transport/grpc/server.js'
 import { AcceptedConnections } from './accepted-connections.js'
 import { listenOnPort, type AcceptConnections } from './accept-connections.js'
-import { withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
+import { tlsOptions, withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
 import type { RequestAllowances } from './request-allowance.js'
 
 export interface GrpcConnections {
@@ -125,7 +125,7 @@ const createListener = (
   accept: (socket: Socket) => void,
 ): NetServer => {
   if (certificate === undefined) return createServer({ noDelay: true }, accept)
-  const tls = { cert: certificate.certificate, key: certificate.key, handshakeTimeout: handshakeTimeoutMs }
+  const tls = tlsOptions(certificate, handshakeTimeoutMs)
   return withCertificate(() =>
     createTlsServer({ ...tls, noDelay: true, ALPNProtocols: ['h2'] }, accept).on(
       'tlsClientError',

@@ -7,9 +7,11 @@ import { AcceptedConnections, type ProxyTrust } from './accepted-connections.js'
 import { listenOnPort, type AcceptConnections } from './accept-connections.js'
 import { spreadRetryAfter } from '../../protocol/retry-after.js'
 import type { ConnectionCounter } from './connection-gate.js'
+import { noSniff } from './upgrade-request.js'
 import {
   checkPlainText,
   hostPort,
+  tlsOptions,
   withCertificate,
   type ListenAddress,
   type ServerCertificate,
@@ -87,7 +89,7 @@ const createHttpServer = (
   }
   const create = (): Server => {
     if (certificate === undefined) return createServer(options, onRequest)
-    const tls = { cert: certificate.certificate, key: certificate.key, handshakeTimeout: headersMs }
+    const tls = tlsOptions(certificate, headersMs)
     return withCertificate(() =>
       // Node leaves the connection of a failed or late handshake open.
       createTlsServer({ ...options, ...tls }, onRequest).on('tlsClientError', (_error, socket) => socket.destroy()),
@@ -104,6 +106,7 @@ export const openHttp = async (address: ListenAddress, options: HttpListenerOpti
   const connections = new AcceptedConnections({ gate, trust, headerWithinMs: timeouts.headersMs })
   let handlers: HttpHandlers | undefined
   const server = createHttpServer(certificate, timeouts, (request, response) => {
+    response.setHeader('X-Content-Type-Options', 'nosniff')
     const tooMany = connections.refusal(request.socket)
     if (tooMany !== undefined) {
       response.writeHead(429, { 'Retry-After': spreadRetryAfter(), Connection: 'close' }).end(refusalText(tooMany))
@@ -169,7 +172,8 @@ const parserStatuses: Readonly<Record<string, string>> = {
 
 const answerParserError = (error: Error & { readonly code?: string }, socket: Duplex): void => {
   const status = parserStatuses[error.code ?? ''] ?? '400 Bad Request'
-  if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`, () => socket.destroy())
+  if (socket.writable)
+    socket.end(`HTTP/1.1 ${status}\r\n${noSniff}\r\nConnection: close\r\n\r\n`, () => socket.destroy())
   else socket.destroy()
 }
 

@@ -1,3 +1,4 @@
+import type { TlsOptions } from 'node:tls'
 import { SpeechError, codeOf } from '../../errors/speech-error.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { nonEmptyText, optionsOf, text, wholeNumber } from '../../protocol/validation.js'
@@ -81,3 +82,19 @@ export const withCertificate = <T>(create: () => T): T => {
     )
   }
 }
+
+/** Authenticated encryption with forward secrecy only (RFC 7525 section 4.2): TLS 1.3, and of TLS 1.2 no suite with CBC. */
+const ciphers = [
+  ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
+  ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384'],
+  ...['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
+].join(':')
+
+/** The TLS options of a listener with this certificate. */
+export const tlsOptions = ({ certificate, key }: ServerCertificate, handshakeTimeout: number): TlsOptions => ({
+  cert: certificate,
+  key,
+  handshakeTimeout,
+  minVersion: 'TLSv1.2',
+  ciphers,
+})

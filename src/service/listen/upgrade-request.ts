@@ -37,6 +37,9 @@ const statuses: Readonly<Record<number, number>> = { 4401: 401, 4403: 403, 4429:
 /** The HTTP status that corresponds to the close code of the error. */
 const httpStatus = ({ code }: SpeechError): number => statuses[errorTable[code].closeCode] ?? 500
 
+/** Browsers take an answer for what its header says, and not for what its text looks like. */
+export const noSniff = 'X-Content-Type-Options: nosniff'
+
 /** Answers an upgrade request with an HTTP status and `<code>: <sentence>`. */
 export const refuseUpgrade = (socket: Duplex, error: SpeechError, status: number = httpStatus(error)): void => {
   const body = refusalText(error)
@@ -44,6 +47,7 @@ export const refuseUpgrade = (socket: Duplex, error: SpeechError, status: number
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     'Content-Type: text/plain; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
+    noSniff,
     'Cache-Control: no-store',
     'Connection: close',
     ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),

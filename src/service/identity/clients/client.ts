@@ -79,15 +79,18 @@ export const maxGrantBytes = 8192
 export const minTokenLifetimeSeconds = 60
 export const maxTokenLifetimeSeconds = 31_536_000
 
-/** How long new tokens of the client are valid, in seconds. */
-export const tokenLifetimeOf = (client: ClientRegistration | undefined): number =>
-  Math.min(client?.tokenLifetimeSeconds ?? maxTokenLifetimeSeconds, maxTokenLifetimeSeconds)
+/** How long new tokens of the client are valid, in seconds: the shortest time if its store has something else than a number. */
+export const tokenLifetimeOf = (client: ClientRegistration | undefined): number => {
+  const seconds = Math.floor(client?.tokenLifetimeSeconds ?? maxTokenLifetimeSeconds)
+  return seconds >= 1 ? Math.min(seconds, maxTokenLifetimeSeconds) : minTokenLifetimeSeconds
+}
+
+export const isTokenLifetime = (seconds: number): boolean =>
+  Number.isInteger(seconds) && seconds >= minTokenLifetimeSeconds && seconds <= maxTokenLifetimeSeconds
 
 /** Throws `invalid-options` unless it is a number of seconds that a token can be valid. */
 export const checkTokenLifetime = (seconds: number): number => {
-  if (Number.isInteger(seconds) && seconds >= minTokenLifetimeSeconds && seconds <= maxTokenLifetimeSeconds) {
-    return seconds
-  }
+  if (isTokenLifetime(seconds)) return seconds
   throw new SpeechError(
     'invalid-options',
     `tokenLifetimeSeconds must be a whole number from ${minTokenLifetimeSeconds} to ${maxTokenLifetimeSeconds}.`,

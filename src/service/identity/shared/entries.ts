@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
-import type { StoredClient } from '../clients/client.js'
+import { isTokenLifetime, type StoredClient } from '../clients/client.js'
 import { isSecretHash } from '../clients/client-secret.js'
 
 /** The kind of an entry of the bucket, and what its key names. */
@@ -40,6 +40,13 @@ const secretHash = new t.Type<string, string, unknown>(
 
 const names = t.readonlyArray(t.string)
 
+/** The last instant that a date can have, in milliseconds from 1970 on, and before it as well (ECMA-262 section 21.4.1.1). */
+const maxInstantMs = 8_640_000_000_000_000
+
+const instantMs = t.refinement(t.number, (ms) => Math.abs(ms) <= maxInstantMs, 'Instant')
+
+const lifetimeSeconds = t.refinement(t.number, isTokenLifetime, 'Lifetime')
+
 const clientCodec = t.intersection([
   t.type({
     v: t.literal(1),
@@ -47,14 +54,17 @@ const clientCodec = t.intersection([
     tenants: names,
     projects: names,
     models: names,
-    validFromMs: t.number,
+    validFromMs: instantMs,
     /** Null is never. */
-    validUntilMs: t.union([t.number, t.null]),
+    validUntilMs: t.union([instantMs, t.null]),
     cancelled: t.boolean,
     mayIntrospect: t.boolean,
-    createdAtMs: t.number,
+    createdAtMs: instantMs,
   }),
-  t.partial({ previousSecret: t.type({ hash: secretHash, untilMs: t.number }), tokenLifetimeSeconds: t.number }),
+  t.partial({
+    previousSecret: t.type({ hash: secretHash, untilMs: instantMs }),
+    tokenLifetimeSeconds: lifetimeSeconds,
+  }),
 ])
 
 /** The value of a client's entry. Secrets are in it as their hashes only, as in `identity.db`. */
@@ -79,7 +89,7 @@ export const decodeClient = (clientId: string, text: string): StoredClient | und
   return { clientId, ...others, validUntilMs: validUntilMs ?? Infinity }
 }
 
-const revocationCodec = t.type({ v: t.literal(1), untilMs: t.number })
+const revocationCodec = t.type({ v: t.literal(1), untilMs: instantMs })
 
 export const encodeRevocation = (untilMs: number): string => JSON.stringify({ v: 1, untilMs })
 

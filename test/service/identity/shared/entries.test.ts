@@ -71,6 +71,24 @@ describe('values of the bucket', () => {
     ['a missing field', ({ tenants: _, ...value }) => value],
     ['a secret instead of its hash', (value) => ({ ...value, secretHash: 'hunter2' })],
     ['no object', () => 'text'],
+    ...[0.5, 0, -60, 59, 31_536_001, 1e300, '60', null].map(
+      (seconds) =>
+        [
+          `a life of tokens of ${JSON.stringify(seconds)} s`,
+          (value: Record<string, unknown>) => ({ ...value, tokenLifetimeSeconds: seconds }),
+        ] as const,
+    ),
+    ...['validFromMs', 'validUntilMs', 'createdAtMs'].map(
+      (name) =>
+        [
+          `a ${name} that is no instant`,
+          (value: Record<string, unknown>) => ({ ...value, [name]: 8.64e15 + 2 }),
+        ] as const,
+    ),
+    [
+      'an end of the previous secret that is no instant',
+      (value) => ({ ...value, previousSecret: { hash: secretHash, untilMs: 1e300 } }),
+    ],
   ])('are refused with %s', (_what, change) => {
     const value = JSON.parse(encodeClient(client())) as Record<string, unknown>
     expect(decodeClient('acme', JSON.stringify(change(value)))).toBeUndefined()
@@ -78,5 +96,6 @@ describe('values of the bucket', () => {
 
   it('are refused when they are not JSON', () => {
     expect([decodeClient('acme', '{'), decodeRevocation('')]).toEqual([undefined, undefined])
+    expect(decodeRevocation('{"v":1,"untilMs":1e300}')).toBeUndefined()
   })
 })
