@@ -206,12 +206,12 @@ export const configuration = section({
     maxRequestsPerSecond: setting(
       wholeFrom(1, 1_000_000),
       String(defaultSessionLimits.maxRequestsPerSecond),
-      'Requests of a session or socket per second, not counting audio.',
+      'Requests of all sessions and sockets of a token per second, starts included and audio not.',
     ),
     requestBurst: setting(
       wholeFrom(1, 1_000_000),
       String(defaultSessionLimits.requestBurst),
-      'Requests that may arrive at once; at twice as many the session ends.',
+      'Requests of a token that may arrive at once; at twice as many of a session it ends.',
     ),
     maxMessageBytes: setting(wholeFrom(1, 2 ** 29 - 1), '1048576', 'The longest message of a client.'),
     drainMs: durationMs(0, 10_000, 'How long running sessions have when the service ends.'),
