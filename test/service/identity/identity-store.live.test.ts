@@ -126,7 +126,7 @@ describe('openIdentityStore', () => {
       )
     const expected = ['identity.db 600', 'identity.db-shm 600', 'identity.db-wal 600']
     expect((await modes()).toSorted()).toEqual(expected)
-    for (const name of await readdir(stateFolder)) await chmod(join(stateFolder, name), 0o666)
+    for (const name of await readdir(stateFolder)) await chmod(join(stateFolder, name), 0o644)
     await open()
     expect((await modes()).toSorted()).toEqual(expected)
   })
