@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { listEngines } from '../../service/engines/nats/list-engines.js'
-import type { RosterEngine } from '../../service/engines/nats/roster.js'
+import type { RosterEngine } from '../../service/engines/nats/placement.js'
 import { createBus } from '../../service/nats/bus.js'
 import { connectNats } from '../../service/nats/connection.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'

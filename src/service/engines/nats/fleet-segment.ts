@@ -8,7 +8,8 @@ import {
   type EngineRequest,
   type ProcessAddress,
 } from './protocol.js'
-import { tickMs, type WantedModel } from './roster.js'
+import type { WantedModel } from './placement.js'
+import { tickMs } from './roster.js'
 
 /** Audio that is sent and not yet read by the engine: so much, and the rest waits here. */
 const windowMs = 2_000

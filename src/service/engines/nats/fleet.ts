@@ -18,7 +18,8 @@ import {
   type ProcessAddress,
 } from './protocol.js'
 import { PhraseCheck } from './phrase-check.js'
-import { Roster, tickMs, type EngineEnd, type RosterEngine, type RosterOptions, type WantedModel } from './roster.js'
+import type { RosterEngine, WantedModel } from './placement.js'
+import { Roster, tickMs, type EngineEnd, type RosterOptions } from './roster.js'
 
 export interface FleetOptions extends RosterOptions {
   readonly bus: MessageBus

@@ -11,7 +11,8 @@ import {
 } from 'rxjs'
 import { notAllowedToSend, type MessageBus } from '../../nats/bus.js'
 import { aliveSubject, decodeEngineAdvert, decodeModelsAdvert, modelsSubject, whoSubject } from './protocol.js'
-import { Roster, type RosterEngine } from './roster.js'
+import type { RosterEngine } from './placement.js'
+import { Roster } from './roster.js'
 
 /**
  * The engine processes that are there, by name. Listens for `waitMs`: an engine tells its places four times a second, and its

@@ -9,6 +9,14 @@ import { SpeechError } from '../../../errors/speech-error.js'
 import { defaultMaxLagMs, isBehind } from '../lag.js'
 import { modelLabel } from '../models/model-json.js'
 import { mayOffer, NamePrecedence, type ModelsByName } from './model-names.js'
+import {
+  betterOfTwo,
+  chooseEngine,
+  isFaster,
+  type Candidate,
+  type RosterEngine,
+  type WantedModel,
+} from './placement.js'
 
 /** How often leases and attempts are checked, in milliseconds. */
 export const tickMs = 100
@@ -30,8 +38,6 @@ const maxFailedTicks = 3_200
 const maxSilent = 256
 /** An engine whose work has not gone on for this many ticks is not slow, but hangs. */
 const hangingTicks = 100
-/** A smaller difference of lags does not count. */
-const clearLagMs = 250
 /** More engine processes than a deployment has; adverts of others are ignored. Of one name, so that no user can hide those of others. */
 const maxEngines = 4_096
 const maxEnginesOfName = 512
@@ -44,34 +50,10 @@ const reportAgainTicks = 600
 /** More is not reported within that time. */
 const maxReports = 64
 
-/** A model as sessions need it: engines with another rate cannot take over. */
-export interface WantedModel {
-  /** `<tenant>/<name>/<version>`. */
-  readonly label: string
-  readonly sampleRateHz: number
-  /** Whether its engine has to take the phrases of a session. @default false */
-  readonly phrases?: boolean | undefined
-}
-
-/** An engine process, as its adverts describe it. */
-export interface RosterEngine {
-  readonly address: ProcessAddress
-  readonly models: ReadonlyMap<string, AdvertisedModel>
-  readonly startedAtMs: number
-  readonly region: string | undefined
-  readonly capacity: number
-  readonly used: number
-  readonly state: EngineAdvert['state']
-  /** How far it is behind its speakers, in milliseconds. */
-  readonly lagMs: number
-  /** Whether that is too much: segments go to others, and no session counts on its places. */
-  readonly isBehind: boolean
-}
-
 /** It said that it ends, or it has been silent for a second. */
 export type EngineEnd = 'gone' | 'silent'
 
-interface Entry extends RosterEngine {
+interface Entry extends Candidate {
   address: ProcessAddress
   models: ReadonlyMap<string, AdvertisedModel>
   startedAtMs: number
@@ -301,24 +283,10 @@ export class Roster {
     return model !== undefined && this.#names.first(model) === address.name
   }
 
-  /**
-   * The better of two random engines with a free place: almost as good as the best of all, without all edges choosing the
-   * same one at once. Engines that are not behind and have not just failed or been silent come first, if necessary in another
-   * region. Then those of the own region come before others, those that have not failed before those that have, and those whose
-   * model is of the newest engine before those that still have an older one. Undefined if no engine has a place.
-   */
+  /** An engine with a free place; see `chooseEngine`. */
   choose(model: WantedModel, tried: ReadonlySet<string>): RosterEngine | undefined {
-    const serving = this.#serving(model)
-    const free = serving.filter(({ address, capacity, used }) => used < capacity && !tried.has(address.instance))
-    const { region } = this.#options
-    const digest = newestDigest(serving, model.label)
-    const orders: readonly ((engine: Entry) => boolean)[] = [
-      isFit,
-      (engine) => region === undefined || engine.region === region,
-      (engine) => engine.failedTicks === 0,
-      ({ models }) => models.get(model.label)?.digest === digest,
-    ]
-    return this.#betterOfTwo(orders.reduce(preferring, free))
+    const { region, random = Math.random } = this.#options
+    return chooseEngine(this.#serving(model), model, { region, tried, random })
   }
 
   /** Whether an engine is behind, and works. */
@@ -330,19 +298,17 @@ export class Roster {
   /** Whether another engine has a place for the model, and clearly less lag than this one. */
   hasFaster(model: WantedModel, { instance }: ProcessAddress): boolean {
     const lagMs = this.#entries.get(instance)?.lagMs ?? Infinity
-    return this.#serving(model).some(
-      (other) =>
-        other.address.instance !== instance &&
-        other.used < other.capacity &&
-        isFit(other) &&
-        2 * other.lagMs + clearLagMs < lagMs,
-    )
+    return this.#serving(model).some((other) => other.address.instance !== instance && isFaster(other, lagMs))
   }
 
-  /** The same among the engines that take phrases of sessions for this model; a check of phrases needs no place. */
+  /** One of the engines that take phrases of sessions for this model; a check of phrases needs no place. */
   chooseForPhrases(model: WantedModel, tried: ReadonlySet<string>): RosterEngine | undefined {
     const able = this.serving({ ...model, phrases: true })
-    return this.#betterOfTwo(able.filter(({ address }) => !tried.has(address.instance)))
+    const { random = Math.random } = this.#options
+    return betterOfTwo(
+      able.filter(({ address }) => !tried.has(address.instance)),
+      random,
+    )
   }
 
   /** A place was taken, or the engine said that it has none: counts until its next advert. */
@@ -399,15 +365,6 @@ export class Roster {
   #isUsed(region: string | undefined): boolean {
     const { region: own, otherRegions = false } = this.#options
     return own === undefined || region === own || otherRegions
-  }
-
-  #betterOfTwo(engines: readonly RosterEngine[]): RosterEngine | undefined {
-    const { random = Math.random } = this.#options
-    const first = engines[Math.floor(random() * engines.length)]
-    const others = engines.filter((engine) => engine !== first)
-    const second = others[Math.floor(random() * others.length)]
-    if (first === undefined || second === undefined) return first
-    return isBetter(second, first) ? second : first
   }
 
   /** Undefined also for the instance of another name, which only a forger tells. */
@@ -479,24 +436,3 @@ export class Roster {
 const isThere = ({ hasModels, isAlive }: Entry): boolean => hasModels && isAlive
 
 const keyOf = ({ name, instance }: ProcessAddress): string => `${name} ${instance}`
-
-const isFit = ({ isBehind: isLate, failedTicks }: Entry): boolean => !isLate && failedTicks === 0
-
-/** Those of the engines that are preferred, or all if none is. */
-const preferring = (engines: readonly Entry[], isPreferred: (engine: Entry) => boolean): readonly Entry[] => {
-  const preferred = engines.filter(isPreferred)
-  return preferred.length === 0 ? engines : preferred
-}
-
-const isBetter = (one: RosterEngine, other: RosterEngine): boolean =>
-  Math.abs(one.lagMs - other.lagMs) > clearLagMs ? one.lagMs < other.lagMs : freePlaces(one) > freePlaces(other)
-
-const freePlaces = ({ capacity, used }: RosterEngine): number => capacity - used
-
-const newestDigest = (engines: readonly RosterEngine[], label: string): string | undefined =>
-  engines
-    .reduce<RosterEngine | undefined>(
-      (newest, engine) => (newest === undefined || engine.startedAtMs > newest.startedAtMs ? engine : newest),
-      undefined,
-    )
-    ?.models.get(label)?.digest
