@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -20,6 +20,15 @@ const write = async (name: string, text: string): Promise<void> => {
 const project = 'version: 1\nnodes: { in: entry, reco: recognizer, out: publisher }\nwires: [in -> reco, reco -> out]\n'
 const check = () =>
   runInProcess(['serve', '--config', file, '--check'], { env: { SECRET: 'a secret of enough characters' } })
+
+/** The files of a folder with what is in them. */
+const filesOf = async (folder: string): Promise<readonly string[]> => {
+  const files = await readdir(folder, { recursive: true, withFileTypes: true })
+  const contents = files
+    .filter((one) => one.isFile())
+    .map(async ({ parentPath, name }) => `${name} ${await readFile(join(parentPath, name), 'utf8')}`)
+  return (await Promise.all(contents)).toSorted()
+}
 
 describe('rxspeech serve --config', () => {
   it('runs the service of the file, and drains it', async () => {
@@ -117,5 +126,59 @@ describe('rxspeech serve --config --check', () => {
     const { code, stdout, stderr } = await check()
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(sentence)
+  })
+
+  const certificates = 'tls: { certificateFile: cert.pem, keyFile: key.pem }\n'
+  it.each([
+    [
+      'no folder for the state',
+      { state: 'a file' },
+      '',
+      /stateFolder .* cannot be used as a folder|identity\.db .*ENOTDIR/,
+    ],
+    [
+      'a damaged store',
+      { 'state/identity.db': 'no database, but of some length'.repeat(99) },
+      '',
+      /identity\.db .* damaged/,
+    ],
+    ['a damaged file of the issuer', { 'state/issuer.db': 'no database'.repeat(99) }, '', /issuer\.db .* damaged/],
+    ['damaged keys', { 'state/signing-keys.json': '{}' }, '', /signing-keys\.json .* damaged/],
+    ['damaged revocations', { 'state/revoked-tokens.json': '[]' }, '', /revoked-tokens\.json .* damaged/],
+    ['a certificate that is none', { 'cert.pem': 'c', 'key.pem': 'k' }, certificates, /contains no certificate in PEM/],
+    [
+      'a file of keys that is missing',
+      {},
+      'identity: { keysFile: keys.json, issuer: "https://a.example" }\n',
+      /keys\.json/,
+    ],
+    [
+      'a file in place of a folder of recordings',
+      { recordings: '' },
+      'projects: { recordingsFolder: recordings }\n',
+      /recordings .* is a file/,
+    ],
+  ])('finds what ends a service that starts, and changes nothing: %s', async (_what, files, text, sentence) => {
+    for (const [name, content] of Object.entries(files)) await write(name, content)
+    await write('service.yaml', `stateFolder: state\n${text}`)
+    const before = await filesOf(folder)
+    const { code, stdout, stderr } = await check()
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(sentence)])
+    expect(await filesOf(folder)).toEqual(before)
+    expect(await runInProcess(['serve', '--config', file])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(sentence) as string,
+    })
+  })
+
+  it('creates nothing where there is no state yet, and accepts that of a running service', async () => {
+    await write('service.yaml', 'stateFolder: above/state\nhttp: 127.0.0.1:0\n')
+    expect((await check()).code).toBe(0)
+    expect(await readdir(folder)).toEqual(['service.yaml'])
+    const served = startInProcess(['serve', '--config', file])
+    await firstLine(served)
+    expect(await check()).toMatchObject({ code: 0, stderr: '' })
+    served.kill('SIGTERM')
+    expect((await served.end).code).toBe(0)
   })
 })

@@ -48,7 +48,7 @@ export const serveFlags = {
   logFormat: flag('<format>', 'text or json (default: text in a terminal, otherwise json)', oneOf(logFormats)),
   ...flagGroup('From a file:', {
     config: flag('<file>', 'all of the above and more, in YAML; docs/OPERATING.md lists every key', text),
-    check: switchFlag('only check the file'),
+    check: switchFlag('only check the file and what it names; starts nothing'),
   }),
   ...flagGroup('Without --dev:', {
     cert: flag('<file>', 'certificate chain in PEM; without it plain text on loopback only', text),
@@ -198,14 +198,9 @@ const checkConfigured = async (
   { host, output }: CommandContext,
 ): Promise<void> => {
   if (loaded === undefined) throw usageError('--check needs a file; set it with --config.')
-  const { checkService } = await import('../../service/start/models-and-projects.js')
+  const { checkService } = await import('../../service/start/check-service.js')
   const { serviceOptions } = await loadConfigured()
-  const options = await serviceOptions(loaded, host.env)
-  if (options.identity?.keysFile !== undefined) {
-    const { readKeysFile } = await import('../../service/identity/keys/keys-file.js')
-    await readKeysFile(options.identity.keysFile)
-  }
-  const problems = await checkService(options)
+  const problems = await checkService(await serviceOptions(loaded, host.env))
   if (problems.length === 0) {
     output.write(`${loaded.file} has no faults.\n`)
     return

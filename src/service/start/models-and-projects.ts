@@ -182,14 +182,3 @@ export const checkDefaultModel = (models: FoundModels, name: string | undefined)
     `There is no model ${JSON.stringify(name)} of the tenant ${sharedTenant}; ${list}.`,
   )
 }
-
-/**
- * Checks the models and projects of these options without starting a service. Returns an `invalid-model` or an
- * `invalid-project` for each broken one. Loads custom nodes, but no engines. Rejects with `invalid-options` for a folder
- * that cannot be read or a default model that does not exist, and with `missing-dependency`.
- */
-export const checkService = async (options: ServiceOptions): Promise<readonly SpeechError[]> => {
-  const models = openModels(options)
-  const projects = await openProjects(options, models, chooseDefaultModel(models, options))
-  return [...models.problems(), ...projects.problems()]
-}

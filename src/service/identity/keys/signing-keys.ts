@@ -45,7 +45,8 @@ export interface StoredSigningKeys extends SigningKeys {
   readonly rotate: (options?: { readonly discardOthers?: boolean | undefined }) => Promise<string>
 }
 
-const load = async (path: string): Promise<readonly SigningKey[]> => {
+/** The keys of a file; none if it is missing. Rejects with `invalid-options` when it is damaged. */
+export const readSigningKeys = async (path: string): Promise<readonly SigningKey[]> => {
   const keys = decodeKeys(await readPrivateJson(path, { keys: [] }))
   // New keys would invalidate every token in use, so a person has to decide.
   if (either.isLeft(keys)) {
@@ -104,7 +105,7 @@ export const openSigningKeys = async ({
     if (path === undefined) return
     const current = await fileStamp(path)
     if (current === stamp) return
-    keys = await load(path)
+    keys = await readSigningKeys(path)
     stamp = current
   }
   const refresh = async (): Promise<boolean> => {

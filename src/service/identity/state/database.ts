@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SpeechError, codeOf } from '../../../errors/speech-error.js'
@@ -28,6 +29,25 @@ export const openDatabase = async (stateFolder: string): Promise<Database> => {
   } catch (error) {
     database?.close()
     throw stateFileError(error, storeFileName)
+  }
+}
+
+/** Rejects as `openDatabase` if there is a file that it would refuse, and changes nothing. */
+export const checkDatabase = async (stateFolder: string): Promise<void> => {
+  const path = join(stateFolder, storeFileName)
+  if (!existsSync(path)) return
+  const openSqlite = await loadSqlite()
+  let database: Database | undefined
+  try {
+    const opened = openSqlite(path, busyTimeoutMs)
+    database = opened
+    // The lock of a writer shows that the file can be written.
+    opened.transaction('IMMEDIATE', () => readVersion(opened))
+    checkPages(opened)
+  } catch (error) {
+    throw stateFileError(error, storeFileName)
+  } finally {
+    database?.close()
   }
 }
 
@@ -89,18 +109,23 @@ const schemaVersion = migrations.length
  */
 const migrate = (database: Database): void => {
   database.transaction('IMMEDIATE', () => {
-    const version = pragma(database, 'user_version')
-    checkOrigin(database, version)
+    const version = readVersion(database)
     if (version === schemaVersion) return
     for (const statements of migrations.slice(version)) database.exec(statements)
     database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion}`)
   })
+  checkPages(database)
+}
+
+const checkPages = (database: Database): void => {
   if (database.pragma('quick_check(1)') !== 'ok') throw damagedFile(storeFileName)
 }
 
 const pragma = (database: Database, name: string): number => Number(database.pragma(name))
 
-const checkOrigin = (database: Database, version: number): void => {
+/** The version of the schema. Throws `invalid-options` for a file of another program or a newer version. */
+const readVersion = (database: Database): number => {
+  const version = pragma(database, 'user_version')
   const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined
   if (!isEmpty && pragma(database, 'application_id') !== applicationId) {
     throw new SpeechError(
@@ -114,4 +139,5 @@ const checkOrigin = (database: Database, version: number): void => {
       `${storeFileName} was written by a newer rxspeech (schema ${version}, here ${schemaVersion}); install that one.`,
     )
   }
+  return version
 }

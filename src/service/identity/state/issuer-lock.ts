@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { chmod, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SpeechError, codeOf } from '../../../errors/speech-error.js'
@@ -42,6 +43,22 @@ export const lockIssuer = async (stateFolder: string, origin: TokenOrigin): Prom
   } catch (error) {
     database?.close()
     throw stateFileError(error, issuerFileName)
+  }
+}
+
+/** Rejects as `lockIssuer` if there is a file that it could not read, and changes nothing. */
+export const checkIssuer = async (stateFolder: string): Promise<void> => {
+  const path = join(stateFolder, issuerFileName)
+  if (!existsSync(path)) return
+  const openSqlite = await loadSqlite()
+  let database: Database | undefined
+  try {
+    database = openSqlite(path, busyTimeoutMs)
+    hold(database)
+  } catch (error) {
+    throw stateFileError(error, issuerFileName)
+  } finally {
+    database?.close()
   }
 }
 

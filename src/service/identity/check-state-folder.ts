@@ -1,0 +1,38 @@
+import { access, constants, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { codeOf } from '../../errors/speech-error.js'
+import { readSigningKeys, signingKeysFile } from './keys/signing-keys.js'
+import { checkDatabase } from './state/database.js'
+import { checkIssuer } from './state/issuer-lock.js'
+import { loadSqlite } from './state/sqlite.js'
+import { stateFileError, storeFileName } from './state/state-files.js'
+import { readRevokedTokens, revokedTokensFile } from './tokens/revocations.js'
+
+/**
+ * Reads everything in a state folder as a service that starts with it, without creating or changing anything. Rejects with
+ * `missing-dependency` where the service cannot open such files at all, and otherwise as the service.
+ */
+export const checkStateFolder = async (stateFolder: string): Promise<void> => {
+  await loadSqlite()
+  await checkFolder(stateFolder).catch((error: unknown) => {
+    throw stateFileError(error, storeFileName)
+  })
+  await checkDatabase(stateFolder)
+  await checkIssuer(stateFolder)
+  await readSigningKeys(join(stateFolder, signingKeysFile))
+  await readRevokedTokens(join(stateFolder, revokedTokensFile))
+}
+
+/** Whether files can be written to the folder, or it can be created. */
+const checkFolder = async (folder: string): Promise<void> => {
+  const isMissing = await stat(folder).then(
+    () => false,
+    (error: unknown) => {
+      if (codeOf(error) !== 'ENOENT' || dirname(folder) === folder) throw error
+      return true
+    },
+  )
+  if (isMissing) return checkFolder(dirname(folder))
+  // The slash makes it an error that it is a file.
+  await access(join(folder, '/'), constants.W_OK | constants.X_OK)
+}

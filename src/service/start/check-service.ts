@@ -1,0 +1,85 @@
+import { createServer } from 'node:net'
+import { asyncScheduler } from 'rxjs'
+import { codeOf, isSpeechError, type SpeechError } from '../../errors/speech-error.js'
+import { checkStateFolder } from '../identity/check-state-folder.js'
+import { checkSharedIdentity } from '../identity/shared/connect.js'
+import { listenOnPort } from '../listen/accept-connections.js'
+import { ConnectionGate } from '../listen/connection-gate.js'
+import { openHttp } from '../listen/http-listener.js'
+import type { ListenAddress } from '../listen/listen-address.js'
+import { openOperations } from '../operations/operations.js'
+import { loadVoiceActivity } from '../recognition/voice-activity/fvad.js'
+import { resolveOptional } from '../threads/load-optional.js'
+import { resolveWorkerCount } from '../threads/worker-count.js'
+import { openIdentity, openRequests } from './identity-service.js'
+import { chooseDefaultModel, openModels, openProjects } from './models-and-projects.js'
+import { checkRecordingsFolder, closeAll, operationsOptions, type Opened } from './running-service.js'
+import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { loopbackAnyPort, openServiceHttp } from './session-server.js'
+
+/**
+ * Opens what `startService` opens with these options, and closes it again: listeners on other ports of the same hosts, the
+ * identity with what is in the state folder, which is not changed, models, projects and custom nodes. It loads no engines, and
+ * connects to no NATS server. Rejects as `startService`; a port in use is no fault, because the service may run. Returns an
+ * `invalid-model` or an `invalid-project` for each broken one, with which a service starts nevertheless.
+ */
+export const checkService = async (options: ServiceOptions): Promise<readonly SpeechError[]> => {
+  const { stateFolder, identity = {}, natsEngines } = options
+  checkServiceOptions(options)
+  checkRecordingsFolder(options)
+  checkSharedIdentity({ ...identity, issuer: options.issuer })
+  resolveWorkerCount(options.workers ?? 1)
+  await loadVoiceActivity()
+  if (natsEngines !== undefined) resolveOptional('@nats-io/transport-node', 'The connection to NATS')
+  if (identity.nats !== undefined) resolveOptional('@nats-io/kv', 'A shared identity')
+  else if (stateFolder !== undefined) await checkStateFolder(stateFolder)
+  const opened: Opened = []
+  try {
+    return await openParts(
+      {
+        ...options,
+        http: await otherPort(options.http ?? loopbackAnyPort),
+        grpc: await otherPort(options.grpc ?? loopbackAnyPort),
+        plainHttp: options.plainHttp && (await otherPort(options.plainHttp)),
+        operations: options.operations && (await otherPort(options.operations)),
+        identity: { ...identity, nats: undefined },
+        stateFolder: undefined,
+      },
+      opened,
+    )
+  } finally {
+    await closeAll(opened)
+  }
+}
+
+const openParts = async (options: ServiceOptions, opened: Opened): Promise<readonly SpeechError[]> => {
+  const { scheduler = asyncScheduler, grpc = loopbackAnyPort, certificate } = options
+  const limits = resolveServiceLimits(options)
+  const operation = await openOperations(operationsOptions(options, scheduler, limits))
+  opened.push(operation.close)
+  const { onFault } = operation
+  const models = openModels(options)
+  opened.push(() => models.close())
+  const defaultModel = chooseDefaultModel(models, options)
+  const http = await openServiceHttp(options, { gate: new ConnectionGate(limits) }, { onFault })
+  opened.push(http.close)
+  opened.push((await openHttp(grpc, { certificate })).close)
+  const identity = await openIdentity(options, http, operation)
+  opened.push(() => identity.close())
+  const projects = await openProjects(options, models, defaultModel)
+  const shown = { models, projects, onFault, scrape: operation.scrape, addressOf: http.addressOf }
+  await openRequests(options, identity, [http.url], shown)
+  return [...models.problems(), ...projects.problems()]
+}
+
+/** Another port of the same host, if this one may be used. */
+const otherPort = async (address: ListenAddress): Promise<ListenAddress> => {
+  const server = createServer()
+  try {
+    await listenOnPort(server, address)
+    await new Promise((resolve) => server.close(resolve))
+  } catch (error) {
+    if (!isSpeechError(error) || codeOf(error.cause) !== 'EADDRINUSE') throw error
+  }
+  return { ...address, port: 0 }
+}
