@@ -58,7 +58,8 @@ export const connectFailures: readonly Failure[] = [
   },
   {
     pattern: /subprotocol/i,
-    sentence: (peer) => `${peer} did not agree on a subprotocol; check the protocols option.`,
+    sentence: (peer) =>
+      `${peer} did not agree on a subprotocol; a proxy in between must pass on Sec-WebSocket-Protocol, or choose another presentToken.`,
     retryable: false,
   },
   {

@@ -140,19 +140,29 @@ const wrongOrigin = (): SpeechError =>
 const tenantDenied = (): SpeechError =>
   new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
 
-/** Answers the requests for the identity service and for the page; any other path is 404. */
+/**
+ * Answers the requests for the identity service and for the page. A request for the socket without Upgrade, which a proxy has
+ * removed, is 426 (RFC 9110 section 15.5.22); any other path is 404.
+ */
 const answerRequests = (
   handlers: readonly Pick<Identity, 'handle'>[],
   onFault: (error: unknown) => void = () => undefined,
 ): RequestListener => {
   const answer = async (...exchange: Parameters<Identity['handle']>): Promise<void> => {
     for (const handler of handlers) if (await handler.handle(...exchange)) return
-    exchange[1].writeHead(404, { 'Content-Type': 'text/plain' }).end('Not found.\n')
+    const [{ url = '' }, response] = exchange
+    if (/^\/recognizer\/?(\?|$)/.test(url)) {
+      const headers = { 'Content-Type': 'text/plain', Upgrade: 'websocket', Connection: 'Upgrade' }
+      response.writeHead(426, headers).end(needsUpgrade)
+    } else response.writeHead(404, { 'Content-Type': 'text/plain' }).end('Not found.\n')
   }
   return (request, response) => {
     answer(request, response).catch(onFault)
   }
 }
+
+const needsUpgrade =
+  'refused: A WebSocket is at this path, but the request has no Upgrade; a proxy in between must pass on Upgrade and Connection.\n'
 
 /** What the page shows of the service, besides its addresses. */
 type Shown = Omit<StudioService, 'urls' | 'findClient' | 'now' | 'identity'>

@@ -106,6 +106,8 @@ if ((process.env['GRPC_NODE_VERBOSITY'] ?? process.env['GRPC_VERBOSITY']) === un
   const write =
     (severity: string) =>
     (message: string, ...rest: readonly unknown[]): void => {
+      // As the package does it.
+      // eslint-disable-next-line no-console
       if (!isOfRefusedPings(message)) console.error(`${severity} ${message}`, ...rest)
     }
   setLogger({ error: write('E'), info: write('I'), debug: write('D') })

@@ -102,7 +102,17 @@ export const handshakeError = (peer: string, answer: HandshakeAnswer, nowMs: num
       options,
     )
   }
-  const hint = status >= 300 && status < 400 ? 'redirects are not followed, use the final address' : 'check the path'
+  if (status === 426) {
+    return new SpeechError(
+      'refused',
+      `The request reached ${peer} without Upgrade; a proxy in between must pass on Upgrade and Connection.`,
+      options,
+    )
+  }
+  const hint =
+    status >= 300 && status < 400
+      ? 'redirects are not followed, use the final address'
+      : 'check the path, and that a proxy in between passes on Upgrade'
   return new SpeechError('refused', `${peer} answered the handshake with HTTP ${status}; ${hint}.`, options)
 }
 

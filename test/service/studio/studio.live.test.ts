@@ -218,6 +218,11 @@ describe('a page that is not built', () => {
 describe('the page of a service for others', () => {
   it('is off by default', async () => {
     const service = await plainService()
+    for (const path of ['/recognizer', '/recognizer?ModelName=call']) {
+      const { status, headers, body } = await send(service.started.authUrl, path)
+      expect([status, headers['upgrade']]).toEqual([426, 'websocket'])
+      expect(body).toMatch(/^refused: .*a proxy in between must pass on Upgrade/)
+    }
     for (const path of ['/', '/studio', '/studio/config.json', '/studio/token', '/metrics']) {
       expect(await send(service.started.authUrl, path)).toMatchObject({ status: 404, body: 'Not found.\n' })
     }

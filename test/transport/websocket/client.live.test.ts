@@ -60,6 +60,7 @@ describe('dialWebSocket', () => {
     [500, {}, 'x'.repeat(5000), 'connection-failed', true, undefined],
     [302, { Location: 'ws://127.0.0.1:1/' }, '', 'refused', false, undefined],
     [404, {}, 'not found', 'refused', false, undefined],
+    [426, { Upgrade: 'websocket' }, 'Upgrade Required', 'refused', false, undefined],
     [200, {}, 'hello', 'refused', false, undefined],
   ])('reads a response of HTTP %d %j %.20s as %s', async (status, headers, body, code, retryable, retryAfterMs) => {
     const url = await answering((_request, response) => response.writeHead(status, headers).end(body))
@@ -96,8 +97,14 @@ describe('dialWebSocket', () => {
     expect(await errorOf({ url, protocols: ['rxspeech'] })).toMatchObject({
       code: 'connection-failed',
       retryable: false,
+      message: expect.stringContaining('a proxy in between must pass on Sec-WebSocket-Protocol') as string,
     })
     sockets.close()
+  })
+
+  it.each([404, 426])('names a proxy that removes Upgrade when the answer is HTTP %i', async (status) => {
+    const url = await answering((_request, response) => response.writeHead(status).end())
+    expect((await errorOf({ url })).message).toMatch(/proxy in between (passes|must pass) on Upgrade/)
   })
 
   it('errors with connection-failed, not retryable, when the certificate is not trusted', async () => {
