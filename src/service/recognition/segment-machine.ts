@@ -122,6 +122,8 @@ export class SegmentMachine {
   readonly #maxPart: number
   readonly #asksEngine: boolean
   #isDoubtful = false
+  /** Samples since the sound began that the newest frame belongs to, or that paused shortly before it. */
+  #sound = 0
   #rules: Rules
 
   /** With `asksEngine`, `check` is put out, and `answer` must be called before the next frame. */
@@ -180,11 +182,13 @@ export class SegmentMachine {
 
   /**
    * Takes in one frame of 10 ms. The caller may reuse the array. While speech `isDoubtful` it opens no segment; a segment that
-   * opens when the doubt ends begins where it would have begun without.
+   * opens when the doubt ends begins where it would have begun without. With `soundFrames` there has been sound before, whose
+   * begin counts as that of the speech.
    */
-  step(isSpeech: boolean, frame: Int16Array, isDoubtful = false): void {
+  step(isSpeech: boolean, frame: Int16Array, isDoubtful = false, soundFrames = 0): void {
     const frameStart = this.#queue.end
     this.#isDoubtful = isDoubtful
+    this.#sound = soundFrames * frame.length
     this.#queue.append(frame)
     this.#rules.forcedCut.observe(isSpeech, frame)
     this.#state = isSpeech ? this.#afterSpeech(this.#state, frameStart) : this.#afterSilence(this.#state)
@@ -318,9 +322,11 @@ export class SegmentMachine {
     return { type: 'carry', cut: end }
   }
 
-  #confirm(onset: number): State {
-    if (this.#queue.end - onset < this.#rules.onsetRun) return { type: 'onset', onset }
-    if (this.#isDoubtful) return { type: 'doubt', onset, lastSpeechEnd: this.#queue.end }
+  #confirm(run: number): State {
+    const now = this.#queue.end
+    if (now - run < this.#rules.onsetRun) return { type: 'onset', onset: run }
+    if (this.#isDoubtful) return { type: 'doubt', onset: run, lastSpeechEnd: now }
+    const onset = Math.min(run, Math.max(now - this.#sound, this.#reportedEnd))
     return {
       type: 'speech',
       segment: this.#open(Math.max(onset - this.#rules.preSpeech, this.#reportedEnd, this.#queue.begin), onset),
@@ -355,7 +361,7 @@ export class SegmentMachine {
   /** In silence: keeps the audio that a later onset may need, and measures how long it lasts. */
   #afterIdleFrame(): void {
     const now = this.#queue.end
-    this.#queue.discardBefore(now - this.#rules.preSpeech - this.#rules.onsetRun)
+    this.#queue.discardBefore(now - this.#rules.preSpeech - Math.max(this.#rules.onsetRun, this.#sound))
     if (now - this.#quietSince >= silenceMs * this.#samplesPerMs) this.#reportSilence()
     if (this.#isGracefulReported || now - this.#silentSince < this.#rules.gracefulSilence) return
     this.#isGracefulReported = true

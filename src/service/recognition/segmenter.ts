@@ -235,7 +235,7 @@ class JoinedSegmenter implements Segmenter {
       }
       if (this.#next !== undefined) this.#applyWhenIdle(this.#next)
       const isSpeech = this.#detector.isSpeech(frame)
-      this.#machine.step(isSpeech, frame, this.#detector.isDoubtful)
+      this.#machine.step(isSpeech, frame, this.#detector.isDoubtful, this.#detector.soundFrames)
       this.#detector.freezeFloor(this.#machine.isSpeaking)
     }
     return added === samples.length ? noSamples : samples.subarray(added)

@@ -47,13 +47,12 @@ export const compareWith = async (
 ): Promise<readonly number[] | undefined> => {
   const spoken = words.filter(({ text }) => isSpoken(text))
   const [first, last] = [spoken[0], spoken.at(-1)]
-  const mean = await cepstralMean()
-  if (mean === undefined || first === undefined || last === undefined) return undefined
+  if (cepstralMean === undefined || first === undefined || last === undefined) return undefined
   // Where a sentence was cut, the beginning of its next word follows, which is none of these.
   const endMs = last.endMs + (isIncomplete ? 0 : marginMs)
   const ratios = await verifier.compare(
     spoken.map(({ text }) => phonesOf(decoder, text)),
-    mean,
+    cepstralMean,
     (other) => decode(other, Math.max(first.startMs - marginMs, 0), endMs),
   )
   return ratios && comparedFeatures(ratios)

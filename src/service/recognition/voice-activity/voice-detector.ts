@@ -11,6 +11,11 @@ export interface VoiceDetector {
   isSpeech(frame: Int16Array): boolean
   /** Whether the speech of the last frames may still prove to be noise. Always false within speech. */
   readonly isDoubtful: boolean
+  /**
+   * For how many frames there has been sound that may belong to the speech: 0 in a room, 50 at most. Not all of it is speech by
+   * itself: sonorants at the start of a sentence, as in "we will", may be as predictable as a tone.
+   */
+  readonly soundFrames: number
   /** Whether the noise floor must not rise, as within speech. */
   freezeFloor(isFrozen: boolean): void
   /** Changes the sensitivity, 1 to 10, from the next frame on; throws `invalid-field` otherwise. Keeps the noise floor. */
@@ -73,6 +78,10 @@ const levelRun = 5
 const levelRangeDb = 3
 const noiseShare = 0.15
 
+/** Sound is over after this pause, which is longer than the closure of a stop. */
+const soundPauseFrames = 20
+const maxSoundFrames = 50
+
 /**
  * Combines WebRTC's verdict with an adaptive gate; each alone would classify steady noise or a soft rustle as speech.
  */
@@ -91,6 +100,8 @@ class GatedDetector implements VoiceDetector {
   #lastingFrames = 0
   readonly #levels = new Float64Array(levelRun).fill(-Infinity)
   #levelCount = 0
+  soundFrames = 0
+  #pauseFrames = 0
 
   constructor(fvad: Fvad, entryDb: number, sampleRateHz: number) {
     this.#fvad = fvad
@@ -127,12 +138,20 @@ class GatedDetector implements VoiceDetector {
     this.#isOpen = this.#passesGate(levelDb)
     this.#previousDb = levelDb
     this.#levels[this.#levelCount++ % levelRun] = levelDb
-    if (!isCandidate || !this.#isOpen) return false
+    const isSound = isCandidate && this.#isOpen
+    this.#measureSound(isSound)
+    if (!isSound) return false
     const share = unpredictedShare(frame)
     this.#clearFrames = share < clearTone.share ? this.#clearFrames + 1 : 0
     this.#lastingFrames = share < lastingTone.share ? this.#lastingFrames + 1 : 0
     if (this.#isFrozen) return this.#lastingFrames < lastingTone.frames
     return this.#clearFrames < clearTone.frames && !(share > noiseShare && this.#isLevel())
+  }
+
+  #measureSound(isSound: boolean): void {
+    this.#pauseFrames = isSound ? 0 : this.#pauseFrames + 1
+    const isOver = this.#pauseFrames > soundPauseFrames || (this.soundFrames === 0 && !isSound)
+    this.soundFrames = isOver ? 0 : Math.min(this.soundFrames + 1, maxSoundFrames)
   }
 
   freezeFloor(isFrozen: boolean): void {

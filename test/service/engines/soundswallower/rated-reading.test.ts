@@ -32,7 +32,7 @@ const comparedPart = async (isIncomplete: boolean) => {
     ],
     isIncomplete,
     samples: undefined,
-    cepstralMean: () => Promise.resolve('50,3,-1'),
+    cepstralMean: '50,3,-1',
     decode: (_decoder, startMs, endMs) => {
       parts.push(startMs, endMs)
       return Promise.resolve()
