@@ -90,6 +90,7 @@ const headings = {
   words: 'Words',
   delays: 'Delays at the pace of speech',
   rejection: 'Rejection and confidence',
+  steadiness: 'Shifts and levels',
   'voice-gate': 'Voice activity',
   sound: 'Sound check',
 }

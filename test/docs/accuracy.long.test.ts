@@ -77,6 +77,7 @@ describe('docs/ACCURACY.md', () => {
       'Words',
       'Delays at the pace of speech',
       'Rejection and confidence',
+      'Shifts and levels',
       'Voice activity',
       'Sound check',
     ])

@@ -182,8 +182,8 @@ export class SegmentMachine {
 
   /**
    * Takes in one frame of 10 ms. The caller may reuse the array. While speech `isDoubtful` it opens no segment; a segment that
-   * opens when the doubt ends begins where it would have begun without. With `soundFrames` there has been sound before, whose
-   * begin counts as that of the speech.
+   * opens when the doubt ends begins where it would have begun without. With `soundFrames` it begins before the sound, which
+   * has lasted so long by now.
    */
   step(isSpeech: boolean, frame: Int16Array, isDoubtful = false, soundFrames = 0): void {
     const frameStart = this.#queue.end
@@ -322,15 +322,12 @@ export class SegmentMachine {
     return { type: 'carry', cut: end }
   }
 
-  #confirm(run: number): State {
+  #confirm(onset: number): State {
     const now = this.#queue.end
-    if (now - run < this.#rules.onsetRun) return { type: 'onset', onset: run }
-    if (this.#isDoubtful) return { type: 'doubt', onset: run, lastSpeechEnd: now }
-    const onset = Math.min(run, Math.max(now - this.#sound, this.#reportedEnd))
-    return {
-      type: 'speech',
-      segment: this.#open(Math.max(onset - this.#rules.preSpeech, this.#reportedEnd, this.#queue.begin), onset),
-    }
+    if (now - onset < this.#rules.onsetRun) return { type: 'onset', onset }
+    if (this.#isDoubtful) return { type: 'doubt', onset, lastSpeechEnd: now }
+    const begin = Math.min(onset, now - this.#sound) - this.#rules.preSpeech
+    return { type: 'speech', segment: this.#open(Math.max(begin, this.#reportedEnd, this.#queue.begin), onset) }
   }
 
   #open(start: number, onset: number, lastSpeechEnd = this.#queue.end): OpenSegment {

@@ -21,6 +21,12 @@ interface CallDescription {
   }[]
 }
 
+/** A part of one channel of the sample call, 8 kHz. */
+export const callChannel = async (channel: number, fromMs: number, toMs: number): Promise<Int16Array> => {
+  const { format, bytes } = await readRecording(join(samples, 'call.wav'))
+  return (decodeChannels(bytes, format)[channel] ?? new Int16Array(0)).slice(fromMs * 8, toMs * 8)
+}
+
 /** The turns of the sample call, in order. */
 export const callTurns = async (): Promise<readonly CallTurn[]> => {
   const { format, bytes } = await readRecording(join(samples, 'call.wav'))

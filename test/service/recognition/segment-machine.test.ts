@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SegmentMachine } from '../../../src/service/recognition/segment-machine.js'
+import { SegmentMachine, type SegmenterOutput } from '../../../src/service/recognition/segment-machine.js'
 import {
   defaultSegmenterParameters,
   type SegmenterParameters,
@@ -164,6 +164,36 @@ describe('speech that may still be noise', () => {
       [1010, 1370],
       [1010, 2400],
     ])
+  })
+})
+
+describe('sound before the speech', () => {
+  const speech = during([1000, 2000])
+  /** The start of the segment, where sound began at a time. */
+  const startAfterSound = (soundMs: number, before: (machine: SegmentMachine) => void = () => undefined): number => {
+    const machine = new SegmentMachine(defaultSegmenterParameters, testRateHz)
+    const outputs: SegmenterOutput[] = []
+    for (let ms = 0; ms < 2000; ms += 10) {
+      if (ms === 700) before(machine)
+      machine.step(speech(ms), new Int16Array(10), false, Math.max(0, (ms + 10 - soundMs) / 10))
+      outputs.push(...machine.takeOutputs())
+    }
+    const starts = outputs.flatMap((output) => (output.type === 'open' ? [output.startMs] : []))
+    return starts.at(-1) ?? NaN
+  }
+
+  it('is in its segment, with the pre-speech buffer before it', () => {
+    expect([1000, 990, 800, 600].map((soundMs) => startAfterSound(soundMs))).toEqual([700, 690, 500, 300])
+    expect(startAfterSound(1030)).toBe(700)
+  })
+
+  it('belongs to one segment only', () => {
+    const speakBefore = (machine: SegmentMachine): void => {
+      for (let frame = 0; frame < 10; frame += 1) machine.step(true, new Int16Array(10))
+      machine.interrupt()
+    }
+    // It ends at 800 ms, which is 700 ms in the time of the speech.
+    expect(startAfterSound(600, speakBefore)).toBe(800)
   })
 })
 

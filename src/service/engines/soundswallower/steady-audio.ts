@@ -6,7 +6,7 @@ const preEmphasis = 0.97
 /** The root mean square of the loudest frame, -14 dBFS. */
 const loudestLevel = 0.2
 /** The noise of a quiet line is this far below the power of the loudest frame, 45 dB. */
-const loudestToNoise = 1e4
+const loudestToNoise = 10 ** 4.5
 /** What is softer than the loudest frame by this, 40 dB, at the begin and the end, is left out but for so many frames. */
 const loudestToEdge = 1e4
 const edgeFrames = 25

@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RejectLevel } from '../../../../src/protocol/recognizer-messages.js'
 import type { Engine, Hypothesis } from '../../../../src/service/engines/engine.js'
 import { soundswallower } from '../../../../src/service/engines/soundswallower/soundswallower.js'
-import { callTurns, type CallTurn } from '../call-turns.js'
+import { createSegmenter } from '../../../../src/service/recognition/segmenter.js'
+import { defaultSegmenterParameters } from '../../../../src/service/recognition/segmenter-parameters.js'
+import { callChannel, callTurns, type CallTurn } from '../call-turns.js'
 import { recording, recordingsAreHere, recordingsTitle, segmentParts, withLineNoise } from '../recordings.js'
 
 const levels = ['off', 'low', 'medium', 'high'] as const
@@ -35,6 +37,18 @@ const read = async (engine: Engine, samples: Int16Array, reject?: RejectLevel) =
   )
   const segment = output.find((hypothesis) => hypothesis.type === 'segment')
   return { text: segment?.text ?? 'none', words: segment?.words ?? [] }
+}
+
+/** The samples of each segment that voice activity finds. */
+const cutByVoice = async (samples: Int16Array): Promise<readonly Int16Array[]> => {
+  const segmenter = await createSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 8000 })
+  const segments: number[][] = []
+  for (const output of [...segmenter.push(samples), ...segmenter.finish()]) {
+    if (output.type === 'open') segments.push([])
+    else if (output.type === 'audio') segments.at(-1)?.push(...output.samples)
+  }
+  segmenter.free()
+  return segments.map((segment) => Int16Array.from(segment))
 }
 
 const readAll = async (engine: Engine, turns: readonly CallTurn[], reject?: RejectLevel) => {
@@ -74,6 +88,29 @@ describe('the rejection of speech', { timeout: 120_000 }, () => {
       expect(result.text).toBe(text)
       for (const { confidence } of result.words) expect(confidence).toBeGreaterThanOrEqual(0.5)
     }
+  })
+
+  it('reads a sentence alike wherever it begins between two frames, and at any level', async () => {
+    // Segments of "we will see you on friday" began within its first word, and it was rejected by a shift of 1, 5, 6 or 8 ms.
+    const channel = await callChannel(0, 24_000, 32_000)
+    const confidences: number[] = []
+    for (const [shift, gain] of [
+      [0, 1],
+      [1, 0.5],
+      [5, 1],
+      [6, 2],
+      [8, 0.7],
+    ] as const) {
+      const samples = Int16Array.from({ length: channel.length + shift * 8 }, (_none, at) =>
+        Math.round(gain * (channel[at - shift * 8] ?? 0)),
+      )
+      const segments = await cutByVoice(samples)
+      expect(segments).toHaveLength(2)
+      const { text, words } = await read(own, segments.at(-1) ?? new Int16Array())
+      expect(text).toBe('we will see you on friday')
+      confidences.push(words[0]?.confidence ?? 0)
+    }
+    expect(Math.max(...confidences) - Math.min(...confidences)).toBeLessThan(0.1)
   })
 
   it('accepts them when they are 24 dB softer', async () => {

@@ -111,7 +111,9 @@ describe('a decoder of two passes', () => {
       },
     })
     // A second of silence, and two seconds of sound.
-    const segment = Int16Array.from({ length: 30 * frameSamples }, (_none, at) => (at < 8000 ? 0 : 5000 * Math.sin(at / 3)))
+    const segment = Int16Array.from({ length: 30 * frameSamples }, (_none, at) =>
+      at < 8000 ? 0 : 5000 * Math.sin(at / 3),
+    )
     await decoder.begin()
     for (let at = 0; at < segment.length; at += frameSamples) decoder.process(segment.slice(at, at + frameSamples))
     const { words } = await decoder.end({ startMs: 4000, endMs: 7000, isCut: false }, () => false)
@@ -156,7 +158,12 @@ describe('a decoder of two passes', () => {
   })
 
   it('decides each segment by itself', async () => {
-    const { decoder, passes } = scripted([word('ten', 0.5)], [word('two', 0.5)], [word('nine', 0.5)], [word('six', 0.95)])
+    const { decoder, passes } = scripted(
+      [word('ten', 0.5)],
+      [word('two', 0.5)],
+      [word('nine', 0.5)],
+      [word('six', 0.95)],
+    )
     expect([await decode(decoder), await decode(decoder), passes()]).toEqual(['two', 'six', 4])
   })
 })
