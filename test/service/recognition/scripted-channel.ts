@@ -143,6 +143,7 @@ export const scriptedFront = (
     const detector = {
       isSpeech: (frame: Int16Array) => frame[0] !== 0,
       isDoubtful: false,
+      soundFrames: 0,
       freezeFloor: () => undefined,
       setSensitivity: () => undefined,
       free: () => (held -= 1),

@@ -54,6 +54,7 @@ const runChunked = (frames: readonly boolean[], settings: SegmenterParameters, c
   const detector = {
     isSpeech: () => frames[count++] ?? false,
     isDoubtful: false,
+    soundFrames: 0,
     freezeFloor: () => undefined,
     setSensitivity: () => undefined,
     free: () => undefined,

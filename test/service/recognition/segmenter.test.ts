@@ -52,6 +52,7 @@ describe('joinSegmenter', () => {
     const detector = {
       isSpeech: (frame: Int16Array) => frame[0] !== 0,
       isDoubtful: false,
+      soundFrames: 0,
       freezeFloor: (isFrozen: boolean) => frozen.push(isFrozen),
       setSensitivity: () => undefined,
       free: () => undefined,
@@ -79,6 +80,7 @@ describe('joinSegmenter', () => {
       const detector = {
         isSpeech: (frame: Int16Array) => frame[0] !== 0,
         isDoubtful: false,
+        soundFrames: 0,
         freezeFloor: () => undefined,
         setSensitivity: () => undefined,
         free: () => undefined,
@@ -182,6 +184,7 @@ describe('changing the parameters of a segmenter', () => {
   const detector = {
     isSpeech: (frame: Int16Array) => frame[0] !== 0,
     isDoubtful: false,
+    soundFrames: 0,
     freezeFloor: () => undefined,
     free: () => undefined,
   }
