@@ -8,7 +8,7 @@ import { withSegmentRetry } from '../segment-retry.js'
 import { Admission, capacityOf } from './admission.js'
 import type { Fleet } from './fleet.js'
 import type { AdvertisedModel } from './protocol.js'
-import { maxFleetModels } from './roster.js'
+import { maxFleetModels } from './model-offers.js'
 
 /** `engine` of the description of a model that engine processes serve. */
 const natsEngine = 'nats'

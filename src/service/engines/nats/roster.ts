@@ -5,10 +5,9 @@ import {
   type ModelsAdvert,
   type ProcessAddress,
 } from './protocol.js'
-import { SpeechError } from '../../../errors/speech-error.js'
+import type { SpeechError } from '../../../errors/speech-error.js'
 import { defaultMaxLagMs, isBehind } from '../lag.js'
-import { modelLabel } from '../models/model-json.js'
-import { mayOffer, NamePrecedence, type ModelsByName } from './model-names.js'
+import { Counts, ModelOffers, type ModelOffersOptions } from './model-offers.js'
 import {
   betterOfTwo,
   chooseEngine,
@@ -41,14 +40,8 @@ const hangingTicks = 100
 /** More engine processes than a deployment has; adverts of others are ignored. Of one name, so that no user can hide those of others. */
 const maxEngines = 4_096
 const maxEnginesOfName = 512
-/** Models of all engine processes together; others are ignored. */
-export const maxFleetModels = 1_000
 /** A process that tells its places without its models is asked for them again after this many ticks. */
 const askAgainTicks = 10
-/** What is ignored is reported again after this many ticks. */
-const reportAgainTicks = 600
-/** More is not reported within that time. */
-const maxReports = 64
 
 /** It said that it ends, or it has been silent for a second. */
 export type EngineEnd = 'gone' | 'silent'
@@ -84,15 +77,11 @@ interface Entry extends Candidate {
   isAlive: boolean
 }
 
-export interface RosterOptions {
+export interface RosterOptions extends ModelOffersOptions {
   /** Engines of this region come first. @default none: all are equal */
   readonly region?: string | undefined
   /** Whether segments may go to engines of other regions while none of the own one has a place. @default false */
   readonly otherRegions?: boolean | undefined
-  /** Which models engine processes of which names may offer. @default every name all of them */
-  readonly models?: ModelsByName | undefined
-  /** Whether a model is used only of the name that offered it first, while that has an engine process. @default false */
-  readonly prefersFirstName?: boolean | undefined
   /** The lag beyond which an engine is behind, in milliseconds. @default 1000 */
   readonly maxLagMs?: number | undefined
   /** @default Math.random */
@@ -108,25 +97,24 @@ export class Roster {
   readonly #entries = new Map<string, Entry>()
   /** How often engines had failed that were lost because they were silent, by address; the oldest come first. */
   readonly #silent = new Map<string, number>()
-  /** The entries that offer each model, by its label. */
-  readonly #offers = new Map<string, Set<Entry>>()
-  readonly #names = new NamePrecedence()
-  readonly #countOfName = new Map<string, number>()
-  /** What was reported lately, and since when, in ticks. */
-  readonly #reports = new Map<string, number>()
-  #ticks = 0
+  readonly #entriesOfName = new Counts()
+  readonly #offers: ModelOffers<Entry>
   /** Called when both adverts of an engine have arrived. */
   onJoined: (engine: RosterEngine) => void = () => undefined
   /** Called with the engines that are lost. */
   onLost: (engine: ProcessAddress, how: EngineEnd) => void = () => undefined
   /** Called when an engine may have a free place. */
   onFree: () => void = () => undefined
-  /** Called with what is ignored of adverts. */
-  onIgnored: (error: SpeechError) => void = () => undefined
 
   constructor(options: RosterOptions = {}) {
     this.#options = options
+    this.#offers = new ModelOffers(options)
     this.#now = options.now ?? Date.now
+  }
+
+  /** Called with what is ignored of adverts. */
+  set onIgnored(onIgnored: (error: SpeechError) => void) {
+    this.#offers.onIgnored = onIgnored
   }
 
   /** Returns whether this engine should be asked for its models. */
@@ -166,78 +154,14 @@ export class Roster {
     if (startedAtMs !== entry.toldStartMs) entry.startedAtMs = Math.min(startedAtMs, this.#now())
     entry.toldStartMs = startedAtMs
     entry.region = region
-    this.#replaceModels(entry, models)
+    this.#offers.replace(entry, models)
     if (!wasThere && isThere(entry)) this.onJoined(entry)
     this.onFree()
   }
 
-  /** What is offered stays known throughout, so that a name does not lose its precedence. */
-  #replaceModels(entry: Entry, models: readonly AdvertisedModel[]): void {
-    const before = entry.models
-    const taken = new Map<string, AdvertisedModel>()
-    for (const model of models) {
-      const label = modelLabel(model)
-      if (!this.#mayTake(entry, model, label)) continue
-      taken.set(label, model)
-      const offers = this.#offers.get(label)
-      if (offers === undefined) this.#offers.set(label, new Set([entry]))
-      else offers.add(entry)
-      if (!before.has(label)) this.#names.add(model, entry.address.name)
-    }
-    entry.models = taken
-    for (const [label, model] of before) if (!taken.has(label)) this.#withdraw(entry, model, label)
-  }
-
-  #mayTake(entry: Entry, model: AdvertisedModel, label: string): boolean {
-    const { name } = entry.address
-    const { models, prefersFirstName = false } = this.#options
-    if (models !== undefined && !mayOffer(models, name, model)) {
-      this.#ignore(
-        name,
-        'not listed',
-        `The engine process ${name} offers ${label}, which engines.nats.models does not list for this name; it is not used for it.`,
-      )
-      return false
-    }
-    if (!this.#offers.has(label) && this.#offers.size >= maxFleetModels) {
-      this.#ignore(
-        name,
-        'models',
-        `The engine process ${name} offers more models than a service uses of all engine processes, which are ${maxFleetModels}.`,
-      )
-      return false
-    }
-    const first = prefersFirstName ? this.#names.first(model) : undefined
-    if (first !== undefined && first !== name) {
-      this.#ignore(
-        name,
-        'not first',
-        `The engine process ${name} offers ${label}, for which ${first} is used while it is there; to use both, list both in engines.nats.models.`,
-      )
-    }
-    return true
-  }
-
-  #withdraw(entry: Entry, model: AdvertisedModel, label: string): void {
-    const offers = this.#offers.get(label)
-    offers?.delete(entry)
-    if (offers?.size === 0) this.#offers.delete(label)
-    this.#names.remove(model, entry.address.name)
-  }
-
-  /** Reports each kind of each name once in a while. */
-  #ignore(name: string, kind: 'not listed' | 'not first' | 'models' | 'instances', sentence: string): void {
-    const key = `${name} ${kind}`
-    if (this.#reports.has(key) || this.#reports.size >= maxReports) return
-    this.#reports.set(key, this.#ticks)
-    this.onIgnored(new SpeechError('refused', sentence))
-  }
-
   /** Call every `tickMs` while the bus is up. */
   tick(): void {
-    this.#ticks += 1
-    this.#names.tick()
-    for (const [kind, since] of this.#reports) if (this.#ticks - since >= reportAgainTicks) this.#reports.delete(kind)
+    this.#offers.tick()
     for (const entry of this.#entries.values()) {
       entry.silentTicks += 1
       entry.askedTicks += 1
@@ -261,26 +185,15 @@ export class Roster {
   }
 
   #serving(model: Pick<WantedModel, 'label'> & Partial<WantedModel>): readonly Entry[] {
-    return [...(this.#offers.get(model.label) ?? [])].filter(
-      (engine) => this.#isServing(engine, model) && this.#isFirst(engine, model.label),
-    )
+    return this.#offers.of(model.label).filter((engine) => this.#isServing(engine, model))
   }
 
   /** The labels of the models of `engines`, with what each of those that are used for it tells of it. */
   *offers(): Iterable<readonly [label: string, adverts: readonly AdvertisedModel[]]> {
-    for (const [label, entries] of this.#offers) {
-      const adverts = [...entries].flatMap((entry) => {
-        const advert = isThere(entry) && this.#isUsed(entry.region) ? entry.models.get(label) : undefined
-        return advert !== undefined && this.#isFirst(entry, label) ? [advert] : []
-      })
-      if (adverts.length > 0) yield [label, adverts]
+    for (const label of this.#offers.labels) {
+      const there = this.#offers.of(label).filter((entry) => isThere(entry) && this.#isUsed(entry.region))
+      if (there.length > 0) yield [label, there.flatMap(({ models }) => models.get(label) ?? [])]
     }
-  }
-
-  #isFirst({ address, models }: Entry, label: string): boolean {
-    if (this.#options.prefersFirstName !== true) return true
-    const model = models.get(label)
-    return model !== undefined && this.#names.first(model) === address.name
   }
 
   /** An engine with a free place; see `chooseEngine`. */
@@ -376,17 +289,16 @@ export class Roster {
   #entryOf(engine: ProcessAddress): Entry | undefined {
     const { name, instance } = engine
     if (this.#entries.has(instance)) return this.#known(engine)
-    const count = this.#countOfName.get(name) ?? 0
-    if (count >= maxEnginesOfName || this.#entries.size >= maxEngines) {
+    if (this.#entriesOfName.of(name) >= maxEnginesOfName || this.#entries.size >= maxEngines) {
       const bounds = `${maxEnginesOfName} of one name and ${maxEngines} in all`
-      this.#ignore(
+      this.#offers.ignore(
         name,
         'instances',
         `The engine process ${name} has an instance that is not used, because there are ${bounds}.`,
       )
       return undefined
     }
-    this.#countOfName.set(name, count + 1)
+    this.#entriesOfName.add(name, 1)
     const entry: Entry = {
       address: engine,
       models: new Map(),
@@ -424,10 +336,8 @@ export class Roster {
   #remove(entry: Entry, how: EngineEnd): void {
     const { name, instance } = entry.address
     this.#entries.delete(instance)
-    const count = (this.#countOfName.get(name) ?? 1) - 1
-    if (count === 0) this.#countOfName.delete(name)
-    else this.#countOfName.set(name, count)
-    this.#replaceModels(entry, [])
+    this.#entriesOfName.add(name, -1)
+    this.#offers.replace(entry, [])
     if (isThere(entry)) this.onLost(entry.address, how)
   }
 }

@@ -147,13 +147,21 @@ describe('the user of another engine process', () => {
     expect(namesIn()).toEqual(['known', 'late', 'hostile'])
   })
 
-  it('has at most 200 models of each process in use, and all processes 1,000', async () => {
+  it('has at most 200 models of each process in use, 800 of its name, and all processes 1,000', async () => {
     const { fleet, bus } = await attacked()
     claim(bus, { models: madeUp(250) })
     await fleet.pass(200)
     expect(fleet.models.list()).toHaveLength(201)
-    for (let index = 1; index < 8; index += 1) claim(bus, { index, models: madeUp(250, index * 250) })
-    await fleet.pass(200)
+    const claimAll = async (name: string, from: number): Promise<void> => {
+      for (let index = from; index < from + 8; index += 1) claim(bus, { name, index, models: madeUp(250, index * 250) })
+      await fleet.pass(100)
+    }
+    await claimAll('hostile', 0)
+    expect(fleet.models.list()).toHaveLength(801)
+    for (let at = 0; at < 3; at += 1) {
+      await claimAll('hostile', 0)
+      await claimAll('another', 8)
+    }
     expect(fleet.models.list()).toHaveLength(1_000)
     expect(fleet.models.find(calls)).toBeDefined()
   })
@@ -161,7 +169,7 @@ describe('the user of another engine process', () => {
   it('has models that it made up and withdrew forgotten before those of others', async () => {
     const { fleet, bus } = await attacked()
     for (let at = 0; at < 20; at += 1) {
-      claim(bus, { models: madeUp(200, at * 200) })
+      claim(bus, { models: [callsModel, callsModel, ...madeUp(200, at * 200)] })
       await fleet.pass(100)
     }
     expect(fleet.models.list()).toHaveLength(1_000)
