@@ -213,10 +213,11 @@ export class EngineUse implements EngineWork {
     this.#queuedSamples -= segment.samples - segment.taken
   }
 
-  /** How much of the audio that was spoken by now the engine has not read; once all was spoken, how long it lacks a result. */
+  /** The audio that was spoken by now and that the engine has not read; once all was spoken, the time without a result in addition. */
   #delayMs({ openedAtMs, samples, taken, closedAtMs }: OpenSegment, nowMs: number): number {
     const msPerSample = 1000 / this.#sampleRateHz
-    if (closedAtMs !== undefined) return nowMs - Math.max(closedAtMs, openedAtMs + samples * msPerSample)
-    return Math.min((samples - taken) * msPerSample, nowMs - openedAtMs - taken * msPerSample)
+    const unreadMs = (samples - taken) * msPerSample
+    const endMs = closedAtMs === undefined ? nowMs : Math.max(closedAtMs, openedAtMs + samples * msPerSample)
+    return Math.min(unreadMs + Math.max(nowMs - endMs, 0), nowMs - openedAtMs - taken * msPerSample)
   }
 }

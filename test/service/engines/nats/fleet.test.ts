@@ -1,4 +1,4 @@
-import { EMPTY } from 'rxjs'
+import { EMPTY, interval, Subscription } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   decodeAnswer,
@@ -9,6 +9,7 @@ import {
 } from '../../../../src/service/engines/nats/protocol.js'
 import { flushPromises } from '../../virtual-clock.js'
 import { modelLabel } from '../../../../src/service/engines/models/model-json.js'
+import { EngineUse } from '../../../../src/service/operations/engine-use.js'
 import { countingEngine, type CountingEngine, type CountingEngineOptions } from './counting-engine.js'
 import { callsModel, VirtualFleet, type Lane, type VirtualEngine } from './virtual-fleet.js'
 
@@ -1040,6 +1041,48 @@ describe('segments over NATS', () => {
     const model = fleet.models.list()[0]
     if (model === undefined) throw new Error('no model')
     expect(() => fleet.models.admit?.(model)).toThrow('No engine for this model is running; try again later.')
+  })
+
+  it('gives segments to the engine that keeps up, by the lag that each measures, until the other one has kept up for 5 s', async () => {
+    const fleet = await fleetOf(0)
+    const sampling = new Subscription()
+    const measured = (options: CountingEngineOptions): { readonly use: EngineUse; readonly engine: CountingEngine } => {
+      const use = new EngineUse(() => fleet.clock.now())
+      const engine = countingEngine(fleet.clock, options)
+      sampling.add(interval(100, fleet.clock).subscribe(() => use.sample(1_000)))
+      return { use, engine: { ...engine, ...use.watch(engine) } }
+    }
+    // A second of speech takes it two.
+    const slow = measured({ realTimeFactor: 2 })
+    const prompt = measured({ realTimeFactor: 0.1 })
+    fleet.startEngine({ ...slow, capacity: 20, work: () => slow.use })
+    await fleet.pass(300)
+    const first = [await fleet.openLane(), await fleet.openLane()]
+    for (const lane of first) lane.open()
+    fleet.startEngine({ ...prompt, capacity: 10, work: () => prompt.use })
+    for (let at = 0; at < 20; at += 1) {
+      for (const lane of first) lane.write()
+      await fleet.pass(100)
+    }
+    const texts = first.map((lane) => lane.end())
+    await fleet.pass(900)
+    expect([slow.use.isBehind, prompt.use.isBehind]).toEqual([true, false])
+    const speak = async (): Promise<void> => {
+      const lane = await fleet.openLane()
+      lane.open()
+      lane.write()
+      const text = lane.end()
+      await fleet.pass(400)
+      expect(lane.texts).toEqual([text])
+    }
+    for (let at = 0; at < 5; at += 1) await speak()
+    expect([slow.engine.opened(), prompt.engine.opened()]).toEqual([2, 5])
+    expect(first.map((lane) => [lane.texts, lane.faults])).toEqual(texts.map((text) => [[text], []]))
+    await fleet.pass(6_000)
+    expect(slow.use.lagMs).toBe(0)
+    await speak()
+    expect(slow.engine.opened()).toBe(3)
+    sampling.unsubscribe()
   })
 
   it('keeps audio in its region, unless other regions are allowed and it is full', async () => {
