@@ -58,6 +58,7 @@ const service = await startService({
     connections: 20_000,
     connectionsPerAddress: 20_000,
     idleMs: 0,
+    requestBurst: 1_000_000,
     ...JSON.parse(limits),
   },
 })

@@ -33,7 +33,7 @@ const service = await startService({
   modelFolders: [join(folder, 'models')],
   defaultModel: 'null',
   workers: Number(process.argv[2]),
-  limits: { idleMs: 0, maxLoopDelayMs: 0 },
+  limits: { idleMs: 0, maxLoopDelayMs: 0, requestBurst: 1_000_000 },
   logger: {
     log: (_level, message, fields) => {
       if (message === 'Worker started') pids.set(fields.worker, fields.pid)

@@ -44,6 +44,7 @@ const service = await startService({
     unstarted: many,
     unstartedPerAddress: many,
     streamsPerConnection: many,
+    requestBurst: 1_000_000,
     // Setups as fast as possible are no overload here.
     maxLoadPercent: 0,
     maxLoopDelayMs: 0,

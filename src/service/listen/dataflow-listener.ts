@@ -15,6 +15,7 @@ import { noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveDataflow } from '../dataflow/session.js'
 import { traceparentHeader } from '../../tracing/traceparent.js'
+import { RequestLimit } from '../sessions/request-limit.js'
 import type { DataflowContext } from '../sessions/session-context.js'
 import { AcceptedConnections, type Connection, type ProxyTrust } from './accepted-connections.js'
 import type { AcceptConnections } from './accept-connections.js'
@@ -129,8 +130,9 @@ const streamHandler = (
     const admit: DataflowContext['admit'] = async (...presented) => {
       leaveUnstarted?.()
       const admission = await context.admit(...presented)
-      const session = http2StreamOf(call)?.session
-      if (session !== undefined) allowances.giveBack(session, client)
+      const limit = new RequestLimit(context.limits, context.scheduler, admission.requests)
+      const stream = http2StreamOf(call)
+      if (stream !== undefined) allowances.giveBack(stream, client, () => limit.takeFrames() === undefined)
       if (client.address !== undefined) gate?.succeeded(client.address)
       return admission
     }

@@ -6,7 +6,7 @@ import { closeSessionSoon, http2ServersOf } from '../../transport/grpc/server.js
 import { AcceptedConnections } from './accepted-connections.js'
 import { listenOnPort, type AcceptConnections } from './accept-connections.js'
 import { tlsOptions, withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
-import type { RequestAllowances } from './request-allowance.js'
+import type { RequestAllowances, RequestClient } from './request-allowance.js'
 
 export interface GrpcConnections {
   readonly port: number
@@ -98,7 +98,8 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
 
 /**
  * Resets the streams of a client that exceeds its limit of requests before they reach the gRPC package, which causes most of
- * the cost of a stream, and sends GOAWAY to its connection if it is the only client of that.
+ * the cost of a stream, and sends GOAWAY to its connection if it is the only client of that. Small parts of the data of
+ * streams count as well.
  */
 const limitRequests = (server: Server, allowances: RequestAllowances, accepted: AcceptedConnections): void => {
   for (const http2 of http2ServersOf(server)) {
@@ -110,13 +111,27 @@ const limitRequests = (server: Server, allowances: RequestAllowances, accepted: 
       const client = accepted.requestClient(session.socket, headers['x-forwarded-for']?.toString())
       if (allowances.take(session, client)) {
         for (const listener of listeners) listener.call(http2, stream, headers, ...more)
+        // After the gRPC package, which pauses the stream, so that this listener reads nothing by itself.
+        stream.on('data', ({ length }: Buffer) => {
+          if (length < smallPartBytes && !allowances.takePart(stream, session, client)) {
+            end(stream, client, constants.NGHTTP2_ENHANCE_YOUR_CALM)
+          }
+        })
       } else {
         stream.on('error', () => undefined)
-        stream.close(constants.NGHTTP2_REFUSED_STREAM)
-        if (!client.isShared) closeSessionSoon(session)
+        end(stream, client, constants.NGHTTP2_REFUSED_STREAM)
       }
     })
   }
+}
+
+/** A DATA frame with less costs as much as a large one; 20 ms of audio have 160 bytes and more. */
+const smallPartBytes = 64
+
+const end = (stream: ServerHttp2Stream, { isShared }: RequestClient, code: number): void => {
+  const { session } = stream
+  stream.close(code)
+  if (!isShared) closeSessionSoon(session)
 }
 
 const createListener = (

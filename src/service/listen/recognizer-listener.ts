@@ -150,9 +150,6 @@ const socketOpener = (maxMessageBytes: number) => {
 /** Bytes that are read from a client after the close of its socket, at most; the rest is left unread until the socket is terminated. */
 const maxBytesAfterClose = 262_144
 
-/** Frames that are no message count as one short message together. */
-const framesPerShortMessage = 5
-
 /**
  * Reports too many frames that are no message to the link of the socket, which ends, and stops to read from a client that
  * sends on after the close.
@@ -163,7 +160,7 @@ const limitFrames = (socket: WebSocket, connection: Duplex, limit: RequestLimit)
   connection.on('data', (part: Buffer) => {
     if (socket.readyState === socket.OPEN) {
       const count = frames.push(part)
-      const tooMany = count > 0 ? limit.takeShort(count / framesPerShortMessage) : undefined
+      const tooMany = count > 0 ? limit.takeFrames(count) : undefined
       if (tooMany !== undefined)
         socket.emit('protocol-error', tooMany, () => socket.close(errorTable[tooMany.code].closeCode, ''))
       return

@@ -1,10 +1,13 @@
-import type { Http2Session } from 'node:http2'
+import type { Http2Session, ServerHttp2Stream } from 'node:http2'
 import { peerAddress } from '../identity/http/peer-address.js'
 
 /** More than any client sends at once for health, reflection or without a token. */
 const defaultBurst = 500
 /** Enough for a gateway with many clients. */
 const perSecond = 50
+
+/** So many small parts of the data of streams count as one request. */
+const partsPerRequest = 100
 
 /** An address may make so many times the requests of a connection, in all of its connections together. */
 const addressFactor = 4
@@ -32,11 +35,11 @@ export class RequestAllowance {
     return this.#left === this.#burst
   }
 
-  /** Counts a request; returns false if the limit is exceeded. */
-  take(): boolean {
+  /** Counts a request, or a part of one; returns false if the limit is exceeded. */
+  take(count = 1): boolean {
     this.#refill()
-    if (this.#left < 1) return false
-    this.#left -= 1
+    if (this.#left < count) return false
+    this.#left -= count
     return true
   }
 
@@ -53,6 +56,9 @@ export class RequestAllowance {
   }
 }
 
+/** Counts a small part of a stream's data; returns whether it is within the limit. */
+type TakePart = () => boolean
+
 /** Whose request it is. */
 export interface RequestClient {
   /** Undefined if a trusted proxy, whose connection it is, names no client. */
@@ -65,6 +71,8 @@ export interface RequestClient {
 export class RequestAllowances {
   readonly #bySession = new WeakMap<Http2Session, RequestAllowance>()
   readonly #byAddress = new Map<string, RequestAllowance>()
+  /** The limits of streams with a valid token. */
+  readonly #byStream = new WeakMap<ServerHttp2Stream, TakePart>()
   #sweepAtSize = 1_000
   readonly #burst: number
   readonly #now: (() => number) | undefined
@@ -80,9 +88,18 @@ export class RequestAllowances {
     return this.#of(session, client).every((allowance) => allowance.take())
   }
 
-  /** Returns the count of a request that became a session with a valid token. */
-  giveBack(session: Http2Session, client: RequestClient): void {
-    for (const allowance of this.#of(session, client)) allowance.giveBack()
+  /** Counts a small part of the data of a stream; returns false beyond the limit of its token, or of its connection or address. */
+  takePart(stream: ServerHttp2Stream, session: Http2Session, client: RequestClient): boolean {
+    const takeOfToken = this.#byStream.get(stream)
+    if (takeOfToken !== undefined) return takeOfToken()
+    return this.#of(session, client).every((allowance) => allowance.take(1 / partsPerRequest))
+  }
+
+  /** Returns the count of a request that became a session with a valid token, which counts the parts of its data from here on. */
+  giveBack(stream: ServerHttp2Stream, client: RequestClient, takeOfToken: TakePart): void {
+    this.#byStream.set(stream, takeOfToken)
+    const { session } = stream
+    if (session !== undefined) for (const allowance of this.#of(session, client)) allowance.giveBack()
   }
 
   #of(session: Http2Session, { address, isShared }: RequestClient): readonly RequestAllowance[] {

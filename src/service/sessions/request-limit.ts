@@ -14,8 +14,11 @@ const charactersPerRequest = 16_384
 /** A start that is refused for a fault of its request counts so many times more: an engine may have checked it. */
 const refusedStartCost = 4
 
-/** Audio messages shorter than `minAudioMs`, and frames without a message of their own, count as one request together. */
+/** So many audio messages shorter than `minAudioMs` count as one request. */
 const shortMessagesPerRequest = 100
+
+/** So many frames that are no message of their own count as one short message. */
+const framesPerShortMessage = 5
 
 /** The least audio of a message that does not count as a short one, in milliseconds. */
 export const minAudioMs = 2
@@ -97,7 +100,7 @@ export class RequestLimit {
   }
 
   /**
-   * Counts messages and frames with little or no audio; returns why the session ends if there are too many. While others of
+   * Counts messages with little or no audio; returns why the session ends if there are too many. While others of
    * its token send too many, a session with few of them continues.
    */
   takeShort(count = 1): SpeechError | undefined {
@@ -106,6 +109,11 @@ export class RequestLimit {
     const ofToken = this.#ofToken.take(count / shortMessagesPerRequest)
     const isTooMany = own > 2 * requestBurst || (ofToken > requestBurst && own > requestBurst / 10)
     return isTooMany ? tooManyShort(this.#limits) : undefined
+  }
+
+  /** The same for frames that are no message of their own, or only a small part of one. */
+  takeFrames(count = 1): SpeechError | undefined {
+    return this.takeShort(count / framesPerShortMessage)
   }
 
   /** Why a request is refused, and how long to wait. */

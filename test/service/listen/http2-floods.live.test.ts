@@ -3,7 +3,19 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { noopMonitor } from '../../../src/service/monitor/service-monitor.js'
 import { openStream, plainClient } from '../../interop/plain-dataflow-client.js'
 import { plainService, startOf, type PlainService } from '../plain-service.js'
-import { endHeaders, frame, frameType, literal, preface, rawPeer, requestHeaders, write } from './http2-peer.js'
+import { startMessage } from '../../interop/grpc-message.js'
+import {
+  endHeaders,
+  frame,
+  frameType,
+  literal,
+  ofType,
+  preface,
+  rawPeer,
+  readFrames,
+  requestHeaders,
+  write,
+} from './http2-peer.js'
 
 let service: PlainService
 const peers: Socket[] = []
@@ -50,6 +62,29 @@ describe('a client that floods its gRPC connection with frames', () => {
     stream.stream.cancel()
     client.close()
   })
+
+  it.each([
+    ['without a token', undefined, 65_000],
+    ['of a token', { maxRequestsPerSecond: 1, requestBurst: 10 }, 20_000],
+  ] as const)(
+    '%s that cuts its data into single bytes gets its stream reset, and GOAWAY',
+    async (_who, limits, count) => {
+      service = await plainService(limits && { limits })
+      const peer = await rawPeer(Number(service.started.grpcAddress.split(':').at(-1)), false)
+      peers.push(peer)
+      const start = limits === undefined ? [] : [frame(frameType.data, 0, 1, startMessage(service.token))]
+      await write(peer, Buffer.concat([preface, open(1, endHeaders), ...start]))
+      if (limits !== undefined) await readFrames(peer, (all) => all.some(ofType(frameType.data)))
+      const beginning = frame(frameType.data, 0, 1, Buffer.from([0, 0, 1, 0, 0]))
+      await write(peer, Buffer.concat([beginning, times(count, () => frame(frameType.data, 0, 1, Buffer.from([65])))]))
+      const frames = await readFrames(
+        peer,
+        (all) => all.some(ofType(frameType.reset)) && all.some(ofType(frameType.goAway)),
+      )
+      // ENHANCE_YOUR_CALM (RFC 9113 section 7).
+      expect(frames.find(ofType(frameType.reset))?.payload.readUInt32BE(0)).toBe(11)
+    },
+  )
 
   it('that open and reset streams has a limited number of them handled, and the others reset unread (CVE-2023-44487)', async () => {
     let opened = 0
