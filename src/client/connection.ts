@@ -101,7 +101,12 @@ export class Connection<In, Out> implements Unsubscribable, Observer<In> {
 
   next(message: In): void {
     if (this.#open === undefined) return
-    this.#inputs.post({ type: 'message', connection: this.id, ...readMasked(this.#open, message) })
+    const { violation, ...read } = readMasked(this.#open, message)
+    this.#inputs.post({ type: 'message', connection: this.id, ...read })
+    if (violation === undefined) return
+    // Nothing that follows is read, not even before the session handles this.
+    this.#reading?.unsubscribe()
+    this.#post({ type: 'link-failed', error: violation })
   }
 
   complete(): void {

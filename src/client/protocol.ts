@@ -21,6 +21,8 @@ export const unreadableStart = (reason: string): ControlSignal => ({
 export interface DecodedMessage {
   readonly event: SessionEvent
   readonly signal?: ControlSignal
+  /** The connection ends after the event: the service sends what no service sends, for example to keep the client busy. */
+  readonly violation?: SpeechError
 }
 
 /** Differences between the interfaces at the end of a session. */

@@ -52,13 +52,29 @@ describe('a service that misbehaves', () => {
     ['a message of an unknown name', recognizerMessage('surprise'), `unknown ${recognizerMessage('surprise')}`],
     ['a field of the wrong type', '{"message-name":"partial-result","text":5}', undefined],
     ['__proto__', '{"__proto__":{"message-name":"final-result"}}', undefined],
-    ['nothing', '', 'unknown '],
   ] as const)('reports %s as a value and continues', (_what, junk, label) => {
     const log = logOf([0, junk, accepted])
     expect(log[0]).toMatch(/^0 unknown /)
     if (label !== undefined) expect(log[0]).toBe(`0 ${label}`)
     expect(log.slice(1)).toEqual(['0 response recognize Success', '0 streaming', ...tail])
   })
+
+  it.each([
+    ['text', '', 'unknown '],
+    ['binary', new Uint8Array(0), 'unknown 0'],
+  ] as const)(
+    'ends with protocol-violation after an empty message of %s, and reads no further one',
+    (_what, empty, label) => {
+      const log = logOf([0, accepted, empty, empty, empty])
+      expect(log).toEqual([
+        '0 response recognize Success',
+        '0 streaming',
+        `0 ${label}`,
+        '0 failed',
+        '0 error protocol-violation',
+      ])
+    },
+  )
 
   it('does not start twice when the start-response arrives twice', () => {
     expect(logOf([0, accepted, accepted])).toEqual([

@@ -3,6 +3,7 @@ import { decodeSamples } from '../../audio/codec.js'
 import type { Encoding } from '../../audio/format.js'
 import { bytesOf } from '../../audio/pcm.js'
 import { refusalError } from '../../errors/refusal.js'
+import { SpeechError } from '../../errors/speech-error.js'
 import { isSuccess } from '../../protocol/operation-result.js'
 import {
   writeRecognizerRequest,
@@ -53,7 +54,14 @@ export class RecognizerProtocol implements WireProtocol<SocketMessage, SocketMes
   }
 }
 
+/** Frames of two bytes would cost the client the most for each byte. */
+const emptyMessage = (raw: string | number): DecodedMessage => ({
+  event: { type: 'unknown', reason: 'An empty message.', raw },
+  violation: new SpeechError('protocol-violation', 'The service sent an empty message, which the protocol has not.'),
+})
+
 const readMessage = (message: SocketMessage): DecodedMessage => {
+  if (message.length === 0) return emptyMessage(typeof message === 'string' ? message : 0)
   if (typeof message !== 'string') {
     return { event: { type: 'unknown', reason: 'A binary message.', raw: message.length } }
   }
