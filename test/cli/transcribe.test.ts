@@ -7,6 +7,7 @@ import {
   readdirSync,
   readlinkSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -177,6 +178,7 @@ describe('rxspeech transcribe of several files', () => {
     expect([code, stdout]).toEqual([3, ''])
     expect(readdirSync(outputs).sort()).toEqual(['agent.vtt', 'broken\u001b[2J.vtt.partial', 'call.vtt'])
     expect(readFileSync(join(outputs, 'call.vtt'), 'utf8')).toMatch(/^WEBVTT\n\n1\n[^]*\n2\n00:00:03/)
+    expect(statSync(join(outputs, 'call.vtt')).mode & 0o777).toBe(0o600)
     expect(readFileSync(join(outputs, 'broken\u001b[2J.vtt.partial'), 'utf8')).toMatch(
       /^WEBVTT\n\n1\n[^]*good evening[^]*\n\n$/,
     )

@@ -12,7 +12,7 @@ export interface OutputFile {
 }
 
 /**
- * Opens the file as `PATH.partial`. Writes are synchronous: they are small, and no text waits in memory when the process is
+ * Opens the file as `PATH.partial`, which only its owner can read. Writes are synchronous: they are small, and no text waits in memory when the process is
  * killed. A failure is kept, and nothing more is written. Throws a `CommandError` if it cannot be opened.
  */
 export const openOutputFile = (path: string): OutputFile => {
@@ -28,7 +28,7 @@ export const openOutputFile = (path: string): OutputFile => {
       return undefined
     }
   }
-  const descriptor = attempt(() => openSync(partial, 'w'))
+  const descriptor = attempt(() => openSync(partial, 'w', 0o600))
   if (descriptor === undefined) throw fault ?? unwritable(undefined)
   let isOpen = true
   return {

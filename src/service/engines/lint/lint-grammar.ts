@@ -1,4 +1,5 @@
 // What is wrong with a grammar apart from its words: rules that are missing, unused, endless or empty.
+import { tooLargeGrammar } from '../models/grammar-size.js'
 import { nearestName } from '../../../protocol/nearest-name.js'
 import {
   builtInRules,
@@ -135,6 +136,8 @@ class GrammarLint {
 
   #checkDefinitions(): void {
     const { rules, imports, faults } = this.#grammar
+    const excess = tooLargeGrammar(this.#grammar)
+    if (excess !== undefined) this.#error(this.#root?.span ?? { from: 0, to: 0 }, `The grammar ${excess}`)
     for (const span of imports) this.#error(span, 'Engines follow no import; copy the rules into this grammar.')
     if (this.#root === undefined && !faults.some(({ severity }) => severity === 'error')) {
       const span = rules[0]?.span ?? { from: 0, to: 0 }

@@ -164,17 +164,77 @@ const signatureOf = ({ ending, arcs }: State, classOf: ReadonlyMap<number, numbe
   return [ending.toFixed(9), ...new Set(parts.toSorted())].join('\n')
 }
 
-/** Gives states with the same continuations one class. The number of classes grows in each round until they are right. */
+/** Gives states with the same continuations one class; the first class is that of the first state. */
 const classify = (states: ReadonlyMap<number, State>): ReadonlyMap<number, number> => {
-  let classOf = new Map([...states.keys()].map((state) => [state, 0]))
+  const finite = classifyFinite(states)
+  const cyclic = new Map([...states].filter(([state]) => !finite.has(state)))
+  const classOf = cyclic.size === 0 ? finite : classifyCyclic(cyclic, finite)
+  const numbers = new Map<number | undefined, number>()
+  for (const state of states.keys()) {
+    const found = classOf.get(state)
+    if (!numbers.has(found)) numbers.set(found, numbers.size)
+  }
+  return new Map([...states.keys()].map((state) => [state, numbers.get(classOf.get(state)) ?? 0]))
+}
+
+/** Of states that lead to no cycle, each is classified after those that follow it. */
+const classifyFinite = (states: ReadonlyMap<number, State>): Map<number, number> => {
+  const before = new Map<number, number[]>()
+  const open = new Map<number, number>()
+  for (const [state, { arcs }] of states) {
+    open.set(state, arcs.length)
+    for (const { to } of arcs) {
+      const known = before.get(to)
+      if (known === undefined) before.set(to, [state])
+      else known.push(state)
+    }
+  }
+  const numbers = new Map<string, number>()
+  const classOf = new Map<number, number>()
+  const ready = [...states.keys()].filter((state) => open.get(state) === 0)
+  for (let state = ready.pop(); state !== undefined; state = ready.pop()) {
+    const content = states.get(state)
+    if (content === undefined) continue
+    const signature = signatureOf(content, classOf)
+    const number = numbers.get(signature) ?? numbers.size
+    numbers.set(signature, number)
+    classOf.set(state, number)
+    for (const earlier of before.get(state) ?? []) {
+      const left = (open.get(earlier) ?? 0) - 1
+      open.set(earlier, left)
+      if (left === 0) ready.push(earlier)
+    }
+  }
+  return classOf
+}
+
+/** Arcs that are compared at most; a long way to a cycle needs a round for each of its states. */
+const maxComparedArcs = 500_000
+
+/**
+ * States that lead to a cycle begin in one class; the number of classes grows in each round until they are right. A graph
+ * that would need too many rounds keeps its states, which is right, too.
+ */
+const classifyCyclic = (
+  states: ReadonlyMap<number, State>,
+  finite: ReadonlyMap<number, number>,
+): ReadonlyMap<number, number> => {
+  const first = new Set(finite.values()).size
+  const arcCount = [...states.values()].reduce((sum, { arcs }) => sum + arcs.length, 0)
+  let classOf = new Map([...finite, ...[...states.keys()].map((state) => [state, first] as const)])
+  let compared = 0
   for (let count = 0; ;) {
+    compared += arcCount
+    if (compared > maxComparedArcs) {
+      return new Map([...finite, ...[...states.keys()].map((state, at) => [state, first + at] as const)])
+    }
     const numbers = new Map<string, number>()
-    const next = new Map<number, number>()
+    const next = new Map(finite)
     for (const [state, content] of states) {
       const signature = signatureOf(content, classOf)
       const number = numbers.get(signature) ?? numbers.size
       numbers.set(signature, number)
-      next.set(state, number)
+      next.set(state, first + number)
     }
     classOf = next
     if (numbers.size === count) return classOf

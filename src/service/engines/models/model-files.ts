@@ -11,6 +11,8 @@ import {
   readPhrases,
   type Pronunciation,
 } from './grammar.js'
+import { tooLargeGrammar } from './grammar-size.js'
+import { parseGrammar } from './jsgf.js'
 import { invalidModel } from './model-json.js'
 
 const isInside = (folder: string, path: string): boolean => {
@@ -70,6 +72,8 @@ export const readModelGrammar = async (
   const jsgf = await readJsgf(model, key, file)
   const { words, undefinedRules, hasPublicRule } = readGrammar(jsgf)
   if (!hasPublicRule) throw invalidModel(model, `${file} has no public rule; write one as: public <rule> = words;`)
+  const excess = tooLargeGrammar(parseGrammar(jsgf))
+  if (excess !== undefined) throw invalidModel(model, `${file} ${excess}`)
   if (undefinedRules.length > 0) throw invalidModel(model, `${file} does not define <${undefinedRules.join('>, <')}>.`)
   return { jsgf, words }
 }

@@ -105,7 +105,7 @@ export class WavFileWriter {
     await this.#writing
     const open = this.#open
     try {
-      if (open !== undefined && (await this.#completeHeader(open.file)) === 0) await rm(open.path, { force: true })
+      if (open !== undefined) await this.#complete(open)
     } catch (error) {
       this.#fault ??= writeFault(error)
     } finally {
@@ -117,17 +117,17 @@ export class WavFileWriter {
     return open.name
   }
 
-  /** Returns the number of bytes of audio in the file. */
-  async #completeHeader(file: FileHandle): Promise<number> {
+  /** A file without audio is removed: on a full disk each attempt would leave one. */
+  async #complete({ file, path }: OpenFile): Promise<void> {
     const { size } = await file.stat()
     const headerBytes = wavHeader(this.#format).byteLength
     const written = Math.max(0, Math.min(this.#dataBytes, size - headerBytes))
     const whole = written - (written % bytesPerFrame(this.#format))
+    if (whole === 0) return rm(path, { force: true })
     // RIFF pads a chunk of odd length with a zero byte.
     if (this.#fault === undefined && whole % 2 === 1) await file.write(new Uint8Array(1), 0, 1, headerBytes + whole)
     const header = wavHeader(this.#format, whole)
     await file.write(header, 0, header.byteLength, 0)
-    return whole
   }
 
   #queueBlock(): void {

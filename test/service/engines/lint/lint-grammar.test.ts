@@ -26,6 +26,10 @@ describe('lintGrammar', () => {
     ],
     ['<a> = x;', ['error <a>: No rule is public, so nothing can be said; write: public <rule> = words;']],
     ['', ['error : No rule is public, so nothing can be said; write: public <rule> = words;']],
+    [
+      `public <a> = ${'('.repeat(20)}x${')+'.repeat(20)};`,
+      ['error <a>: The grammar has more than 100000 words, counting a rule wherever it is used; make it smaller.'],
+    ],
     ['public <a> = x; <a> = y;', ['error <a>: The rule <a> is defined twice.']],
     ['import <b.*>; public <a> = x;', ['error <b.*>: Engines follow no import; copy the rules into this grammar.']],
     [

@@ -98,4 +98,10 @@ describe('the graph of a grammar', () => {
   it.each(['', 'no grammar', '#JSGF V1.0', '#JSGF V1.0; grammar g; <a> = b;'])('is undefined for "%s"', (text) => {
     expect(grammarGraph(text)).toBeUndefined()
   })
+
+  it('has few states also of a long sentence, and of one that is repeated, soon', () => {
+    const words = Array.from({ length: 1000 }, (_none, at) => `w${at % 50}`).join(' ')
+    expect(grammarGraph(`public <a> = ${words} | x ${words};`)?.stateCount).toBe(1003)
+    expect(grammarGraph(`public <a> = (${words})+;`)?.stateCount).toBeGreaterThan(1000)
+  })
 })

@@ -223,6 +223,12 @@ describe('soundswallower with a wrong model', () => {
       { g: '#JSGF V1.0;\ngrammar g;\npublic <a> = <b>;' },
       /g does not define <b>/,
     ],
+    [
+      'rules that grow without end',
+      { grammar: 'g' },
+      { g: `public <a> = ${'('.repeat(20)}ten${')+'.repeat(20)};` },
+      /g has more than 100000 words/,
+    ],
     ['an open bracket', { grammar: 'g' }, { g: '#JSGF V1.0;\ngrammar g;\npublic <a> = (ten;' }, /not JSGF/],
     ['a word without phones', { phrases: 'p.txt', dictionary: 'd' }, { 'p.txt': 'ten', d: 'xyzzy' }, /d line 1/],
     ['an unknown phone', { phrases: 'p.txt', dictionary: 'd' }, { 'p.txt': 'ten', d: 'xyzzy QQ' }, /"xyzzy"/],

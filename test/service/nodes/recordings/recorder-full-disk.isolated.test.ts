@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { concat, lastValueFrom, NEVER, of } from 'rxjs'
@@ -16,7 +16,8 @@ vi.mock(import('node:fs/promises'), async (importOriginal) => {
     const file = await original.open(...given)
     const write = file.write.bind(file) as (...all: unknown[]) => Promise<{ bytesWritten: number }>
     const limited = async (bytes: Uint8Array, offset = 0, length = bytes.byteLength - offset, position?: number) => {
-      if (position !== undefined) return write(bytes, offset, length, position)
+      const isThere = position !== undefined && position + length <= (await file.stat()).size
+      if (isThere) return write(bytes, offset, length, position)
       if (disk.freeBytes <= 0)
         throw Object.assign(new Error('ENOSPC: no space left, write /secret'), { code: 'ENOSPC' })
       const { bytesWritten } = await write(bytes, offset, Math.min(length, disk.freeBytes))
@@ -58,5 +59,12 @@ describe('recorder on a disk that becomes full', () => {
     disk.freeBytes = 44
     const node = await openNode(recorder, {}, { recordingsFolder: folder })
     await expect(lastValueFrom(node(of(audio(new Uint8Array(320))), nodeContext()))).rejects.toThrow('ENOSPC')
+  })
+
+  it.each([0, 20, 44])('leaves no file where there was space for %i bytes and no audio', async (freeBytes) => {
+    disk.freeBytes = freeBytes
+    const node = await openNode(recorder, {}, { recordingsFolder: folder })
+    await expect(lastValueFrom(node(of(audio(new Uint8Array(320))), nodeContext()))).rejects.toThrow('ENOSPC')
+    expect(await readdir(folder)).toEqual([])
   })
 })

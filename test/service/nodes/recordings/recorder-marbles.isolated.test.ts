@@ -32,7 +32,8 @@ vi.mock(import('node:fs/promises'), async (importOriginal) => {
     })
   }
   const original = await importOriginal()
-  return { ...original, mkdir: () => Promise.resolve(undefined), open: open as unknown as typeof original.open }
+  const none = () => Promise.resolve(undefined)
+  return { ...original, mkdir: none, rm: none, open: open as unknown as typeof original.open }
 })
 
 beforeEach(() => {
