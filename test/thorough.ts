@@ -1,3 +1,5 @@
+import { it } from 'vitest'
+
 /** Whether everything is tried, as `npm run test:all` and `.ci/run` do. `npm test` tries a share of what is long. */
 const isThorough = process.env['RXSPEECH_THOROUGH'] === '1'
 
@@ -10,3 +12,6 @@ export const first = <Case>(count: number, cases: readonly Case[]): readonly Cas
 
 /** The step through a range of cases that differ little from one to the next: each, or every nth. */
 export const everyNth = (nth: number): number => (isThorough ? 1 : nth)
+
+/** A test that starts processes or decodes minutes of speech, of a kind of which `npm test` runs another one. */
+export const longIt = it.runIf(isThorough)

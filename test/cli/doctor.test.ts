@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { NamedFinding } from '../../src/cli/doctor/check.js'
 import { callModels, firstLine } from './command.js'
 import { runInProcess, startInProcess, type RunningCommand } from './in-process.js'
+import { longIt } from '../thorough.js'
 
 let folder: string
 let service: RunningCommand
@@ -56,7 +57,7 @@ describe('rxspeech doctor', () => {
     expect(code).toBe(0)
   })
 
-  it('finds the faults of a configuration file, and of what it names', async () => {
+  longIt('finds the faults of a configuration file, and of what it names', async () => {
     const file = join(folder, 'rxspeech.yaml')
     writeFileSync(file, 'htp: 127.0.0.1:1\nlimits:\n  sessions: -1\n')
     const faults = await examine(['--config', file, ...slow])
@@ -100,7 +101,7 @@ describe('rxspeech doctor', () => {
     expect(stdout).not.toContain(access['clientSecret'])
   })
 
-  it('says what is wrong with certificates, credentials and models, and repeats no secret', async () => {
+  longIt('says what is wrong with certificates, credentials and models, and repeats no secret', async () => {
     const { authUrl = '', wsUrl = '', grpc = '', ca = '', clientSecret = '' } = access
     const client = ['--client-id', 'development', ...slow]
     const secret = 'hunter2-hunter2-hunter2'

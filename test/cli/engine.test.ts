@@ -5,20 +5,23 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../service/nats/nats-server.js'
 import { callModels, ended, firstLine, run, start } from './command.js'
 import { startInProcess } from './in-process.js'
+import { first, longIt } from '../thorough.js'
 
 describe('rxspeech engine', () => {
-  it.each([
-    ['without a server', [], 'NATS needs a server; set it with --nats.'],
-    [
-      'with a user without a password',
-      ['--nats', 'nats://127.0.0.1', '--nats-user', 'e'],
-      'set RXSPEECH_NATS_PASSWORD',
-    ],
-    ['in plain text beyond loopback', ['--nats', 'nats://nats-0:4222'], 'plain text'],
-    ['with a password in the address', ['--nats', 'nats://u:hunter2@127.0.0.1'], 'without a user or a password'],
-    ['with a certificate without its key', ['--nats', 'nats://127.0.0.1', '--cert', 'x'], '--cert and --key'],
-    ['with a file and other flags', ['--config', 'engine.yaml', '--capacity', '1'], 'omit --capacity'],
-  ])('refuses to start %s', async (_how, flags, sentence) => {
+  it.each(
+    first(1, [
+      ['without a server', [], 'NATS needs a server; set it with --nats.'],
+      [
+        'with a user without a password',
+        ['--nats', 'nats://127.0.0.1', '--nats-user', 'e'],
+        'set RXSPEECH_NATS_PASSWORD',
+      ],
+      ['in plain text beyond loopback', ['--nats', 'nats://nats-0:4222'], 'plain text'],
+      ['with a password in the address', ['--nats', 'nats://u:hunter2@127.0.0.1'], 'without a user or a password'],
+      ['with a certificate without its key', ['--nats', 'nats://127.0.0.1', '--cert', 'x'], '--cert and --key'],
+      ['with a file and other flags', ['--config', 'engine.yaml', '--capacity', '1'], 'omit --capacity'],
+    ] as const),
+  )('refuses to start %s', async (_how, flags, sentence) => {
     const { code, stderr } = await run(['engine', ...flags])
     expect(code).toBe(2)
     expect(stderr).toContain(sentence)
@@ -27,7 +30,7 @@ describe('rxspeech engine', () => {
 })
 
 describe.skipIf(natsIsSkipped)(natsTitle('an engine process whose user has another name'), () => {
-  it('says so, counts it, and is not ready', async () => {
+  longIt('says so, counts it, and is not ready', async () => {
     const permissions =
       '{ publish: ["rxspeech.alive.engine", "rxspeech.models.engine"], subscribe: ["rxspeech.engine.engine.>", "rxspeech.who"] }'
     const config = `authorization { users: [{ user: engine, password: secret, permissions: ${permissions} }] }`
@@ -117,7 +120,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
     await expect.poll(list).toMatchObject([{ name: 'gpu-2' }])
   })
 
-  it('do not start without a model, and say so', async () => {
+  longIt('do not start without a model, and say so', async () => {
     const { code, stderr } = await run(['engine', '--nats', nats.url, '--models', folder])
     expect(code).toBe(1)
     expect(stderr).toContain('contain no model')

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { firstLine, main, run } from './command.js'
 import { runInProcess, startInProcess } from './in-process.js'
+import { longIt } from '../thorough.js'
 
 let folder: string
 let state: string
@@ -59,7 +60,7 @@ describe('rxspeech keys rotate', () => {
     expect([...(await service.published())].sort()).toEqual([before, made].sort())
   })
 
-  it('removes all others with --alone, and the running service signs with the new key immediately', async () => {
+  longIt('removes all others with --alone, and the running service signs with the new key immediately', async () => {
     const service = await serving()
     const before = kidOf(await service.token())
     const { code, stdout, stderr } = await run(['keys', 'rotate', '--alone', '--state', state])

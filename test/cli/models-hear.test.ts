@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { wavHeader } from '../../src/audio/wav-header.js'
 import { callSamples, type Ended } from './command.js'
 import { runInProcess, type InProcessOptions } from './in-process.js'
+import { longIt } from '../thorough.js'
 
 let folder: string
 beforeEach(() => {
@@ -40,7 +41,7 @@ describe('rxspeech models hear', { timeout: 120_000 }, () => {
     expect(starts).toEqual([...starts].sort((a, b) => a - b))
   })
 
-  it('fits into a terminal, in the order of time', async () => {
+  longIt('fits into a terminal, in the order of time', async () => {
     const { code, stdout } = await hear(['call', 'samples/call.wav'], { columns: 60 })
     expect(code).toBe(0)
     const lines = stripVTControlCharacters(stdout).split('\n')
@@ -72,7 +73,7 @@ describe('rxspeech models hear', { timeout: 120_000 }, () => {
     expect(await hear(['call', raw, '--rate', '8000'])).toMatchObject({ code: 2, stdout: '' })
   })
 
-  it('recognizes phrases in addition to the model, and says which words it does not know', async () => {
+  longIt('recognizes phrases in addition to the model, and says which words it does not know', async () => {
     const said = 'friday at half past seven please'
     writeFileSync(join(folder, 'model.json'), '{"phrases":"p.txt"}')
     writeFileSync(join(folder, 'p.txt'), 'one moment please\n')

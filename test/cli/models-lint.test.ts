@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Ended } from './command.js'
 import { runInProcess, type InProcessOptions } from './in-process.js'
+import { longIt } from '../thorough.js'
 
 let folder: string
 beforeEach(() => {
@@ -23,48 +24,51 @@ const lint = (args: readonly string[], options?: InProcessOptions): Promise<Ende
   runInProcess(['models', 'lint', ...args], options)
 
 describe('rxspeech models lint', () => {
-  it('reports all faults of all models of a folder with their places, in one line each, and ends with 3', async () => {
-    const orders = model(
-      'orders',
-      { phrases: 'p.txt', dictionary: 'd.txt' },
-      { 'p.txt': 'tea for two\ntea for too\n\na;b\nOrder Berlyn now\n', 'd.txt': 'foo\nblork B L XX K\n' },
-    )
-    const lamp = model(
-      'lamp',
-      { grammar: 'g.gram' },
-      { 'g.gram': '#JSGF V1.0;\ngrammar g;\npublic <a> = on | <of>;\n' },
-    )
-    model('fine', { phrases: 'p.txt', language: 'fr-fr' }, { 'p.txt': 'bonjour\n' })
-    const { code, stdout, stderr } = await lint([folder])
-    expect([code, stderr]).toEqual([3, ''])
-    expect(stdout).toContain(
-      `${lamp}/g.gram:3:19: error: The rule <of> is not defined.\n  | public <a> = on | <of>;\n  |                   ^^^^\n`,
-    )
-    expect(stdout).toContain(`${orders}/d.txt:1:1: error: The word "foo" has no phones.\n`)
-    expect(stdout).toContain(`${orders}/d.txt:2:11: error: "XX" is no phone; there are AA AE AH`)
-    expect(stdout).toMatch(/p\.txt:2:1: warning: "tea for too" sounds the same as "tea for two"; /)
-    expect(stdout).toContain(`${orders}/p.txt:4:1: error: "a;b" is not a word.\n`)
-    expect(stdout).toMatch(/p\.txt:5:7: error: The dictionary lacks "berlyn"\. Near: berlin, .*: berlyn B IY ER /)
-    expect(stdout).toContain('OK Default/fine/1\n')
-    expect(stdout).toMatch(/Default\/orders\/1: \d errors, 1 warning\n/)
-    const json = JSON.parse((await lint([folder, '--json'])).stdout) as readonly { model: string; ok: boolean }[]
-    expect(json.map(({ model: name, ok }) => [name, ok])).toEqual([
-      ['Default/fine/1', true],
-      ['Default/lamp/1', false],
-      ['Default/orders/1', false],
-    ])
-    expect(json[1]).toMatchObject({
-      faults: [
-        {
-          file: join(lamp, 'g.gram'),
-          line: 3,
-          column: 19,
-          severity: 'error',
-          message: 'The rule <of> is not defined.',
-        },
-      ],
-    })
-  })
+  longIt(
+    'reports all faults of all models of a folder with their places, in one line each, and ends with 3',
+    async () => {
+      const orders = model(
+        'orders',
+        { phrases: 'p.txt', dictionary: 'd.txt' },
+        { 'p.txt': 'tea for two\ntea for too\n\na;b\nOrder Berlyn now\n', 'd.txt': 'foo\nblork B L XX K\n' },
+      )
+      const lamp = model(
+        'lamp',
+        { grammar: 'g.gram' },
+        { 'g.gram': '#JSGF V1.0;\ngrammar g;\npublic <a> = on | <of>;\n' },
+      )
+      model('fine', { phrases: 'p.txt', language: 'fr-fr' }, { 'p.txt': 'bonjour\n' })
+      const { code, stdout, stderr } = await lint([folder])
+      expect([code, stderr]).toEqual([3, ''])
+      expect(stdout).toContain(
+        `${lamp}/g.gram:3:19: error: The rule <of> is not defined.\n  | public <a> = on | <of>;\n  |                   ^^^^\n`,
+      )
+      expect(stdout).toContain(`${orders}/d.txt:1:1: error: The word "foo" has no phones.\n`)
+      expect(stdout).toContain(`${orders}/d.txt:2:11: error: "XX" is no phone; there are AA AE AH`)
+      expect(stdout).toMatch(/p\.txt:2:1: warning: "tea for too" sounds the same as "tea for two"; /)
+      expect(stdout).toContain(`${orders}/p.txt:4:1: error: "a;b" is not a word.\n`)
+      expect(stdout).toMatch(/p\.txt:5:7: error: The dictionary lacks "berlyn"\. Near: berlin, .*: berlyn B IY ER /)
+      expect(stdout).toContain('OK Default/fine/1\n')
+      expect(stdout).toMatch(/Default\/orders\/1: \d errors, 1 warning\n/)
+      const json = JSON.parse((await lint([folder, '--json'])).stdout) as readonly { model: string; ok: boolean }[]
+      expect(json.map(({ model: name, ok }) => [name, ok])).toEqual([
+        ['Default/fine/1', true],
+        ['Default/lamp/1', false],
+        ['Default/orders/1', false],
+      ])
+      expect(json[1]).toMatchObject({
+        faults: [
+          {
+            file: join(lamp, 'g.gram'),
+            line: 3,
+            column: 19,
+            severity: 'error',
+            message: 'The rule <of> is not defined.',
+          },
+        ],
+      })
+    },
+  )
 
   it('ends with 0 if there are only warnings, and takes names of models', async () => {
     expect(await lint(['call'])).toMatchObject({ code: 0, stderr: '' })
@@ -153,7 +157,7 @@ describe('rxspeech models lint', () => {
     expect(stdout).not.toContain('\u001b')
   })
 
-  it('fits into a terminal, with colors unless NO_COLOR is set', async () => {
+  longIt('fits into a terminal, with colors unless NO_COLOR is set', async () => {
     const long = `public <a> = ${Array.from({ length: 40 }, (_, at) => `zzz${at}`).join(' ')};`
     model('lamp', { grammar: 'g.gram' }, { 'g.gram': `#JSGF V1.0;\n${long}` })
     const colored = await lint(['lamp', '--models', folder], { columns: 80 })

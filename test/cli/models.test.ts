@@ -14,6 +14,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { tinySherpaModel } from '../service/engines/sherpa-onnx/tiny-model.js'
 import type { Ended } from './command.js'
 import { runInProcess } from './in-process.js'
+import { longIt } from '../thorough.js'
 
 let folder: string
 let phrases: string
@@ -83,7 +84,7 @@ describe('rxspeech models', () => {
     expect((await add('cards', '--phrases', phrases, '--tenant', 'Acme')).stdout).toContain('Acme/cards/8')
   })
 
-  it('creates nothing that the engine does not load', async () => {
+  longIt('creates nothing that the engine does not load', async () => {
     writeFileSync(phrases, 'ten of blorkfish\n')
     const { code, stderr } = await add('cards', '--phrases', phrases)
     expect([code, stderr]).toEqual([

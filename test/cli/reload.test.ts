@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { callModels, firstLine } from './command.js'
 import { runInProcess, startInProcess, type RunningCommand } from './in-process.js'
+import { longIt } from '../thorough.js'
 
 let folder: string
 let service: RunningCommand | undefined
@@ -55,7 +56,7 @@ describe('rxspeech reload', () => {
     ])
   })
 
-  it('prints the faults and ends with 1 when nothing was reloaded', async () => {
+  longIt('prints the faults and ends with 1 when nothing was reloaded', async () => {
     const log = await serve()
     await addVersion('2', 'zzzyyx\n')
     const { code, stdout, stderr } = await reload()

@@ -9,6 +9,7 @@ import { sampleCall } from '../../src/cli/process/package-files.js'
 import { serviceSummary, type ShownService } from '../../src/cli/view/service-summary.js'
 import { openReaderFolder } from '../docs/reader-folder.js'
 import { runProgram } from '../docs/run-program.js'
+import { longIt } from '../thorough.js'
 
 let folder: string
 beforeAll(() => {
@@ -117,7 +118,7 @@ describe('rxspeech serve --dev', () => {
     }
   })
 
-  it('shows a program in a terminal that transcribes', async () => {
+  longIt('shows a program in a terminal that transcribes', async () => {
     const reader = openReaderFolder()
     const options = {
       program: 'rxspeech',

@@ -18,6 +18,7 @@ import { wavHeader } from '../../src/audio/wav-header.js'
 import { callBeginning, callModels, callSamples, cards, ended, firstLine, run, start } from './command.js'
 import { runCli, runInProcess, startInProcess, type RunningCommand } from './in-process.js'
 import { writeCall } from './wav-files.js'
+import { first, longIt } from '../thorough.js'
 
 const { durationMs, left } = callBeginning
 const callFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
@@ -140,7 +141,7 @@ describe('rxspeech transcribe of several files', () => {
     expect([refused.code, refused.stdout]).toEqual([1, ''])
   })
 
-  it('writes a line of JSON for each, with words, errors and comparisons', async () => {
+  longIt('writes a line of JSON for each, with words, errors and comparisons', async () => {
     const references = mkdtempSync(join(folder, 'references-'))
     for (const stem of ['agent', 'missing', 'call']) {
       writeFileSync(
@@ -184,7 +185,7 @@ describe('rxspeech transcribe of several files', () => {
     )
   })
 
-  it('says of each why its file cannot get its name', async () => {
+  longIt('says of each why its file cannot get its name', async () => {
     const outputs = join(folder, 'taken')
     mkdirSync(join(outputs, 'agent.txt'), { recursive: true })
     const { code, stderr } = await runInProcess(['transcribe', agent, call, '--output-dir', outputs, ...overGrpc], {
@@ -204,7 +205,7 @@ describe('rxspeech transcribe of several files', () => {
     expect(stderr).toMatch(/Not transcribed to the end: \S+call\.wav\.\n$/)
   })
 
-  it('ends all at a signal, with the words of the sent audio', async () => {
+  longIt('ends all at a signal, with the words of the sent audio', async () => {
     vi.stubGlobal('setTimeout', withLongDeadline(setTimeout))
     onTestFinished(() => void vi.unstubAllGlobals())
     const outputs = join(folder, 'interrupted')
@@ -226,7 +227,7 @@ describe('rxspeech transcribe of several files', () => {
     expect(events.findLast(({ type }) => type === 'connection')).toEqual({ type: 'connection', state: 'done' })
   })
 
-  it('counts the audio that was sent before a second signal', async () => {
+  longIt('counts the audio that was sent before a second signal', async () => {
     const outputs = join(folder, 'interrupted twice')
     const args = [
       'transcribe',
@@ -292,7 +293,7 @@ describe('rxspeech transcribe', () => {
     expect(code).toBe(0)
   })
 
-  it('prints captions of samples on standard input as SubRip, over WebSocket too', async () => {
+  longIt('prints captions of samples on standard input as SubRip, over WebSocket too', async () => {
     const args = ['transcribe', '-', ...raw, '--format', 'srt', '--over', 'websocket']
     const { code, stdout } = await runInProcess(args, { stdin: callSamples(3500) })
     expect(stdout).toMatch(
@@ -408,7 +409,7 @@ describe('rxspeech transcribe', () => {
 
 // Each waits for audio in real time or for its process to load, so they run concurrently.
 describe.concurrent('a process of rxspeech transcribe', () => {
-  it('leaves no file behind', async () => {
+  longIt('leaves no file behind', async () => {
     const own = mkdtempSync(join(folder, 'tmp-'))
     const { code } = await run(['transcribe', '-', ...raw], { stdin: callSamples(100), env: { TMPDIR: own } })
     expect([code, readdirSync(own)]).toEqual([0, []])
@@ -424,7 +425,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     expect(await end).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('exits without a report on several recordings when nothing reads its output any more', async () => {
+  longIt('exits without a report on several recordings when nothing reads its output any more', async () => {
     const short = join(folder, 'short.wav')
     await writeCall(short, callFormat, 200)
     const child = start(['transcribe', short, agent, '--speed', '4', '--format', 'json', ...overGrpc], { env })
@@ -457,10 +458,12 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     return { child, end: ended(child) }
   }
 
-  it.each([
-    ['SIGINT', 130, 'of its own', () => playing(['--models', callModels, '--model', 'call'])],
-    ['SIGTERM', 143, 'elsewhere', () => playing(overGrpc)],
-  ] as const)(
+  it.each(
+    first(1, [
+      ['SIGINT', 130, 'of its own', () => playing(['--models', callModels, '--model', 'call'])],
+      ['SIGTERM', 143, 'elsewhere', () => playing(overGrpc)],
+    ] as const),
+  )(
     'prints the words of the sent part of a file at %s, and exits with %i, with a service %s',
     async (signal, expected, _where, play) => {
       const { child, end } = play()
@@ -476,7 +479,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     },
   )
 
-  it('ends at a second signal with the results so far, and says where it was interrupted', async () => {
+  longIt('ends at a second signal with the results so far, and says where it was interrupted', async () => {
     const args = ['transcribe', long, '--speed', '1', '--format', 'json', '--output-dir', join(folder, 'twice')]
     const { kill, end, stderr } = startInProcess([...args, ...overGrpc], { env })
     Object.assign(stderr, { isTTY: true, columns: 80 })
@@ -495,7 +498,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     )
   })
 
-  it('ends at a signal that comes as soon as signals are handled', async () => {
+  longIt('ends at a signal that comes as soon as signals are handled', async () => {
     const { code, stdout } = await runInProcess(['transcribe', long, ...overGrpc], { env }, (args, host) =>
       runCli(args, {
         ...host,
@@ -508,7 +511,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     expect({ code, stdout }).toEqual({ code: 130, stdout: '' })
   })
 
-  it('ends immediately at a second signal', async () => {
+  longIt('ends immediately at a second signal', async () => {
     const { child, end } = playing(overGrpc)
     await firstLine(child)
     child.kill('SIGTERM')
@@ -533,7 +536,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     },
   )
 
-  it('stops waiting for a pipe without data when it is stopped', async () => {
+  longIt('stops waiting for a pipe without data when it is stopped', async () => {
     const child = start(['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc], { env })
     const end = ended(child)
     child.stdin.write(callSamples(100).subarray(0, 1))

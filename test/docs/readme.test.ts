@@ -14,11 +14,12 @@ import {
   type RunningProgram,
   type RunOptions,
 } from './run-program.js'
+import { longIt } from '../thorough.js'
 
 const page = readFileSync(join(checkout, 'README.md'), 'utf8')
 const blocks = blocksOf(page)
 
-const tsc = join(checkout, 'node_modules/typescript/bin/tsc')
+const tsc = join(checkout, 'node_modules/typescript-7/bin/tsc')
 
 /** A user's project: the programs of the page, and the examples of the API reference. */
 let project: ReaderFolder
@@ -180,6 +181,15 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
   },
 }
 
+/** The blocks around a service of their own, which only `npm run test:all` runs. */
+const withTheService: ReadonlySet<string> = new Set([
+  'rxspeech transcribe samples/call.wav --speakers',
+  'rxspeech serve --dev',
+  'rxspeech token',
+  'recognize({ url, model, ca',
+  'dataflow({ url, ca',
+])
+
 const keysOf = ({ text }: Block): readonly string[] => Object.keys(expectations).filter((key) => text.includes(key))
 
 describe('the examples of the API reference', () => {
@@ -210,7 +220,8 @@ describe('README.md', () => {
   })
 
   for (const block of blocks) {
-    it(
+    const isLong = keysOf(block).some((key) => withTheService.has(key))
+    ;(isLong ? longIt : it)(
       `does what the page says, line ${String(block.line)}: ${block.text.split('\n')[0] ?? ''}`,
       { timeout: 180_000 },
       async () => {
@@ -222,7 +233,7 @@ describe('README.md', () => {
     )
   }
 
-  it('leaves no service running', async () => {
+  longIt('leaves no service running', async () => {
     if (server === undefined) throw new Error('No block started the service.')
     expect(await server.stop()).toBe(0)
   })

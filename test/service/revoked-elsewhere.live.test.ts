@@ -8,6 +8,7 @@ import { runInProcess } from '../cli/in-process.js'
 import { converse, openStream, plainClient } from '../interop/plain-dataflow-client.js'
 import { openSocket } from '../interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
+import { longIt } from '../thorough.js'
 
 /** A change by another process ends running sessions within this many milliseconds. */
 const withinMs = 5_000
@@ -87,7 +88,7 @@ describe('changes by another process', () => {
     expect(tokenIdOf(other)).not.toBe(tokenIdOf(token))
   })
 
-  it('end the sessions of a subscription that it cancels, which is then refused', async () => {
+  longIt('end the sessions of a subscription that it cancels, which is then refused', async () => {
     const subscriber = await subscribe()
     const token = await tokenOf(subscriber)
     const sessions = await sessionsOf(token)
@@ -99,7 +100,7 @@ describe('changes by another process', () => {
     await expect(openSocket(service, { token })).rejects.toThrow(/HTTP 401/)
   })
 
-  it('add a tenant that it grants by name, and no other', async () => {
+  longIt('add a tenant that it grants by name, and no other', async () => {
     const subscriber = JSON.parse(await command(['create', '--json', '--tenant', 'Newcomer'])) as Record<string, string>
     const token = await tokenOf(subscriber)
     const start = async (Tenant: string, by: string) =>
@@ -116,7 +117,7 @@ describe('changes by another process', () => {
     expect(await start('Default', token)).toMatch(/^tenant-denied: /)
   })
 
-  it('remove signing keys immediately: earlier tokens are refused, new ones are valid', async () => {
+  longIt('remove signing keys immediately: earlier tokens are refused, new ones are valid', async () => {
     const before = service.token
     expect(await rxspeech(['keys', 'rotate'])).toMatch(
       /^The key [\w-]{43} is used in 10 minutes; earlier tokens stay valid.\n$/,

@@ -13,6 +13,7 @@ import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { readRecording } from '../audio/read-recording.js'
 import { callModels } from '../interop/live-service.js'
 import { patience } from '../interop/session-options.js'
+import { longIt } from '../thorough.js'
 
 const opened: InMemoryService[] = []
 const open = (...options: Parameters<typeof inMemoryService>): InMemoryService => {
@@ -108,7 +109,7 @@ describe('a service in memory', () => {
     await expect(events('x')).rejects.toMatchObject({ code: 'unauthenticated' })
   })
 
-  it('recognizes real words with the models of a folder', async () => {
+  longIt('recognizes real words with the models of a folder', async () => {
     const { format, bytes } = await readRecording('samples/call.wav')
     const service = open({ modelFolders: [callModels], defaultModel: 'call' })
     const text = (await run('dataflow', service, format, [bytes])).flatMap((event) =>

@@ -10,6 +10,7 @@ import { createSegmenter } from '../../../../src/service/recognition/segmenter.j
 import { defaultSegmenterParameters } from '../../../../src/service/recognition/segmenter-parameters.js'
 import { callChannel, callTurns, type CallTurn } from '../call-turns.js'
 import { recording, recordingsAreHere, recordingsTitle, segmentParts, withLineNoise } from '../recordings.js'
+import { longIt } from '../../../thorough.js'
 
 const levels = ['off', 'low', 'medium', 'high'] as const
 const kind = soundswallower({ workers: 1, decodersPerWorker: 1 })
@@ -113,7 +114,7 @@ describe('the rejection of speech', { timeout: 120_000 }, () => {
     expect(Math.max(...confidences) - Math.min(...confidences)).toBeLessThan(0.1)
   })
 
-  it('accepts them when they are 24 dB softer', async () => {
+  longIt('accepts them when they are 24 dB softer', async () => {
     const phrases = turns.map(({ text }) => text)
     const engine = await open('soft', phrases)
     const soft = turns.map(({ text, samples }) => ({ text, samples: samples.map((sample) => sample / 16) }))
@@ -158,7 +159,7 @@ describe('the rejection of speech', { timeout: 120_000 }, () => {
     expect(await readAll(lenient, few, 'medium')).toEqual(few.map(() => ''))
   })
 
-  it('rejects nothing in French, whose weights are not known', async () => {
+  longIt('rejects nothing in French, whose weights are not known', async () => {
     const french = await open('french', ['bonjour', 'merci beaucoup', 'à demain'], { language: 'fr-fr' })
     const few = turns.slice(0, 4)
     const texts = await readAll(french, few)
@@ -171,7 +172,7 @@ describe('the rejection of speech', { timeout: 120_000 }, () => {
     await expect(open('misspelt', ['snow'], { reject: 'some' })).rejects.toMatchObject({ code: 'invalid-model' })
   })
 
-  it('decodes several segments at once as it does one after another', async () => {
+  longIt('decodes several segments at once as it does one after another', async () => {
     const many = soundswallower({ workers: 1, decodersPerWorker: 4 })
     const model = { tenant: 'Default', name: 'foreign', version: '1', folder: join(await folder, 'foreign') }
     const engine = await many.open({ ...model, options: { engine: 'soundswallower', phrases: 'phrases.txt' } })

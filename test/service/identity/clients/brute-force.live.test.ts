@@ -2,6 +2,7 @@ import { VirtualTimeScheduler } from 'rxjs'
 import { afterEach, expect, it, describe } from 'vitest'
 import type { IdentityOptions } from '../../../../src/service/identity/identity.js'
 import { open, storeOf, subscriber, tokenForm } from '../service-under-test.js'
+import { first, longIt } from '../../../thorough.js'
 
 describe('brute force', () => {
   let service: Awaited<ReturnType<typeof open>> | undefined
@@ -67,17 +68,20 @@ describe('brute force', () => {
     expect((await attempt('client-1', '192.0.2.2')).status).toBe(200)
   })
 
-  it('accepts a client from an address where its secret was right recently, however many failures others had there', async () => {
-    const attempt = await openHere(1)
-    expect((await attempt('client-1', '192.0.2.1')).status).toBe(200)
-    for (const clientId of ['client-1', 'a', 'b', 'c', 'd']) {
-      expect((await attempt(clientId, '192.0.2.1', 'wrong')).status).toBe(401)
-    }
-    // Guesses stay limited, for this client too, and so do clients without a recent success there.
-    expect((await attempt('client-1', '192.0.2.1', 'wrong')).status).toBe(429)
-    expect((await attempt('client-2', '192.0.2.1')).status).toBe(429)
-    expect((await attempt('client-1', '192.0.2.1')).status).toBe(200)
-  })
+  longIt(
+    'accepts a client from an address where its secret was right recently, however many failures others had there',
+    async () => {
+      const attempt = await openHere(1)
+      expect((await attempt('client-1', '192.0.2.1')).status).toBe(200)
+      for (const clientId of ['client-1', 'a', 'b', 'c', 'd']) {
+        expect((await attempt(clientId, '192.0.2.1', 'wrong')).status).toBe(401)
+      }
+      // Guesses stay limited, for this client too, and so do clients without a recent success there.
+      expect((await attempt('client-1', '192.0.2.1', 'wrong')).status).toBe(429)
+      expect((await attempt('client-2', '192.0.2.1')).status).toBe(429)
+      expect((await attempt('client-1', '192.0.2.1')).status).toBe(200)
+    },
+  )
 
   it('accepts them again after a minute', async () => {
     const scheduler = new VirtualTimeScheduler()
@@ -103,10 +107,12 @@ describe('brute force', () => {
     expect(failed.length).toBeLessThanOrEqual(4)
   })
 
-  it.each([
-    [20, {}],
-    [200, { development: true }],
-  ])('allows %i failures by default, with %j', async (limit, more) => {
+  it.each(
+    first(1, [
+      [20, {}],
+      [200, { development: true }],
+    ] as const),
+  )('allows %i failures by default, with %j', async (limit, more) => {
     const { client } = await subscriber({ secretHash: `scrypt$2$1$1$${'A'.repeat(22)}$${'A'.repeat(43)}` })
     service = await open({ clients: storeOf(client), ...more })
     for (let count = 0; count < limit; count += 1) expect((await service.post(tokenForm())).status).toBe(401)

@@ -8,6 +8,7 @@ import type { StoredClient } from '../../../../src/service/identity/clients/clie
 import { connectSharedIdentity, type ConnectedIdentity } from '../../../../src/service/identity/shared/connect.js'
 import { connectNats } from '../../../../src/service/nats/connection.js'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../../nats/nats-server.js'
+import { longIt } from '../../../thorough.js'
 
 let secretHash: string
 beforeAll(async () => {
@@ -164,7 +165,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over NATS'), () => {
     expect([...later.revoked().keys()]).toEqual(['new'])
   })
 
-  it('reads 20,000 revocations', async () => {
+  longIt('reads 20,000 revocations', async () => {
     nextBucket()
     await open()
     const connection = await connectNats({ servers: [server.url] }, { name: 'test' })
