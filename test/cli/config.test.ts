@@ -75,6 +75,15 @@ log: { level: warn }
     expect([code, stderr]).toEqual([0, expect.stringContaining('There is no model, so that no session can begin; ')])
   })
 
+  it('warns once, in the log, that Node is out of support', async () => {
+    await write('service.yaml', 'stateFolder: state\nlog: { format: json }\n')
+    const served = startInProcess(['serve', '--config', file], { nodeVersion: '20.19.6' })
+    JSON.parse(await firstLine(served))
+    served.kill('SIGTERM')
+    const lines = (await served.end).stderr.split('\n').filter((line) => line.includes('Use Node 24 or 26.'))
+    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([{ level: 'warn' }])
+  })
+
   it('starts nothing for a file with faults, and reports each with its position', async () => {
     await write('service.yaml', 'limits:\n  sesions: 3\n')
     const { code, stdout, stderr } = await runInProcess(['serve', '--config', file])

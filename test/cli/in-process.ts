@@ -25,6 +25,8 @@ const refuseExit = (code: number): never => {
 export interface InProcessOptions extends RunOptions {
   /** The width of a terminal that stdout is. @default no terminal */
   readonly columns?: number
+  /** @default one that is in support */
+  readonly nodeVersion?: string
 }
 
 type RunArgs = (args: readonly string[], host: Host) => Promise<number>
@@ -34,7 +36,7 @@ type RunArgs = (args: readonly string[], host: Host) => Promise<number>
  */
 export const startInProcess = (
   args: readonly string[],
-  { env = {}, columns }: InProcessOptions = {},
+  { env = {}, columns, nodeVersion = '24.21.0' }: InProcessOptions = {},
   runArgs: RunArgs = runCli,
 ): RunningCommand => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
@@ -44,6 +46,7 @@ export const startInProcess = (
   stderr.setEncoding('utf8').on('data', (more: string) => (text.stderr += more))
   const listeners = new Set<(signal: EndingSignal) => void>()
   const host: Host = {
+    nodeVersion,
     env,
     stdin: stdin as unknown as NodeJS.ReadStream,
     stdout: stdout as unknown as NodeJS.WriteStream,

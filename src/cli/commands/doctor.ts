@@ -168,7 +168,7 @@ const recognitionLimitMs = 60_000
 const checksOf = async ({ target, ...plan }: DoctorPlan, host: Host): Promise<readonly Check[]> => {
   const machine = await import('../doctor/machine-checks.js')
   const { timeoutMs, modelFolders, proxy, config } = plan
-  const versions = [machine.nodeCheck(process.versions.node), machine.packagesCheck]
+  const versions = [machine.nodeCheck(host.nodeVersion), machine.packagesCheck]
   const network = machine.proxyCheck(proxy, host.env)
   if (target !== undefined) {
     const { serviceChecks } = await import('../doctor/service-checks.js')

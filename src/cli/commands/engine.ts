@@ -18,7 +18,7 @@ import { readServerCertificate } from '../service/certificate-files.js'
 import { readConfigurationFile, type LoadedConfiguration } from '../service/configuration-file.js'
 import { answerOf, openControlOrWarn, type Control, type ReloadAnswer } from '../service/control.js'
 import { natsOfFile } from '../service/nats-settings.js'
-import { openLog } from '../service/open-log.js'
+import { openLog, warnOfOutdatedNode } from '../service/open-log.js'
 
 const engineFlags = {
   ...natsFlags,
@@ -82,6 +82,7 @@ const runEngine = async ({ flags, given, host, output }: EngineCall): Promise<vo
     const summary = summaryOf(engine)
     output.write(`${JSON.stringify(summary)}\n`)
     logger.log('info', 'The engine process is ready.', { ...summary, models: summary.models.join(', ') })
+    warnOfOutdatedNode(logger, host)
     const signal = await ended
     logger.log('info', 'The engine process is ending: it takes no more segments.', { signal })
     await engine.close({ drainMs: flags.drainMs ?? loaded?.values.drainMs })

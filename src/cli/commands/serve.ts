@@ -25,7 +25,7 @@ import { answerOf, openControlOrWarn, type Control, type ReloadAnswer } from '..
 import type { PortName, ServeBasics, ServePlan, StartedService } from '../service/start-planned.js'
 import { findServicePackage } from '../../service/threads/load-optional.js'
 import { sampleCall } from '../process/package-files.js'
-import { openLog } from '../service/open-log.js'
+import { openLog, warnOfOutdatedNode } from '../service/open-log.js'
 import { paintFor } from '../view/paint.js'
 import { serviceSummary } from '../view/service-summary.js'
 import { programOf } from '../view/typed-command.js'
@@ -276,6 +276,7 @@ const runUntilSignal = async (
     if (!isTerminal) output.write(`${JSON.stringify(access)}\n`)
     const { authUrl: http, grpc, operations, model } = access
     logger.log('info', 'The service is listening.', { http, grpc, operations, model })
+    warnOfOutdatedNode(logger, host)
     for (const { name, from } of movedPorts) logger.log('warn', movedPort(name, from, access))
     if (!hasSubscribers) {
       logger.log(

@@ -13,6 +13,7 @@ import { builtInEngines } from '../../service/start/models-and-projects.js'
 import { loadSqlite } from '../../service/identity/state/sqlite.js'
 import { loadOptional, resolveOptional } from '../../service/threads/load-optional.js'
 import type { Host } from '../process/host.js'
+import { isAtLeast, outdatedNode } from '../process/node-lines.js'
 import { acquire } from '../process/interruption.js'
 import { packageManifest, sampleCall } from '../process/package-files.js'
 import { reachService } from '../service/reach-service.js'
@@ -20,22 +21,19 @@ import { hear } from '../transcription/hear.js'
 import { failed, ok, warning, wrong, type Check, type Finding } from './check.js'
 import { trySession, type SampleAudio } from './try-session.js'
 
-/** The version of Node, against the oldest one that the package supports. */
+/** The version of Node, against the oldest one that the package supports and those that get security fixes. */
 export const nodeCheck = (version: string): Check => ({
   name: 'Node',
   run: () => {
     const needed = (packageManifest().engines?.node ?? '').replace('>=', '')
-    return Promise.resolve(
-      isAtLeast(version, needed)
-        ? ok(`Node ${version}, rxspeech ${packageManifest().version}`)
-        : wrong(`Node ${version} is too old.`, `Install Node ${needed} or newer.`),
-    )
+    if (!isAtLeast(version, needed)) {
+      return Promise.resolve(wrong(`Node ${version} is too old.`, `Install Node ${needed} or newer.`))
+    }
+    const outdated = outdatedNode(version)
+    const found = ok(`Node ${version}, rxspeech ${packageManifest().version}`)
+    return Promise.resolve(outdated === undefined ? found : [found, { status: 'warning', message: outdated }])
   },
 })
-
-/** Compares versions number by number. */
-export const isAtLeast = (version: string, needed: string): boolean =>
-  new Intl.Collator('en', { numeric: true }).compare(version.replace(/^v/, ''), needed) >= 0
 
 /** Those with native parts, which may be missing without harm to the rest, and what loads them completely. */
 const nativePackages: Readonly<Record<string, () => Promise<unknown>>> = {

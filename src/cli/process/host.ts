@@ -4,6 +4,8 @@ export type EndingSignal = (typeof endingSignals)[number]
 
 /** The process a command runs in. */
 export interface Host {
+  /** The version of Node, such as `24.21.0`. */
+  readonly nodeVersion: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly stdin: NodeJS.ReadStream
   readonly stdout: NodeJS.WriteStream
@@ -17,6 +19,7 @@ export interface Host {
 }
 
 export const processHost = (process: NodeJS.Process): Host => ({
+  nodeVersion: process.versions.node,
   env: process.env,
   // A getter, because the first access opens standard input.
   get stdin() {

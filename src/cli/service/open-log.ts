@@ -7,6 +7,7 @@ import {
   type TextStyle,
 } from '../../service/operations/logger.js'
 import type { Host } from '../process/host.js'
+import { outdatedNode } from '../process/node-lines.js'
 import { paintFor, type Paint } from '../view/paint.js'
 
 interface LogOptions {
@@ -25,6 +26,12 @@ export const openLog = async (
   stderr.on('error', () => undefined)
   if ((format ?? (stderr.isTTY ? 'text' : 'json')) === 'json') return openJsonLogger(stderr, level)
   return textLogger(stderr, { level, now: () => new Date(), paint: logPaint(paintFor(stderr, env)) })
+}
+
+/** Warns of a Node that is out of support; called when the service is ready, so that the error of one that does not start is alone. */
+export const warnOfOutdatedNode = (logger: Logger, { nodeVersion }: Pick<Host, 'nodeVersion'>): void => {
+  const outdated = outdatedNode(nodeVersion)
+  if (outdated !== undefined) logger.log('warn', outdated)
 }
 
 /** The log in a terminal: warnings and errors stand out, the fields of every line are dim. */

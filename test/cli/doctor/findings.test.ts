@@ -4,7 +4,8 @@ import { doctorFlags, planDoctor } from '../../../src/cli/commands/doctor.js'
 import { expiryFinding } from '../../../src/cli/doctor/certificates.js'
 import { ok, runChecks, warning, wrong, type Check, type NamedFinding } from '../../../src/cli/doctor/check.js'
 import { findingsSummary, findingText } from '../../../src/cli/doctor/findings-view.js'
-import { isAtLeast, nodeCheck, proxyCheck } from '../../../src/cli/doctor/machine-checks.js'
+import { nodeCheck, proxyCheck } from '../../../src/cli/doctor/machine-checks.js'
+import { isAtLeast, outdatedNode } from '../../../src/cli/process/node-lines.js'
 import { skewFinding } from '../../../src/cli/doctor/service-checks.js'
 import { readFlags, type TypedFlags } from '../../../src/cli/parsing/flags.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
@@ -125,6 +126,14 @@ describe('a finding', () => {
 })
 
 describe('versions', () => {
+  it('of Node that get no security fixes are named in one sentence', () => {
+    const named = 'is out of support: it gets no security fixes any more'
+    expect(outdatedNode('20.20.2')).toBe(`Node 20.20.2 ${named}. Use Node 24 or 26.`)
+    expect(outdatedNode('20.19.6')).toBe(`Node 20.19.6 ${named} and lacks those of 20.20.2. Use Node 24 or 26.`)
+    expect(['21.7.0', '23.11.0', '25.9.0'].filter((version) => outdatedNode(version) === undefined)).toEqual([])
+    expect(['22.13.0', '24.0.0', '26.12.1', '27.0.0'].map(outdatedNode)).toEqual(Array(4).fill(undefined))
+  })
+
   it('are compared number by number', () => {
     expect(['v20.19.0', '20.20.2', '22.0.0'].map((version) => isAtLeast(version, '20.19'))).toEqual([true, true, true])
     expect(['20.9.0', '20.18.9', '9.99.9'].map((version) => isAtLeast(version, '20.19'))).toEqual([false, false, false])
@@ -136,6 +145,7 @@ describe('versions', () => {
       remedy: 'Install Node 20.19 or newer.',
     })
     expect(await nodeCheck('22.1.0').run(never)).toMatchObject({ status: 'ok' })
+    expect(await nodeCheck('20.20.2').run(never)).toMatchObject([{ status: 'ok' }, { status: 'warning' }])
   })
 })
 
