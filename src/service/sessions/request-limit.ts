@@ -14,6 +14,9 @@ const charactersPerRequest = 16_384
 /** A start that is refused for a fault of its request counts so many times more: an engine may have checked it. */
 const refusedStartCost = 4
 
+/** All tokens of a client may make so many times the requests of one, so that many tokens are no way around the limit. */
+const tokensOfClient = 4
+
 /** So many audio messages shorter than `minAudioMs` count as one request. */
 const shortMessagesPerRequest = 100
 
@@ -30,26 +33,33 @@ export type RequestVerdict = 'handle' | 'refuse' | 'end'
 export class RequestBucket {
   readonly #limits: RequestLimits
   readonly #scheduler: SchedulerLike
+  readonly #ofClient: RequestBucket | undefined
   #level = 0
   #atMs: number
 
-  constructor(limits: RequestLimits, scheduler: SchedulerLike) {
+  /** @param ofClient counts the requests of all tokens of a client, each in part, and is as full at least */
+  constructor(limits: RequestLimits, scheduler: SchedulerLike, ofClient?: RequestBucket) {
     this.#limits = limits
     this.#scheduler = scheduler
+    this.#ofClient = ofClient
     this.#atMs = scheduler.now()
   }
 
   get level(): number {
-    const nowMs = this.#scheduler.now()
-    const drained = (Math.max(0, nowMs - this.#atMs) * this.#limits.maxRequestsPerSecond) / 1000
-    this.#atMs = nowMs
-    this.#level = Math.max(0, this.#level - drained)
-    return this.#level
+    return Math.max(this.#drain(), this.#ofClient?.level ?? 0)
   }
 
   /** Counts requests; returns the level with them. */
   take(count: number): number {
-    this.#level = Math.min(this.level + count, 2 * this.#limits.requestBurst + 1)
+    this.#level = Math.min(this.#drain() + count, 2 * this.#limits.requestBurst + 1)
+    return Math.max(this.#level, this.#ofClient?.take(count / tokensOfClient) ?? 0)
+  }
+
+  #drain(): number {
+    const nowMs = this.#scheduler.now()
+    const drained = (Math.max(0, nowMs - this.#atMs) * this.#limits.maxRequestsPerSecond) / 1000
+    this.#atMs = nowMs
+    this.#level = Math.max(0, this.#level - drained)
     return this.#level
   }
 }
@@ -122,16 +132,24 @@ export class RequestLimit {
   }
 }
 
-interface CountedToken {
+interface Counted {
   readonly bucket: RequestBucket
-  sessions: number
+  /** Sessions of a token, or tokens of a client. */
+  users: number
+  /** Of a token. */
+  readonly client: Counted | undefined
 }
 
-/** The requests of each token, in all of its sessions and sockets, at the same time and one after another. */
+interface HeldBucket {
+  readonly bucket: RequestBucket
+  readonly release: () => void
+}
+
+/** The requests of each token and client, in all sessions and sockets, at the same time and one after another. */
 export class TokenRequests {
   readonly #limits: RequestLimits
   readonly #scheduler: SchedulerLike
-  readonly #tokens = new Map<string, CountedToken>()
+  readonly #counted = new Map<string, Counted>()
   #sweepAtSize = 1_000
 
   constructor(limits: RequestLimits, scheduler: SchedulerLike) {
@@ -139,14 +157,14 @@ export class TokenRequests {
     this.#scheduler = scheduler
   }
 
-  /** The tokens that are counted. */
+  /** The tokens and clients that are counted. */
   get size(): number {
-    return this.#tokens.size
+    return this.#counted.size
   }
 
   /** Counts the start of a session. Throws `too-many-requests` beyond the limit; those that are refused do not count. */
-  admit(tokenId: string): { readonly bucket: RequestBucket; readonly release: () => void } {
-    const held = this.hold(tokenId)
+  admit(tokenId: string, clientId?: string): HeldBucket {
+    const held = this.hold(tokenId, clientId)
     const { level } = held.bucket
     if (level + 1 > this.#limits.requestBurst) {
       held.release()
@@ -157,26 +175,38 @@ export class TokenRequests {
   }
 
   /** The bucket of a token, which is kept until it is released and empty. */
-  hold(tokenId: string): { readonly bucket: RequestBucket; readonly release: () => void } {
-    if (this.#tokens.size >= this.#sweepAtSize) this.#sweep()
-    const token = this.#tokens.get(tokenId) ?? { bucket: new RequestBucket(this.#limits, this.#scheduler), sessions: 0 }
-    this.#tokens.set(tokenId, token)
-    token.sessions += 1
+  hold(tokenId: string, clientId?: string): HeldBucket {
+    if (this.#counted.size >= this.#sweepAtSize) this.#sweep()
+    const token = this.#of(`token ${tokenId}`, clientId)
+    token.users += 1
     let isHeld = true
     return {
       bucket: token.bucket,
       release: () => {
-        if (isHeld) token.sessions -= 1
+        if (isHeld) token.users -= 1
         isHeld = false
       },
     }
   }
 
+  #of(key: string, clientId?: string): Counted {
+    const known = this.#counted.get(key)
+    if (known !== undefined) return known
+    const client = clientId === undefined ? undefined : this.#of(`client ${clientId}`)
+    if (client !== undefined) client.users += 1
+    const bucket = new RequestBucket(this.#limits, this.#scheduler, client?.bucket)
+    const counted = { bucket, users: 0, client }
+    this.#counted.set(key, counted)
+    return counted
+  }
+
   #sweep(): void {
-    for (const [tokenId, { bucket, sessions }] of this.#tokens) {
-      if (sessions === 0 && bucket.level === 0) this.#tokens.delete(tokenId)
+    for (const [key, { bucket, users, client }] of this.#counted) {
+      if (users > 0 || bucket.level > 0) continue
+      this.#counted.delete(key)
+      if (client !== undefined) client.users -= 1
     }
-    this.#sweepAtSize = Math.max(1_000, 2 * this.#tokens.size)
+    this.#sweepAtSize = Math.max(1_000, 2 * this.#counted.size)
   }
 }
 

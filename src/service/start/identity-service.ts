@@ -106,7 +106,7 @@ export const createAdmission = (
     if (rights.origin !== undefined && rights.origin !== origin) throw wrongOrigin()
     // Checked first, so that no session uses the slots of a tenant without its grant.
     if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()
-    const counted = requests.admit(rights.tokenId)
+    const counted = requests.admit(rights.tokenId, rights.clientId)
     try {
       const giveBack = admissions.admit(rights.tokenId, tenant ?? tenantOf(rights))
       const { ended$, release } = running.add(rights)

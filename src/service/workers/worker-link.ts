@@ -118,7 +118,7 @@ export class RemoteAdmission {
     try {
       const { clientId, tokenId, ...rights } = await this.#channel.ask('admit', { id, token, tenant, origin })
       // The start itself was counted by the process of the service.
-      const counted = tokenId === undefined ? undefined : this.requests?.hold(tokenId)
+      const counted = tokenId === undefined ? undefined : this.requests?.hold(tokenId, clientId)
       return {
         rights,
         ...(clientId !== undefined && { clientId }),

@@ -159,6 +159,25 @@ describe('the requests of a token', () => {
     expect(other.takeOfToken(0)).toBe(true)
   })
 
+  it('are limited for all tokens of a client together, to four times as many', () => {
+    const clock = new VirtualClock()
+    const tokens = new TokenRequests(limits, clock)
+    let admitted = 0
+    for (let token = 0; token < 40; token += 1) {
+      try {
+        tokens.admit(`token ${token}`, 'client').release()
+        admitted += 1
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'too-many-requests' })
+      }
+    }
+    // The bucket of the client has a quarter of each, and takes no further one with less than a whole place.
+    expect(admitted).toBe(17)
+    expect(() => tokens.admit('another', 'other client')).not.toThrow()
+    clock.advanceTo(1_000)
+    expect(() => tokens.admit('another', 'client')).not.toThrow()
+  })
+
   it('recover from any flood within twice the burst', () => {
     const clock = new VirtualClock()
     const { bucket } = new TokenRequests(limits, clock).admit('one')
@@ -182,10 +201,10 @@ describe('the requests of a token', () => {
     const tokens = new TokenRequests(limits, clock)
     const kept = tokens.hold('kept')
     for (let count = 0; count < 5_000; count += 1) {
-      tokens.admit(`token ${count}`).release()
+      tokens.admit(`token ${count}`, `client ${count % 3_000}`).release()
       clock.advanceTo(clock.now() + 200)
     }
-    expect(tokens.size).toBeLessThan(1_002)
+    expect(tokens.size).toBeLessThan(1_003)
     expect(tokens.hold('kept').bucket).toBe(kept.bucket)
   })
 })
