@@ -113,6 +113,7 @@ describe.each([haproxyFile, nginxFile])('behind $name', ({ needs, trust, start }
       let subscriber: { readonly clientId: string; readonly clientSecret: string }
       const edges: Edge[] = []
       const engines: ChildProcess[] = []
+      const engineFiles: string[] = []
       const passwords = {
         NATS_EDGE: 'the-password-of-edges',
         NATS_ENGINE: 'the-password-of-engines',
@@ -155,6 +156,10 @@ describe.each([haproxyFile, nginxFile])('behind $name', ({ needs, trust, start }
         return { child, log: () => log }
       }
 
+      const startEngines = async (): Promise<void> => {
+        for (const file of engineFiles) engines.push((await launch(['engine', '--config', file])).child)
+      }
+
       beforeAll(async () => {
         folder = await mkdtemp(join(tmpdir(), 'deploy-'))
         const usage = [
@@ -192,8 +197,9 @@ describe.each([haproxyFile, nginxFile])('behind $name', ({ needs, trust, start }
             ['0.0.0.0:9464', '127.0.0.1:0'],
           ]
           const file = await adaptConfiguration('engine.yaml', changes, own)
-          engines.push((await launch(['engine', '--config', file])).child)
+          engineFiles.push(file)
         }
+        await startEngines()
         for (let number = 0; number < 2; number += 1) {
           const own = await mkdtemp(join(folder, 'edge-'))
           const [http, grpc, operations] = [await freePort(), await freePort(), await freePort()]
@@ -264,6 +270,31 @@ describe.each([haproxyFile, nginxFile])('behind $name', ({ needs, trust, start }
           )
         }
         expect(results.filter((result) => result !== 'accepted')).toEqual([])
+      })
+
+      it('issue tokens and let a call wait while no engine process runs, and it has every word', async () => {
+        const call = await SpokenCall.until(8_640)
+        const reference = await undisturbed(service, call)
+        const since = edges.map(({ log }) => log().length)
+        const logged = (): readonly string[] => edges.map(({ log }, index) => log().slice(since[index]))
+        for (const child of engines.splice(0)) {
+          child.kill('SIGKILL')
+          await once(child, 'exit')
+        }
+        const unserved = (log: string): boolean => log.includes('No engine process serves these models')
+        await expect.poll(() => logged().every(unserved), { timeout: 20_000 }).toBe(true)
+        for (const { operations } of edges) {
+          expect(await (await fetch(`http://127.0.0.1:${operations}/readyz`)).text()).toBe('ready\n')
+        }
+        const token = await newToken()
+        const { websocket } = sessionOptions({ ...service, token }, call.format, 'call')
+        const session = recognize({ ...websocket, resumption: { firstDelayMs: 100, maxDelayMs: 500 } })
+        const outcome = outcomeOf(session(call.played(1, 0, () => undefined)))
+        // Each refused attempt is a session of an edge.
+        const attempts = (): number => logged().join('').split('Session ended').length - 1
+        await expect.poll(attempts, { timeout: 20_000 }).toBeGreaterThan(4)
+        await startEngines()
+        expectSame({ over: 'websocket', ...(await outcome) }, reference, call)
       })
 
       it('lose no word of a call, over either transport, when a machine and an engine process are killed', async () => {
