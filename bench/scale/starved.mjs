@@ -171,6 +171,7 @@ const measure = async (fleet, build, title, flags) => {
     'latest milestone s': (Math.max(0, ...lateMs) / 1000).toFixed(1),
     'segments begun again':
       again.map(({ labels, value }) => `${value} ${/"(.*)"/.exec(labels)?.[1]}`).join(', ') || '0',
+    'admitted calls that failed': admitted.flatMap(({ code }) => code ?? []).join(', ') || '0',
     'calls that lost words': admitted.filter(({ milestones }) => lostWords(milestones) > 0).length,
     'words lost': admitted.reduce((total, { milestones }) => total + lostWords(milestones), 0),
     '/readyz': ready ? 200 : 503,
