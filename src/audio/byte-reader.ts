@@ -23,8 +23,55 @@ export interface ByteReader {
 
 const noBytes = new Uint8Array(0)
 
-export const createByteReader = (source: AsyncIterable<Uint8Array>): ByteReader => {
-  const iterator = source[Symbol.asyncIterator]()
+/** A Web stream; those of Safari, and of Chrome before 124, are not async iterable. */
+interface ByteStream {
+  readonly getReader: () => {
+    readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+    readonly cancel: () => Promise<void>
+  }
+}
+
+/** Bytes in chunks: a Node stream or another async iterable, a Web stream, a Blob or File, an array of chunks. */
+export type ByteChunks =
+  AsyncIterable<Uint8Array> | Iterable<Uint8Array> | ByteStream | { readonly stream: () => ByteStream }
+
+/** Undefined for any other value, also for a text and for the bytes of a whole file. */
+const iteratorOf = (source: unknown): AsyncIterator<Uint8Array> | undefined => {
+  if (typeof source !== 'object' || source === null || ArrayBuffer.isView(source)) return undefined
+  const chunks = source as
+    | AsyncIterable<Uint8Array>
+    | (Partial<ByteStream & { readonly stream: () => ByteStream }> & (Iterable<Uint8Array> | object))
+  if (Symbol.asyncIterator in chunks) return chunks[Symbol.asyncIterator]()
+  if (chunks.getReader !== undefined) return streamIterator(chunks.getReader())
+  if (chunks.stream !== undefined) return iteratorOf(chunks.stream())
+  return Symbol.iterator in chunks ? eachOf(chunks) : undefined
+}
+
+async function* eachOf(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
+  for await (const chunk of chunks) yield chunk
+  return undefined
+}
+
+const streamIterator = (reader: ReturnType<ByteStream['getReader']>): AsyncIterator<Uint8Array, undefined> => ({
+  next: async () => {
+    const { done, value } = await reader.read()
+    return done || value === undefined ? { done: true, value: undefined } : { done: false, value }
+  },
+  return: async () => {
+    await reader.cancel()
+    return { done: true, value: undefined }
+  },
+})
+
+/** Throws `invalid-options` for a source of another kind. */
+export const createByteReader = (source: ByteChunks): ByteReader => {
+  const iterator = iteratorOf(source)
+  if (iterator === undefined) {
+    throw new SpeechError(
+      'invalid-options',
+      'readWav reads bytes in chunks: a stream such as createReadStream(path) or the body of a fetch, a Blob, or an array of Uint8Array.',
+    )
+  }
   let pending: Uint8Array = noBytes
   /** What follows `pending`, if something was returned. */
   let afterPending: Uint8Array = noBytes

@@ -1,5 +1,5 @@
 import { SpeechError } from '../errors/speech-error.js'
-import { createByteReader, type ByteReader } from './byte-reader.js'
+import { createByteReader, type ByteChunks, type ByteReader } from './byte-reader.js'
 import type { AudioFormat } from './format.js'
 import { FrameAligner } from './frame-aligner.js'
 import {
@@ -247,7 +247,8 @@ const releasing = (
 }
 
 /**
- * Reads the header of a RIFF/WAVE source and returns its samples as a stream. The chunks of the source can have any length.
+ * Reads the header of a RIFF/WAVE source and returns its samples as a stream. The source is a Node stream or another async
+ * iterable, a Web stream such as the body of a `fetch`, a Blob or File, or an array of chunks of any length.
  *
  * - Supports PCM of 8, 16, 24 and 32 bits, floats of 32 and 64 bits, µ-law and A-law with 1 or 2 channels at 8000 to 48000 Hz,
  *   plain or WAVE_FORMAT_EXTENSIBLE, with any chunks before the samples, also in RF64 and BW64. PCM of other than 16 bits and
@@ -266,13 +267,7 @@ const releasing = (
  * const { format, audio } = await readWav(createReadStream('call.wav'))
  * recognize({ ...options, format })(audio).subscribe(console.log)
  */
-export const readWav = async (source: AsyncIterable<Uint8Array>): Promise<WavStream> => {
-  if (typeof (source as Partial<typeof source> | null | undefined)?.[Symbol.asyncIterator] !== 'function') {
-    throw new SpeechError(
-      'invalid-options',
-      'readWav reads an async iterable of bytes, such as createReadStream(path).',
-    )
-  }
+export const readWav = async (source: ByteChunks): Promise<WavStream> => {
   const reader = createByteReader(source)
   try {
     const header = await readHeader(reader)

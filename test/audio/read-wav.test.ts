@@ -1,3 +1,4 @@
+import { ReadableStream } from 'node:stream/web'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { encodings, type AudioFormat } from '../../src/audio/format.js'
@@ -421,8 +422,37 @@ describe('readWav, on an invalid file', () => {
     )
   })
 
-  it.each([undefined, null, 'call.wav', new Uint8Array(3)])('rejects %s, which is no stream', async (source) => {
-    await expect(readWav(source as unknown as AsyncIterable<Uint8Array>)).rejects.toMatchObject({
+  const webStream = () => ReadableStream.from([plain.subarray(0, 30), plain.subarray(30)])
+  it.each([
+    ['a Web stream', webStream],
+    ['a Web stream that is not async iterable', () => ({ getReader: () => webStream().getReader() })],
+    ['a Blob', () => new Blob([Uint8Array.from(plain)])],
+    ['an array of chunks', () => [plain.subarray(0, 5), plain.subarray(5)]],
+    ['a generator', () => [plain].values()],
+  ] as const)('reads %s', async (_kind, make) => {
+    const { format, audio } = await readWav(make())
+    expect([format.sampleRateHz, (await drained(audio)).bytes]).toEqual([8000, samples])
+  })
+
+  it('cancels a Web stream that is not async iterable, and leaves a generator, when the iteration is left early', async () => {
+    let left = 0
+    const stream = new ReadableStream<Uint8Array>({ start: (to) => to.enqueue(plain), cancel: () => void (left += 1) })
+    const generator = (function* () {
+      try {
+        yield plain
+        yield plain
+      } finally {
+        left += 1
+      }
+    })()
+    for (const source of [{ getReader: () => stream.getReader() }, generator]) {
+      for await (const _piece of (await readWav(source)).audio) break
+    }
+    expect(left).toBe(2)
+  })
+
+  it.each([undefined, null, 'call.wav', {}, 5, new Uint8Array(3)])('rejects %s, which is no stream', async (source) => {
+    await expect(readWav(source as AsyncIterable<Uint8Array>)).rejects.toMatchObject({
       code: 'invalid-options',
       message: expect.stringContaining('createReadStream') as string,
     })
