@@ -1,3 +1,4 @@
+import { quoteText } from '../../../protocol/decode-text.js'
 import type { PhraseFault } from '../engine.js'
 
 /** More are not listed. */
@@ -17,7 +18,7 @@ export const wordFaults = (
   for (const [index, phrase] of phrases.entries()) {
     for (const word of phrase.split(' ')) {
       if (faults.has(word) || isKnown(word)) continue
-      faults.set(word, { index, reason: `has the word "${word.slice(0, 40)}", ${reasonOf(word)}.` })
+      faults.set(word, { index, reason: `has the word ${quoteText(word.slice(0, 40))}, ${reasonOf(word)}.` })
       if (faults.size === maxFaults) return [...faults.values()]
     }
   }
