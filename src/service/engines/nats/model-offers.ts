@@ -20,7 +20,7 @@ export interface ModelOffersOptions {
 }
 
 /** An engine process with the models that are taken of its adverts. */
-export interface OfferingProcess {
+interface OfferingProcess {
   readonly address: ProcessAddress
   models: ReadonlyMap<string, AdvertisedModel>
 }
