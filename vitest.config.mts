@@ -21,6 +21,8 @@ const quick = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { time
 const patient = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } }
 // They play audio in real time, in browsers and many processes at a time.
 const unhurried = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 120_000 } } }
+/** The folder of another version of RxJS, on which the pure tests then run. */
+const { RXSPEECH_RXJS: rxjs } = process.env
 const leakedHandles = 'scripts/testing/leaked-handles.mjs'
 
 export default defineConfig(({ mode }) => ({
@@ -32,6 +34,7 @@ export default defineConfig(({ mode }) => ({
         test: {
           ...quick,
           name: 'unit',
+          ...(rxjs === undefined ? {} : { alias: { rxjs } }),
           include: ['test/**/*.test.ts'],
           exclude: [...live, ...isolated, long],
           setupFiles: [leakedHandles, 'scripts/testing/no-handles.mjs'],
