@@ -47,9 +47,17 @@ const iteratorOf = (source: unknown): AsyncIterator<Uint8Array> | undefined => {
   return Symbol.iterator in chunks ? eachOf(chunks) : undefined
 }
 
-async function* eachOf(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
-  for await (const chunk of chunks) yield chunk
-  return undefined
+const eachOf = (chunks: Iterable<Uint8Array>): AsyncIterator<Uint8Array, undefined> => {
+  const iterator = chunks[Symbol.iterator]()
+  const later = Promise.resolve()
+  return {
+    next: () => later.then(() => iterator.next()),
+    return: () =>
+      later.then(() => {
+        iterator.return?.()
+        return { done: true, value: undefined }
+      }),
+  }
 }
 
 const streamIterator = (reader: ReturnType<ByteStream['getReader']>): AsyncIterator<Uint8Array, undefined> => ({

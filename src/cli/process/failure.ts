@@ -52,7 +52,11 @@ export const usageError = (sentence: string, cause?: unknown): SpeechError =>
  * The failure for an error, with its sentence as one line that is safe for a terminal. `command`: the command, such as
  * `rxspeech models add`.
  */
-export const failureOf = (error: unknown, command = 'rxspeech'): Failure => {
+export const failureOf = (
+  error: unknown,
+  command = 'rxspeech',
+  versions: Readonly<Record<string, string | undefined>> = process.versions,
+): Failure => {
   if (error instanceof SilentExit) return { exitCode: error.exitCode }
   if (error instanceof CommandError) return { exitCode: exitCode.failed, sentence: oneLine(error.message) }
   if (isSpeechError(error))
@@ -61,8 +65,16 @@ export const failureOf = (error: unknown, command = 'rxspeech'): Failure => {
   if (isUsageRefusal(error)) return { exitCode: exitCode.usage, sentence: usageSentence(error.message, command) }
   return {
     exitCode: exitCode.failed,
-    sentence: `An unexpected error occurred (${oneLine(messageOf(error))}); run it again with RXSPEECH_DEBUG=1 to see where.`,
+    sentence: `An unexpected error occurred (${oneLine(messageOf(error))}); ${adviceFor(versions)}`,
   }
+}
+
+/** Other runtimes lack parts of Node, such as its worker threads, and their errors do not say so. */
+const adviceFor = (versions: Readonly<Record<string, string | undefined>>): string => {
+  const other = ['bun', 'deno'].find((name) => versions[name] !== undefined)
+  return other === undefined
+    ? 'run it again with RXSPEECH_DEBUG=1 to see where.'
+    : `the command needs Node, and this is ${other} ${versions[other] ?? ''}: run it with node.`
 }
 
 /** The sentence; of custom nodes with the cause, which their code gives. Other causes may contain a secret. */

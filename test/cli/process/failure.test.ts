@@ -58,6 +58,12 @@ describe('failureOf', () => {
     expect(failureOf(new SpeechError('invalid-options', 'ca must be PEM.')).sentence).toBe('--ca must be PEM.')
   })
 
+  it('names the runtime after an unexpected error if it is not Node', () => {
+    expect(failureOf(undefined, 'rxspeech transcribe', { node: '24.3.0', bun: '1.3.1' }).sentence).toBe(
+      'An unexpected error occurred (undefined); the command needs Node, and this is bun 1.3.1: run it with node.',
+    )
+  })
+
   it('reports an unexpected error without its stack', () => {
     const { exitCode, sentence } = failureOf(new TypeError('x is not a function'))
     expect(exitCode).toBe(1)
