@@ -7,7 +7,6 @@ import { openSocket, type PlainSocket } from '../../interop/plain-socket-client.
 import { recognizeOf } from '../plain-service.js'
 import { spoken } from '../sessions/spoken.js'
 import { serviceOfWorkers, type ServiceOfWorkers } from './service-of-workers.js'
-import { longIt } from '../../thorough.js'
 
 describe('a reload of a service of two workers', () => {
   let folder: string
@@ -77,7 +76,7 @@ describe('a reload of a service of two workers', () => {
     expect(metrics).toContain('rxspeech_reloads_total{outcome="refused"} 1')
   })
 
-  longIt('is refused while a worker is started again, which has the new files by itself', async () => {
+  it('is refused while a worker is started again, which has the new files by itself', async () => {
     await addModel('third')
     live.kill(1)
     await expect.poll(() => live.logged('Worker ended').length).toBe(1)
