@@ -1,34 +1,40 @@
 import { describe, expect, it } from 'vitest'
 import { runInProcess } from './in-process.js'
+import { longIt } from '../thorough.js'
 
 describe('rxspeech demo', () => {
   // Decodes all 32.8 s of the call in both channels, which takes the engine seconds, long after the audio was sent.
-  it('prints an introduction, the call line by line and a summary, without terminal control sequences', async () => {
-    const { code, stdout, stderr } = await runInProcess(['demo', '--speed', '64'])
-    const lines = stdout.trimEnd().split('\n')
-    expect(lines.at(0)).toMatch(/^rxspeech starts its own service in this process/)
-    expect(lines.slice(0, 3)).toEqual([
-      expect.stringMatching(/^rxspeech .{20,71}$/),
-      expect.stringMatching(/ at 64 x real time\.$/),
-      '',
-    ])
-    const times = [...stdout.matchAll(/^\[(\d\d:\d\d\.\d)\] /gm)].map(([, time]) => time)
-    expect(times).toHaveLength(14)
-    expect(times).toEqual(times.toSorted())
-    expect(lines).toContainEqual(expect.stringMatching(/^\[00:00\.\d\] agent: good evening harbor grill/))
-    expect(lines).toContainEqual(expect.stringMatching(/^\[00:\d\d\.\d\] customer: thank you goodbye$/))
-    expect(lines.at(-11)).toMatch(/^32\.8 s of audio, \d+ words, mean confidence 0\.\d\d, real-time factor \d+\.\d\d$/)
-    expect({ code, stderr, escapes: stdout.includes('\u001b') }).toEqual({ code: 0, stderr: '', escapes: false })
-    const commands = lines
-      .slice(lines.indexOf('Try next:'))
-      .join('\n')
-      .split(/\n {2}# .*\n {2}\$ /)
-    expect(commands.slice(1)).toEqual([
-      'rxspeech serve --dev',
-      'rxspeech transcribe samples/call.wav --format vtt --speakers agent,customer',
-      "echo 'turn the lights on' > phrases.txt &&\n      rxspeech models add lights --phrases phrases.txt --models models &&\n      rxspeech serve --dev --models models",
-    ])
-  })
+  longIt(
+    'prints an introduction, the call line by line and a summary, without terminal control sequences',
+    async () => {
+      const { code, stdout, stderr } = await runInProcess(['demo', '--speed', '64'])
+      const lines = stdout.trimEnd().split('\n')
+      expect(lines.at(0)).toMatch(/^rxspeech starts its own service in this process/)
+      expect(lines.slice(0, 3)).toEqual([
+        expect.stringMatching(/^rxspeech .{20,71}$/),
+        expect.stringMatching(/ at 64 x real time\.$/),
+        '',
+      ])
+      const times = [...stdout.matchAll(/^\[(\d\d:\d\d\.\d)\] /gm)].map(([, time]) => time)
+      expect(times).toHaveLength(14)
+      expect(times).toEqual(times.toSorted())
+      expect(lines).toContainEqual(expect.stringMatching(/^\[00:00\.\d\] agent: good evening harbor grill/))
+      expect(lines).toContainEqual(expect.stringMatching(/^\[00:\d\d\.\d\] customer: thank you goodbye$/))
+      expect(lines.at(-11)).toMatch(
+        /^32\.8 s of audio, \d+ words, mean confidence 0\.\d\d, real-time factor \d+\.\d\d$/,
+      )
+      expect({ code, stderr, escapes: stdout.includes('\u001b') }).toEqual({ code: 0, stderr: '', escapes: false })
+      const commands = lines
+        .slice(lines.indexOf('Try next:'))
+        .join('\n')
+        .split(/\n {2}# .*\n {2}\$ /)
+      expect(commands.slice(1)).toEqual([
+        'rxspeech serve --dev',
+        'rxspeech transcribe samples/call.wav --format vtt --speakers agent,customer',
+        "echo 'turn the lights on' > phrases.txt &&\n      rxspeech models add lights --phrases phrases.txt --models models &&\n      rxspeech serve --dev --models models",
+      ])
+    },
+  )
 })
 
 describe('rxspeech', () => {

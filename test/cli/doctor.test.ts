@@ -86,7 +86,7 @@ describe('rxspeech doctor', () => {
     await taken.close()
   })
 
-  it('checks a service with real sessions', async () => {
+  longIt('checks a service with real sessions', async () => {
     const { code, stdout, of } = await examine(['--access', access['credentials'] ?? '', ...slow])
     for (const name of ['tokens', 'gRPC', 'WebSocket']) {
       expect(of(name)).toEqual([

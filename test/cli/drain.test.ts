@@ -8,6 +8,7 @@ import { recognizeOf } from '../service/plain-service.js'
 import { spoken } from '../service/sessions/spoken.js'
 import { callBeginning, callModels, ended, firstLine, start, type Ended } from './command.js'
 import { runInProcess } from './in-process.js'
+import { longIt } from '../thorough.js'
 
 let folder: string
 beforeAll(async () => {
@@ -75,7 +76,7 @@ describe('SIGTERM', () => {
     deaf.raw.terminate()
   })
 
-  it('a second time ends immediately, though finals are pending', async () => {
+  longIt('a second time ends immediately, though finals are pending', async () => {
     const served = await serve([])
     const sockets = [await recognizing(served), await recognizing(served), await recognizing(served)]
     // Decoding this much takes the engine seconds, with the model of the package.

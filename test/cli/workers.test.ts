@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callModels, ended, firstLine, main, run, type Ended } from './command.js'
 import { runInProcess } from './in-process.js'
+import { longIt } from '../thorough.js'
 
 let folder: string
 beforeAll(async () => {
@@ -66,7 +67,7 @@ describe('rxspeech serve --workers', () => {
     expect(pids.filter(isRunning)).toEqual([])
   })
 
-  it('leaves no worker when its own process is killed', async () => {
+  longIt('leaves no worker when its own process is killed', async () => {
     const { child, end, pids } = await serve()
     expect(pids.filter(isRunning)).toHaveLength(2)
     child.kill('SIGKILL')
@@ -74,7 +75,7 @@ describe('rxspeech serve --workers', () => {
     await expect.poll(() => pids.filter(isRunning)).toEqual([])
   })
 
-  it('ends with one sentence when its workers end at once', async () => {
+  longIt('ends with one sentence when its workers end at once', async () => {
     const crash = join(folder, 'crash.cjs')
     await writeFile(crash, 'if (process.send) process.exit(3)')
     const { code, stderr, stdout } = await run([...flags(), '--workers', '2'], {

@@ -14,6 +14,7 @@ import { adaptConfiguration, type Changes } from '../interop/balancer.js'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../service/nats/nats-server.js'
 import { installCommand, prepareSecrets } from '../machines/page-commands.js'
 import { freePort } from '../transport/tcp-proxy.js'
+import { longIt } from '../thorough.js'
 
 const passwords = {
   NATS_EDGE: 'the-edge',
@@ -241,7 +242,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats-cluster.conf'), () =>
     for (const server of servers) await server.close()
   })
 
-  it('makes a cluster of three, whose identity survives the loss of one server', async () => {
+  longIt('makes a cluster of three, whose identity survives the loss of one server', async () => {
     const options = {
       ...optionsOf('', 'identity'),
       servers: servers.flatMap(({ url }) => optionsOf(url, 'identity').servers),

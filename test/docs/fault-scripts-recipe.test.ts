@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { blocksOf, commandsOf, filesOf } from './markdown.js'
 import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
 import { checkout } from './run-program.js'
+import { longIt } from '../thorough.js'
 
 const blocks = blocksOf(readFileSync(join(checkout, 'docs/recipes/fault-scripts.md'), 'utf8'))
 const commands = commandsOf(blocks)
@@ -35,7 +36,7 @@ describe.concurrent('docs/recipes/fault-scripts.md', { timeout: readerTimeoutMs 
     ])
   })
 
-  it('runs an hour with a reset and an outage in virtual time', async () => {
+  longIt('runs an hour with a reset and an outage in virtual time', async () => {
     const { exitCode, stdout, stderr } = await recipe.shell(commands[1])
     expect({ exitCode, stdout, stderr }).toEqual({
       exitCode: 0,

@@ -7,6 +7,7 @@ import { turnsOf } from '../interop/sample-call.js'
 import { blocksOf } from './markdown.js'
 import { openReaderFolder, type ReaderFolder } from './reader-folder.js'
 import { checkout, runProgram, type ProgramRun } from './run-program.js'
+import { longIt } from '../thorough.js'
 
 const [greeting = ''] = turnsOf(0)
 
@@ -32,7 +33,7 @@ describe('the microphone of Node in docs/recipes/microphone.md', () => {
     })
   })
 
-  it('prints what arecord records, until it ends', async () => {
+  longIt('prints what arecord records, until it ends', async () => {
     // The restaurant's first sentence, on the left channel of µ-law.
     const frames = readFileSync(join(checkout, 'samples/call.wav')).subarray(58, 58 + 2 * 8 * 3600)
     writeFileSync(join(reader.path, 'greeting.raw'), bytesOf(decodeMuLaw(frames.filter((_, at) => at % 2 === 0))))
@@ -44,7 +45,7 @@ describe('the microphone of Node in docs/recipes/microphone.md', () => {
     expect(readFileSync(join(reader.path, 'arguments'), 'utf8')).toMatch(/ --rate=8000 /)
   })
 
-  it('says why arecord failed', async () => {
+  longIt('says why arecord failed', async () => {
     reader.write('bin/arecord', '#!/bin/sh\necho "audio open error: Device or resource busy" >&2\nexit 1\n')
     const { exitCode, stderr } = await listen()
     expect(exitCode).toBe(1)

@@ -4,6 +4,7 @@ import { pace } from '../../src/operators/audio/pace.js'
 import type { FaultScript } from '../../src/testing/faults/fault-script.js'
 import { expectNoHandles } from '../../src/testing/open-handles.js'
 import { format, gapsOf, outcomeOf, sourceOf, stage, timesOf, transports, type Stage } from './proved-session.js'
+import { first, longIt } from '../thorough.js'
 
 const opened: Stage[] = []
 afterEach(async () => {
@@ -62,7 +63,7 @@ const moments = [
 ] as const
 
 describe.each(transports)('a session over %s', (over) => {
-  it.each(moments)(
+  it.each(first(2, moments))(
     'loses nothing when it is dropped after %s %d bytes and reconnects immediately',
     async (direction, count) => {
       const stage = await set({}, dropAt(direction, count, 0))
@@ -71,14 +72,16 @@ describe.each(transports)('a session over %s', (over) => {
     },
   )
 
-  it.each([
-    ['to-service', 20_000],
-    ['to-client', 1_501],
-  ] as const)('loses nothing in an outage of 1.5 s after %s %d bytes', async (direction, count) => {
+  it.each(
+    first(1, [
+      ['to-service', 20_000],
+      ['to-client', 1_501],
+    ] as const),
+  )('loses nothing in an outage of 1.5 s after %s %d bytes', async (direction, count) => {
     await verifyComplete(await set({}, dropAt(direction, count, 1_500)), over)
   })
 
-  it('loses nothing when the service sends no times', async () => {
+  longIt('loses nothing when the service sends no times', async () => {
     const stage = await set({ times: false }, dropAt('to-service', 33_333, 0))
     const { end, text } = await outcomeOf(stage.session(over)(live()))
     expect(end).toBe('complete')
@@ -91,7 +94,7 @@ describe.each(transports)('a session over %s', (over) => {
     await verifyComplete(await set({}, dropAt('to-client', 900, 300)), over, from(sourceOf(sourceMs)))
   })
 
-  it('loses nothing in five drops at any position', async () => {
+  longIt('loses nothing in five drops at any position', async () => {
     const drops = [8_000, 16_000, 30_000, 44_000, 58_000].map((count): FaultScript[number] => ({
       at: { when: 'bytes', direction: 'to-service', count },
       fault: { do: 'reset' },

@@ -5,6 +5,7 @@ import { firstValueFrom, lastValueFrom, take, toArray, type Subscription } from 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { commandMicrophone } from '../../src/microphone/command-microphone.js'
 import { findRecordingCommand } from '../../src/microphone/recording-programs.js'
+import { longIt } from '../thorough.js'
 
 let folder: string
 beforeEach(() => {
@@ -54,7 +55,7 @@ describe('commandMicrophone', () => {
     await expect.poll(() => started.map(isRunning)).toEqual([false, false])
   })
 
-  it('ends by force a program that ignores its end', async () => {
+  longIt('ends by force a program that ignores its end', async () => {
     const pids = join(folder, 'pids')
     const script = `trap '' TERM PIPE; echo $$ > ${pids}; head -c 640 /dev/zero; while :; do sleep 0.1; done`
     await firstValueFrom(commandMicrophone({ command: shell(script) }))

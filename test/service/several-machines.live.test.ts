@@ -10,6 +10,7 @@ import { runInProcess } from '../cli/in-process.js'
 import { openSocket } from '../interop/plain-socket-client.js'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from './nats/nats-server.js'
 import { plainService, recognizeOf, type PlainService } from './plain-service.js'
+import { longIt } from '../thorough.js'
 
 const issuer = 'https://speech.example.com'
 
@@ -204,28 +205,31 @@ describe.skipIf(natsIsSkipped)(natsTitle('two services with one identity in NATS
     expect(await tokenOf(two, subscriber)).toBeTypeOf('string')
   })
 
-  it('go on while NATS is away: tokens and sessions are valid, revocations are refused, the log and a metric say so', async () => {
-    const subscriber = await subscribe()
-    const token = await newToken(one, subscriber)
-    const running = await runningSession(two, token)
-    await server.kill()
-    await expect.poll(() => lines.filter((line) => line === 'warn Shared identity is stale').length).toBe(2)
-    expect(await metricOf(one, 'rxspeech_identity_age_seconds')).toBeGreaterThan(5)
-    expect(await tokenOf(two, subscriber)).toBeTypeOf('string')
-    const other = await runningSession(one, token)
-    const refused = await post(one, 'revocation', subscriber, { token })
-    expect([refused.status, refused.headers.has('Retry-After')]).toEqual([503, true])
-    const { code, stderr } = await runInProcess(['subscription', 'list', '--config', configuration])
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^rxspeech: No NATS server answers at /) as string])
+  longIt(
+    'go on while NATS is away: tokens and sessions are valid, revocations are refused, the log and a metric say so',
+    async () => {
+      const subscriber = await subscribe()
+      const token = await newToken(one, subscriber)
+      const running = await runningSession(two, token)
+      await server.kill()
+      await expect.poll(() => lines.filter((line) => line === 'warn Shared identity is stale').length).toBe(2)
+      expect(await metricOf(one, 'rxspeech_identity_age_seconds')).toBeGreaterThan(5)
+      expect(await tokenOf(two, subscriber)).toBeTypeOf('string')
+      const other = await runningSession(one, token)
+      const refused = await post(one, 'revocation', subscriber, { token })
+      expect([refused.status, refused.headers.has('Retry-After')]).toEqual([503, true])
+      const { code, stderr } = await runInProcess(['subscription', 'list', '--config', configuration])
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/^rxspeech: No NATS server answers at /) as string])
 
-    await server.restart()
-    await expect.poll(() => lines.filter((line) => line.startsWith('info Shared identity is current')).length).toBe(2)
-    await expect.poll(() => metricOf(one, 'rxspeech_identity_age_seconds')).toBeLessThan(2)
-    expect((await post(one, 'revocation', subscriber, { token })).status).toBe(200)
-    for (const socket of [running, other]) {
-      expect(await socket.receive()).toMatchObject({
-        'operation-result': expect.stringMatching(/was revoked/) as string,
-      })
-    }
-  })
+      await server.restart()
+      await expect.poll(() => lines.filter((line) => line.startsWith('info Shared identity is current')).length).toBe(2)
+      await expect.poll(() => metricOf(one, 'rxspeech_identity_age_seconds')).toBeLessThan(2)
+      expect((await post(one, 'revocation', subscriber, { token })).status).toBe(200)
+      for (const socket of [running, other]) {
+        expect(await socket.receive()).toMatchObject({
+          'operation-result': expect.stringMatching(/was revoked/) as string,
+        })
+      }
+    },
+  )
 })

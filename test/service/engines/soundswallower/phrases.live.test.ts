@@ -7,6 +7,7 @@ import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from '../../.
 import { soundswallower } from '../../../../src/service/engines/soundswallower/soundswallower.js'
 import { callTurns, type CallTurn } from '../call-turns.js'
 import { segmentParts } from '../recordings.js'
+import { longIt } from '../../../thorough.js'
 
 /** One decoder, so that segments with other phrases follow each other on it. */
 const kind = soundswallower({ workers: 1, decodersPerWorker: 1 })
@@ -89,7 +90,7 @@ describe('phrases of a session', { timeout: 120_000 }, () => {
     expect((await read(engine, turn(8), { ...foreign, reject: 'off' }))?.text).not.toBe('')
   })
 
-  it('decide which sentences are complete', async () => {
+  longIt('decide which sentences are complete', async () => {
     const answer = async (at: number, settings: RecognizeSettings) => {
       const parts = segmentParts(turn(at).samples).slice(0, -1)
       const asked$ = concat(from<readonly SegmentPart[]>([...parts, { type: 'check' }]), NEVER)
@@ -107,7 +108,7 @@ describe('phrases of a session', { timeout: 120_000 }, () => {
     expect(await answer(3, { phrases: ['friday at half past seven please call me'] })).toEqual(incomplete)
   })
 
-  it('are incomplete where their audio is cut', async () => {
+  longIt('are incomplete where their audio is cut', async () => {
     const { samples, text } = turn(9)
     const cut = segmentParts(samples.slice(0, Math.round(samples.length * 0.6)))
     const close = cut.at(-1)
