@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -178,6 +178,26 @@ describe('rxspeech serve --config --check', () => {
       code: 2,
       stderr: expect.stringMatching(sentence) as string,
     })
+  })
+
+  it.skipIf(process.platform === 'win32')('finds state that others can change, as a service that starts', async () => {
+    await write('service.yaml', 'stateFolder: state\n')
+    await write('elsewhere/file', '')
+    const refused = async (sentence: RegExp): Promise<void> => {
+      for (const flags of [['--check'], []]) {
+        const { code, stderr } = await runInProcess(['serve', '--config', file, ...flags])
+        expect([code, stderr]).toEqual([2, expect.stringMatching(sentence)])
+      }
+    }
+    await symlink(join(folder, 'elsewhere'), join(folder, 'state'))
+    await refused(/state is a link; name the folder/)
+    await rm(join(folder, 'state'))
+    await write('state/identity.db', '')
+    await chmod(join(folder, 'state/identity.db'), 0o666)
+    await refused(/identity\.db can be written by every user/)
+    await rm(join(folder, 'state/identity.db'))
+    await symlink(join(folder, 'elsewhere'), join(folder, 'state/control'))
+    await refused(/control is a link/)
   })
 
   it('creates nothing where there is no state yet, and accepts that of a running service', async () => {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { asyncScheduler } from 'rxjs'
 import { codeOf, isSpeechError, type SpeechError } from '../../errors/speech-error.js'
-import { checkStateFolder } from '../identity/check-state-folder.js'
+import { checkIdentityState } from '../identity/check-identity-state.js'
 import { checkSharedIdentity } from '../identity/shared/connect.js'
 import { listenOnPort } from '../listen/accept-connections.js'
 import { ConnectionGate } from '../listen/connection-gate.js'
@@ -32,7 +32,7 @@ export const checkService = async (options: ServiceOptions): Promise<readonly Sp
   await loadVoiceActivity()
   if (natsEngines !== undefined) resolveOptional('@nats-io/transport-node', 'The connection to NATS')
   if (identity.nats !== undefined) resolveOptional('@nats-io/kv', 'A shared identity')
-  else if (stateFolder !== undefined) await checkStateFolder(stateFolder)
+  else if (stateFolder !== undefined) await checkIdentityState(stateFolder)
   const opened: Opened = []
   try {
     return await openParts(

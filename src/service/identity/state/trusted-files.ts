@@ -1,4 +1,4 @@
-// Whoever can write to the state folder decides who can log in, so what others can write there is refused (docs/SECURITY.md).
+// Any user who can write to the state folder decides who can log in, so what others can write there is refused (docs/SECURITY.md).
 import type { Stats } from 'node:fs'
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -51,7 +51,7 @@ const checkEntry = async (path: string, isSharedWithGroup: boolean): Promise<voi
 }
 
 /**
- * Checks that nobody else can write an existing state folder and what is kept in it: each has to belong to this user or to
+ * Checks that no other user can write an existing state folder and what is kept in it: each has to belong to this user or to
  * root, must not be a link, and must not be writable by other users. A group may write where the folder has the set-group-ID
  * bit. Rejects with `invalid-options`.
  */

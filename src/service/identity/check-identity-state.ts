@@ -6,17 +6,24 @@ import { checkDatabase } from './state/database.js'
 import { checkIssuer } from './state/issuer-lock.js'
 import { loadSqlite } from './state/sqlite.js'
 import { stateFileError, storeFileName } from './state/state-files.js'
+import { checkStateFolder } from './state/trusted-files.js'
 import { readRevokedTokens, revokedTokensFile } from './tokens/revocations.js'
 
 /**
  * Reads everything in a state folder as a service that starts with it, without creating or changing anything. Rejects with
  * `missing-dependency` where the service cannot open such files at all, and otherwise as the service.
  */
-export const checkStateFolder = async (stateFolder: string): Promise<void> => {
+export const checkIdentityState = async (stateFolder: string): Promise<void> => {
   await loadSqlite()
-  await checkFolder(stateFolder).catch((error: unknown) => {
+  try {
+    await checkStateFolder(stateFolder).catch((error: unknown) => {
+      // It is created at the start.
+      if (codeOf(error) !== 'ENOENT') throw error
+    })
+    await checkFolder(stateFolder)
+  } catch (error) {
     throw stateFileError(error, storeFileName)
-  })
+  }
   await checkDatabase(stateFolder)
   await checkIssuer(stateFolder)
   await readSigningKeys(join(stateFolder, signingKeysFile))
