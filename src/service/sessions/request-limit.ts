@@ -37,7 +37,10 @@ export class RequestBucket {
   #level = 0
   #atMs: number
 
-  /** @param ofClient counts the requests of all tokens of a client, each in part, and is as full at least */
+  /**
+   * @param ofClient counts the requests of all tokens of a client, each in part, and is as full at least. What exceeds this
+   * bucket does not count there, so that one token alone takes no place from the others.
+   */
   constructor(limits: RequestLimits, scheduler: SchedulerLike, ofClient?: RequestBucket) {
     this.#limits = limits
     this.#scheduler = scheduler
@@ -51,8 +54,9 @@ export class RequestBucket {
 
   /** Counts requests; returns the level with them. */
   take(count: number): number {
-    this.#level = Math.min(this.#drain() + count, 2 * this.#limits.requestBurst + 1)
-    return Math.max(this.#level, this.#ofClient?.take(count / tokensOfClient) ?? 0)
+    const before = this.#drain()
+    this.#level = Math.min(before + count, 2 * this.#limits.requestBurst + 1)
+    return Math.max(this.#level, this.#ofClient?.take((this.#level - before) / tokensOfClient) ?? 0)
   }
 
   #drain(): number {

@@ -178,6 +178,16 @@ describe('the requests of a token', () => {
     expect(() => tokens.admit('another', 'client')).not.toThrow()
   })
 
+  it('of one token take no place from the other tokens of its client, however many are refused', () => {
+    const clock = new VirtualClock()
+    const tokens = new TokenRequests(limits, clock)
+    const { bucket } = tokens.admit('flooding', 'client')
+    const session = new RequestLimit(limits, clock, bucket)
+    for (let at = 0; at < 1_000; at += 1) session.takeOfToken(0)
+    expect(bucket.level).toBeGreaterThan(limits.requestBurst)
+    expect(() => tokens.admit('another', 'client')).not.toThrow()
+  })
+
   it('recover from any flood within twice the burst', () => {
     const clock = new VirtualClock()
     const { bucket } = new TokenRequests(limits, clock).admit('one')
