@@ -20,6 +20,8 @@ export const mayOffer = (models: ModelsByName, engine: string, { tenant, name }:
 const keptTicks = 50
 /** Models whose first name is remembered. */
 const maxModels = 1_000
+/** Names that are remembered of one model, apart from those with an engine process. */
+const maxNames = 64
 
 interface Offer {
   /** Its engine processes that offer the model. */
@@ -44,8 +46,12 @@ export class NamePrecedence {
       this.#models.set(key, (offers = new Map<string, Offer>()))
     }
     const offer = offers.get(engine)
-    if (offer === undefined) offers.set(engine, { count: 1, lostTick: 0 })
-    else offer.count += 1
+    if (offer !== undefined) {
+      offer.count += 1
+      return
+    }
+    if (offers.size >= maxNames) deleteLast(offers, ({ count }) => count === 0)
+    offers.set(engine, { count: 1, lostTick: 0 })
   }
 
   /** One of those that offer it does so no longer. */
@@ -71,9 +77,13 @@ export class NamePrecedence {
   /** Forgets the model that was offered last of those that no engine process has: made-up ones come after true ones. */
   #makeRoom(): void {
     if (this.#models.size < maxModels) return
-    const unused = [...this.#models].findLast(([, offers]) => [...offers.values()].every(({ count }) => count === 0))
-    if (unused !== undefined) this.#models.delete(unused[0])
+    deleteLast(this.#models, (offers) => [...offers.values()].every(({ count }) => count === 0))
   }
+}
+
+const deleteLast = <Value>(map: Map<string, Value>, isUnused: (value: Value) => boolean): void => {
+  const unused = [...map].findLast(([, value]) => isUnused(value))
+  if (unused !== undefined) map.delete(unused[0])
 }
 
 const keyOf = ({ tenant, name }: VersionlessModel): string => `${tenant}/${name}`

@@ -8,6 +8,7 @@ import {
   type ProcessAddress,
 } from '../../../../src/service/engines/nats/protocol.js'
 import type { FleetOptions } from '../../../../src/service/engines/nats/fleet.js'
+import { NamePrecedence } from '../../../../src/service/engines/nats/model-names.js'
 import { Roster } from '../../../../src/service/engines/nats/roster.js'
 import type { FakeBus } from './fake-broker.js'
 import { callsModel, VirtualFleet } from './virtual-fleet.js'
@@ -178,6 +179,24 @@ describe('the user of another engine process', () => {
     await fleet.pass(200)
     expect(fleet.models.find({ ...calls, name: 'late' })).toBeDefined()
     expect(fleet.models.list()).toHaveLength(1_000)
+  })
+})
+
+describe('names that offer a model', () => {
+  it('are forgotten, the latest first, if they are many and have no process', () => {
+    const names = new NamePrecedence()
+    const visit = (name: string): void => {
+      names.add(calls, name)
+      names.remove(calls, name)
+    }
+    names.add(calls, 'first')
+    for (let at = 0; at < 1_000; at += 1) visit(`hostile-${at}`)
+    names.add(calls, 'second')
+    names.add(calls, 'hostile-900')
+    names.remove(calls, 'first')
+    expect(names.first(calls)).toBe('first')
+    for (let tick = 0; tick < 50; tick += 1) names.tick()
+    expect(names.first(calls)).toBe('second')
   })
 })
 
