@@ -179,7 +179,7 @@ const askedOf = async (
 }
 
 describe('answers over HTTP', () => {
-  it('are not taken for another type than they state, whoever gives them', async () => {
+  it('are not taken for another type than they state, on every listener', async () => {
     const { started: service } = await started({ operations: { host: '127.0.0.1', port: 0 } })
     const answers = await Promise.all([
       ...['/livez', '/readyz', '/metrics', '/nothing'].map((path) => fetch(`${service.operationsUrl ?? ''}${path}`)),

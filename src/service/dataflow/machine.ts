@@ -103,8 +103,10 @@ export type DataflowOutput =
       readonly request?: DataflowRequestName | undefined
       readonly error?: SpeechError | undefined
     }
-  /** Why the stream ends normally without a request of the client (PROTOCOL 5.11). */
-  /** `isDrained`: because the service closes, and not because of the age of the session. */
+  /**
+   * Why the stream ends normally without a request of the client (PROTOCOL 5.11). `isDrained`: because the service closes, and
+   * not because of the age of the session.
+   */
   | { readonly type: 'leaving'; readonly reason: CloseReason; readonly isDrained: boolean }
   /** For the operator. */
   | { readonly type: 'started'; readonly project: ProjectSession }
@@ -165,10 +167,10 @@ const flush = ({ project, leaving }: Active, outputs: readonly DataflowOutput[] 
 const drain = (state: Live, pauseWithinMs: number): Step => {
   if (state.name !== 'running') return end(state, { type: 'end', cause: 'drain', error: closing() })
   const { project } = state
-  if (pauseWithinMs <= 0) return flush({ ...state, leaving: isClosing })
+  if (pauseWithinMs <= 0) return flush({ ...state, leaving: serviceCloses })
   // A speaker may finish, so that the client continues elsewhere from a pause.
   return {
-    state: { ...state, leaving: isClosing },
+    state: { ...state, leaving: serviceCloses },
     effects: [wait('running', 'pause', pauseWithinMs), { lifetime: 'running', action: { type: 'drain', project } }],
   }
 }
@@ -260,7 +262,7 @@ const projectEnded = (state: Live): Step => {
     outputs:
       leaving === undefined
         ? []
-        : [{ type: 'leaving', reason: { ...leaving, orderly: true }, isDrained: leaving === isClosing }],
+        : [{ type: 'leaving', reason: { ...leaving, orderly: true }, isDrained: leaving === serviceCloses }],
   }
 }
 
@@ -364,7 +366,7 @@ const withFault = (state: Live, cause: EndCause, error: SpeechError): Step => {
   return { ...step, outputs: [{ type: 'fault', error }, ...(step.outputs ?? [])] }
 }
 
-const isClosing: CloseReason = {
+const serviceCloses: CloseReason = {
   code: 'going-away',
   message: 'The service is closing; continue elsewhere or later.',
 }
