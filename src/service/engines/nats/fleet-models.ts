@@ -25,8 +25,8 @@ export interface FleetModelsOptions {
   /** Called with failures of engines that are retried. */
   readonly onFault: (error: SpeechError) => void
   /**
-   * A model that no engine process has reported or served for this long is forgotten, if there are others; until then its
-   * sessions are refused as overloaded.
+   * A model that no engine process has reported for this long, while there were others, is forgotten; until then its sessions are
+   * refused as overloaded.
    * @default 300000
    */
   readonly forgetMs?: number | undefined
@@ -95,6 +95,8 @@ interface FleetModel {
   readonly engine: Engine
   readonly admission: Admission
   lastServedMs: number
+  /** When an engine process reported it, or none was there that could. */
+  lastKnownMs: number
 }
 
 class FleetModels {
@@ -178,7 +180,8 @@ class FleetModels {
       const serving = fleet.isUp ? fleet.roster.serving({ label }) : []
       model.admission.sample(refusesBehind ? serving : serving.map(({ used, capacity }) => ({ used, capacity })))
       if (serving.length > 0) model.lastServedMs = nowMs
-      else if (reported.size > 0 && !reported.has(label) && nowMs - model.lastServedMs > forgetMs) {
+      if (!fleet.isUp || reported.size === 0 || reported.has(label)) model.lastKnownMs = nowMs
+      else if (nowMs - model.lastKnownMs > forgetMs) {
         this.#models.delete(label)
         void model.engine.close()
       }
@@ -209,6 +212,7 @@ class FleetModels {
       engine: this.#openEngine(advert),
       admission: new Admission(() => this.#scheduler.now(), this.#options.random),
       lastServedMs: this.#scheduler.now(),
+      lastKnownMs: this.#scheduler.now(),
     })
   }
 
