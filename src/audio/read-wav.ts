@@ -173,21 +173,26 @@ const readAppended = async (reader: ByteReader, first: WavHeader): Promise<numbe
 async function* allSamples(reader: ByteReader, header: WavHeader): AsyncGenerator<Uint8Array, undefined> {
   try {
     let samples: Samples | undefined = { byteCount: header.dataByteCount }
+    let outsideBytes = 0
     while (samples !== undefined) {
-      yield* wholeFrames(reader, header, samples)
+      outsideBytes += yield* wholeFrames(reader, header, samples)
       samples = await findMoreSamples(reader, header, samples.byteCount)
     }
-    return undefined
+    if (outsideBytes === 0) return undefined
+    return refuseWav(
+      `The WAV header is wrong: ${outsideBytes} bytes follow the length that it gives, and are taken for samples; ${lengthRemedy}`,
+    )
   } finally {
     await reader.release()
   }
 }
 
+/** Returns how many bytes were outside of chunks; 0 if these are zeros. */
 async function* wholeFrames(
   reader: ByteReader,
   header: WavHeader,
   { byteCount: total = Infinity, isOutsideChunks = false }: Samples,
-): AsyncGenerator<Uint8Array, undefined> {
+): AsyncGenerator<Uint8Array, number> {
   const frameBytes = frameBytesOf(header)
   let doneBytes = 0
   let isZero = true
@@ -200,13 +205,7 @@ async function* wholeFrames(
     const frames = aligner.push(part)
     if (frames.length > 0) yield streamedSamples(header.stored, frames)
   }
-  if (isOutsideChunks) {
-    return isZero
-      ? undefined
-      : refuseWav(
-          `The WAV header is wrong: ${doneBytes} bytes follow the length that it gives, and are taken for samples; ${lengthRemedy}`,
-        )
-  }
+  if (isOutsideChunks) return isZero ? 0 : doneBytes
   if (doneBytes < total && total < Infinity) {
     refuseWav(
       `The WAV file ends early: ${total - doneBytes} of the ${total} bytes of its data chunk are missing; ${copyRemedy}`,
@@ -216,7 +215,7 @@ async function* wholeFrames(
   if (cut.length > 0) {
     refuseWav(`The WAV file ends within a frame: ${cut.length} of ${frameBytes} bytes are there; ${copyRemedy}`)
   }
-  return undefined
+  return 0
 }
 
 /**
@@ -230,7 +229,10 @@ const releasing = (
   let isOver = false
   return {
     next: async () => {
-      const result = await frames.next()
+      const result = await frames.next().catch((error: unknown) => {
+        isOver = true
+        throw error
+      })
       if (result.done === true) isOver = true
       return result
     },

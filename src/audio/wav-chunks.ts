@@ -60,7 +60,7 @@ const isFileAt = (bytes: Uint8Array, offset: number): boolean =>
 
 /** Where a file begins among samples, or may begin, because its first bytes are the last ones here. */
 const fileStart = (bytes: Uint8Array): number => {
-  for (let at = bytes.indexOf(letterR); at >= 0; at = bytes.indexOf(letterR, at + 1)) {
+  for (let at = nextInitial(bytes, 0); at < bytes.length; at = nextInitial(bytes, at + 1)) {
     const begins = nameAt(bytes, at)
     const isWhole = at + 12 <= bytes.length
     if (isWhole ? isFileAt(bytes, at) : riffNames.some((name) => name.startsWith(begins))) return at
@@ -68,7 +68,12 @@ const fileStart = (bytes: Uint8Array): number => {
   return -1
 }
 
-const letterR = 0x52
+/** Where a letter with which a name of `riffNames` begins is next; the length if there is none. */
+const nextInitial = (bytes: Uint8Array, from: number): number => {
+  let at = from
+  while (at < bytes.length && bytes[at] !== 0x52 && bytes[at] !== 0x42) at += 1
+  return at
+}
 
 /** The next bytes of samples of an unknown length; undefined at the end of the source, and where another WAV file begins. */
 export const takeBeforeFile = async (reader: ByteReader): Promise<Uint8Array | undefined> => {

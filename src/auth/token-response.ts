@@ -72,7 +72,9 @@ const notJson = (body: string): SpeechError => {
 export const isRefusal = ({ status, body }: TokenAnswer): boolean => {
   if (status !== 200) return true
   const json = parseJsonObject(body)
-  return either.isRight(json) && typeof ownValue(json.right, 'error') === 'string' && !('access_token' in json.right)
+  return (
+    either.isRight(json) && typeof ownValue(json.right, 'error') === 'string' && !ownValue(json.right, 'access_token')
+  )
 }
 
 /** The answer of a token endpoint. */

@@ -64,6 +64,14 @@ describe('readWav', () => {
       'a file behind a streamed one',
       joined(riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', half, 0xffffffff)], 0xffffffff), file(half)),
     ],
+    [
+      'a file of 64-bit lengths behind a streamed one',
+      joined(
+        riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', half, 0)], 0xffffffff),
+        Buffer.from('BW64'),
+        riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', half, 0xffffffff)], 0xffffffff).subarray(4),
+      ),
+    ],
   ])('reads all samples of %s', async (_title, bytes) => {
     for (const sizes of [[Infinity], [1], [3, 0, 7]]) {
       const { audio } = await readWav(slicedSource(bytes, sizes))
@@ -97,8 +105,17 @@ describe('readWav', () => {
     },
   )
 
+  it('reads a file behind a data length that is too small, and reports the length at the end', async () => {
+    const short = riffOf([chunkOf('fmt ', formatBody()), chunkOf('data', samples, 6)])
+    for (const sizes of [[Infinity], [1], [3, 0, 7]]) {
+      const { bytes, error } = await drained((await readWav(slicedSource(joined(short, plain), sizes))).audio)
+      expect([...bytes]).toEqual([...samples, ...samples])
+      expect(error).toEqual(invalidWav(/^The WAV header is wrong: 26 bytes follow/))
+    }
+  })
+
   it('does not take samples for a file that begins', async () => {
-    const data = Buffer.from('RIFRIFF\x04\0\0\0WAVRIFRF64RIFF')
+    const data = Buffer.from('RIFRIFF\x04\0\0\0WAVBBWRIFRF64RIFFBW6')
     const bytes = riffOf([
       chunkOf('fmt ', formatBody({ bits: 8 })),
       chunkOf('data', data, 0xffffffff).subarray(0, 8 + data.length),
@@ -513,12 +530,14 @@ describe('readWav and its source', () => {
     expect(source.returned()).toBe(1)
   })
 
-  it('refuses a further loop once it was left or has ended, where an empty one would look like a file without speech', async () => {
+  it('refuses a further loop once it was left, has ended or has failed, where an empty one would look like a file without speech', async () => {
     const left = (await readWav(slicedSource(plain, [46]))).audio
     for await (const _piece of left) break
     const ended = (await readWav(slicedSource(plain))).audio
     await drained(ended)
-    for (const audio of [left, ended]) {
+    const failed = (await readWav(slicedSource(plain.subarray(0, 60)))).audio
+    await drained(failed)
+    for (const audio of [left, ended, failed]) {
       const { bytes, error } = await drained(audio)
       expect([bytes.length, (error as SpeechError).code]).toEqual([0, 'already-started'])
     }

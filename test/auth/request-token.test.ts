@@ -147,6 +147,12 @@ describe('requestToken', () => {
     ['a failure of the server', [500, refusal('invalid_client')], 'token-endpoint-failed', true],
     ['a page', [200, '<!doctype html><title>Sign in</title>'], 'token-endpoint-failed', false],
     ['an error with the status 200', [200, refusal('invalid_client')], 'invalid-client', false],
+    [
+      'an error with the status 200 beside empty fields',
+      [200, JSON.stringify({ error: 'invalid_client', access_token: null })],
+      'invalid-client',
+      false,
+    ],
     ['an unknown error with the status 200', [200, refusal('slow_down')], 'token-endpoint-failed', false],
     ['half a JSON', [200, '{"access_token":"tok"'], 'token-endpoint-failed', true],
     ['no token', [200, '{}'], 'token-endpoint-failed', false],

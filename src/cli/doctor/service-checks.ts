@@ -240,7 +240,9 @@ const tokenFinding = async (access: Access | Finding, timeoutMs: number): Promis
     : wrong(`The token expired ${lifeText(-leftMs)} ago.`, 'Get another: rxspeech token')
 }
 
-const lifeText = (ms: number): string => {
+/** A life for a message; `Infinity` if the endpoint does not say it. */
+export const lifeText = (ms: number): string => {
+  if (ms === Infinity) return 'an unknown time'
   const [days, hours, seconds] = [86_400_000, 3_600_000, 1000].map((unit) => Math.round(ms / unit))
   return (days ?? 0) > 1 ? `${days} days` : (hours ?? 0) > 1 ? `${hours} hours` : `${seconds} s`
 }

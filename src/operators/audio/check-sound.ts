@@ -2,6 +2,7 @@ import { Observable, takeUntil, type MonoTypeOperatorFunction } from 'rxjs'
 import { validateFormat, type AudioFormat } from '../../audio/format.js'
 import { SoundCheck } from '../../audio/sound-check/sound-check.js'
 import type { SoundWarning } from '../../audio/sound-check/sound-warning.js'
+import { notify } from '../../kernel/notify.js'
 import { anything, checkOptions, functionValue, optionsOf } from '../../protocol/validation.js'
 
 /** The audio that is examined, and what receives the warnings. */
@@ -24,7 +25,7 @@ const checkSoundOptions = optionsOf<CheckSoundOptions>()({ format: anything, onW
  * and reports it as the event `Audio Warning`; here the page or program knows it before anything is sent.
  *
  * - Slices can have any length and can split a sample. Each subscription starts anew.
- * - Completion and error: passes them on at once. An error of `onWarning` is an error of the stream.
+ * - Completion and error: passes them on at once. An exception of `onWarning` is reported, and the audio continues.
  * - Unsubscription: stops examining; no warning follows.
  * - Buffering: copies of 100 ms of audio; the audio itself is never delayed. No timer.
  *
@@ -44,12 +45,9 @@ export const checkSound = (options: CheckSoundOptions): MonoTypeOperatorFunction
       const due: SoundWarning[] = []
       const check = new SoundCheck(format, (warning) => due.push(warning))
       const report = (): void => {
-        try {
-          for (let warning = due.shift(); warning !== undefined && !subscriber.closed; warning = due.shift()) {
-            onWarning(warning)
-          }
-        } catch (error) {
-          subscriber.error(error)
+        for (let warning = due.shift(); warning !== undefined && !subscriber.closed; warning = due.shift()) {
+          const found = warning
+          notify(() => onWarning(found))
         }
       }
       // Ends a source that emits within its subscription as soon as the subscriber has unsubscribed.

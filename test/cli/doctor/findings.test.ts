@@ -6,7 +6,7 @@ import { ok, runChecks, warning, wrong, type Check, type NamedFinding } from '..
 import { findingsSummary, findingText } from '../../../src/cli/doctor/findings-view.js'
 import { nodeCheck, proxyCheck } from '../../../src/cli/doctor/machine-checks.js'
 import { isAtLeast, outdatedNode } from '../../../src/cli/process/node-lines.js'
-import { skewFinding } from '../../../src/cli/doctor/service-checks.js'
+import { lifeText, skewFinding } from '../../../src/cli/doctor/service-checks.js'
 import { readFlags, type TypedFlags } from '../../../src/cli/parsing/flags.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { loadSignCertificate } from '../../../src/service/identity/keys/development-certificates.js'
@@ -22,6 +22,16 @@ const collect = async (checks: readonly Check[], signal: AbortSignal = never): P
 describe('the checks of rxspeech doctor', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
+
+  it('show the life of a token, also one that the endpoint does not say', () => {
+    const day = 86_400_000
+    expect([365 * day, day, 90_000, Infinity].map(lifeText)).toEqual([
+      '365 days',
+      '24 hours',
+      '90 s',
+      'an unknown time',
+    ])
+  })
 
   it('run one after the other, and a failure is a finding', async () => {
     const running: string[] = []
