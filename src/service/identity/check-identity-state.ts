@@ -2,6 +2,7 @@ import { access, constants, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { codeOf } from '../../errors/speech-error.js'
 import { readSigningKeys, signingKeysFile } from './keys/signing-keys.js'
+import { needsStore, type IdentityStateOptions } from './identity-state.js'
 import { checkDatabase } from './state/database.js'
 import { checkIssuer } from './state/issuer-lock.js'
 import { loadSqlite } from './state/sqlite.js'
@@ -9,12 +10,22 @@ import { stateFileError, storeFileName } from './state/state-files.js'
 import { checkStateFolder } from './state/trusted-files.js'
 import { readRevokedTokens, revokedTokensFile } from './tokens/revocations.js'
 
+interface CheckedState extends Pick<IdentityStateOptions, 'clients'> {
+  readonly stateFolder: string
+}
+
 /**
  * Reads everything in a state folder as a service that starts with it, without creating or changing anything. Rejects with
- * `missing-dependency` where the service cannot open such files at all, and otherwise as the service.
+ * `missing-dependency` where the service needs SQLite and cannot load it, and otherwise as the service.
  */
-export const checkIdentityState = async (stateFolder: string): Promise<void> => {
-  await loadSqlite()
+export const checkIdentityState = async ({ stateFolder, clients }: CheckedState): Promise<void> => {
+  const hasSqlite = await loadSqlite().then(
+    () => true,
+    (error: unknown) => {
+      if (needsStore(stateFolder, clients)) throw error
+      return false
+    },
+  )
   try {
     await checkStateFolder(stateFolder).catch((error: unknown) => {
       // It is created at the start.
@@ -24,8 +35,10 @@ export const checkIdentityState = async (stateFolder: string): Promise<void> => 
   } catch (error) {
     throw stateFileError(error, storeFileName)
   }
-  await checkDatabase(stateFolder)
-  await checkIssuer(stateFolder)
+  if (hasSqlite) {
+    await checkDatabase(stateFolder)
+    await checkIssuer(stateFolder)
+  }
   await readSigningKeys(join(stateFolder, signingKeysFile))
   await readRevokedTokens(join(stateFolder, revokedTokensFile))
 }

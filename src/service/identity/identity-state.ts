@@ -48,11 +48,14 @@ export const openIdentityState = async (options: IdentityStateOptions): Promise<
   } catch (error) {
     release()
     const isMissing = isSpeechError(error) && error.code === 'missing-dependency'
-    const isNeeded = clients === undefined || existsSync(join(stateFolder, storeFileName))
-    if (!isMissing || isNeeded) throw error
+    if (!isMissing || needsStore(stateFolder, clients)) throw error
     return stateInMemory(options)
   }
 }
+
+/** Whether a service cannot do without the store: it has no other clients, or there are revocations in it. */
+export const needsStore = (stateFolder: string, clients: ClientStore | undefined): boolean =>
+  clients === undefined || existsSync(join(stateFolder, storeFileName))
 
 const noClients: ClientStore = { find: () => undefined, version: () => 0 }
 

@@ -32,7 +32,7 @@ export const checkService = async (options: ServiceOptions): Promise<readonly Sp
   await loadVoiceActivity()
   if (natsEngines !== undefined) resolveOptional('@nats-io/transport-node', 'The connection to NATS')
   if (identity.nats !== undefined) resolveOptional('@nats-io/kv', 'A shared identity')
-  else if (stateFolder !== undefined) await checkIdentityState(stateFolder)
+  else if (stateFolder !== undefined) await checkIdentityState({ stateFolder, clients: options.clients })
   const opened: Opened = []
   try {
     return await openParts(

@@ -1,7 +1,9 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
+import { checkIdentityState } from '../../../../src/service/identity/check-identity-state.js'
+import { memoryClients } from '../../../../src/service/identity/clients/client.js'
 import { openIdentityStore } from '../../../../src/service/identity/identity-store.js'
 
 vi.mock('libsql', () => {
@@ -19,6 +21,18 @@ describe('the store of subscriptions', () => {
       ) as unknown,
     })
     expect(await readdir(stateFolder)).toEqual([])
+    await rm(stateFolder, { recursive: true })
+  })
+
+  it('is missed by a check only where a service needs it: without clients of its own, or with a file', async () => {
+    vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
+    const stateFolder = await mkdtemp(join(tmpdir(), 'identity-'))
+    const clients = memoryClients([])
+    const missing = { code: 'missing-dependency' }
+    await checkIdentityState({ stateFolder, clients })
+    await expect(checkIdentityState({ stateFolder })).rejects.toMatchObject(missing)
+    await writeFile(join(stateFolder, 'identity.db'), '')
+    await expect(checkIdentityState({ stateFolder, clients })).rejects.toMatchObject(missing)
     await rm(stateFolder, { recursive: true })
   })
 })
