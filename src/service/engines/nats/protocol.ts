@@ -82,7 +82,7 @@ const engineAdvert = t.readonly(
       used: places,
       state: t.keyof({ serving: null, draining: null, gone: null }),
     }),
-    /** See `EngineWork`. Engines of older versions tell nothing of it. */
+    /** See `EngineWork`. Engines of older versions do not report it. */
     t.partial({ lagMs: count, progress: count }),
   ]),
 )

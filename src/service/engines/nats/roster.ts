@@ -40,7 +40,7 @@ const hangingTicks = 100
 /** More engine processes than a deployment has; adverts of others are ignored. Of one name, so that no user can hide those of others. */
 const maxEngines = 4_096
 const maxEnginesOfName = 512
-/** A process that tells its places without its models is asked for them again after this many ticks. */
+/** A process that reports its places but not its models is asked for them again after this many ticks. */
 const askAgainTicks = 10
 
 /** It said that it ends, or it has been silent for a second. */
@@ -64,8 +64,8 @@ interface Entry extends Candidate {
   silentTicks: number
   /** How long it has been asked for its models. */
   askedTicks: number
-  /** The start that it tells; `startedAtMs` is not later than now. */
-  toldStartMs: number
+  /** The start that it advertises; `startedAtMs` is not later than now. */
+  advertisedStartMs: number
   /** How long it is left alone. */
   forbiddenTicks: number
   /** How long it comes after the others. */
@@ -151,8 +151,8 @@ export class Roster {
     const wasThere = isThere(entry)
     entry.hasModels = true
     // One whose clock is ahead would count as the newest for ever.
-    if (startedAtMs !== entry.toldStartMs) entry.startedAtMs = Math.min(startedAtMs, this.#now())
-    entry.toldStartMs = startedAtMs
+    if (startedAtMs !== entry.advertisedStartMs) entry.startedAtMs = Math.min(startedAtMs, this.#now())
+    entry.advertisedStartMs = startedAtMs
     entry.region = region
     this.#offers.replace(entry, models)
     if (!wasThere && isThere(entry)) this.onJoined(entry)
@@ -188,7 +188,7 @@ export class Roster {
     return this.#offers.of(model.label).filter((engine) => this.#isServing(engine, model))
   }
 
-  /** The labels of the models of `engines`, with what each of those that are used for it tells of it. */
+  /** The labels of the models of `engines`, each with the adverts of the engines that are used for it. */
   *offers(): Iterable<readonly [label: string, adverts: readonly AdvertisedModel[]]> {
     for (const label of this.#offers.labels) {
       const there = this.#offers.of(label).filter((entry) => isThere(entry) && this.#isUsed(entry.region))
@@ -280,7 +280,7 @@ export class Roster {
     return own === undefined || region === own || otherRegions
   }
 
-  /** Undefined also for the instance of another name, which only a forger tells. */
+  /** Undefined also for the instance of another name, which only a forged advert has. */
   #known({ name, instance }: ProcessAddress): Entry | undefined {
     const known = this.#entries.get(instance)
     return known?.address.name === name ? known : undefined
@@ -314,7 +314,7 @@ export class Roster {
       idleTicks: 0,
       silentTicks: 0,
       askedTicks: askAgainTicks,
-      toldStartMs: -1,
+      advertisedStartMs: -1,
       forbiddenTicks: 0,
       failedTicks: 0,
       failures: this.#silent.get(keyOf(engine)) ?? 0,

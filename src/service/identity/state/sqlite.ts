@@ -10,7 +10,7 @@ export interface Statement<Values extends readonly Value[], Row> {
   readonly run: (...values: Values) => number
 }
 
-/** An open file of SQLite. All calls are synchronous; `sqliteCodeOf` tells what their errors mean. */
+/** An open file of SQLite. All calls are synchronous; `sqliteCodeOf` names their errors. */
 export interface Database {
   readonly exec: (statements: string) => void
   readonly prepare: <Values extends readonly Value[], Row = unknown>(statement: string) => Statement<Values, Row>

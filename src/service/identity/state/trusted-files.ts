@@ -32,7 +32,7 @@ const checkOwner = (path: string, { uid, mode }: Stats, isSharedWithGroup: boole
 
 const isGroupFolder = ({ mode }: Stats): boolean => (mode & setGroupId) !== 0
 
-/** A link of root leads where root wants, as that of systemd with `DynamicUser`; root itself names the folder. */
+/** Follows a link of root, such as that of systemd with `DynamicUser`; a process of root has to name the folder itself. */
 const followFolder = async (path: string): Promise<Stats> => {
   const own = await lstat(path)
   if (!own.isSymbolicLink()) return own
