@@ -58,7 +58,7 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upg
     const presented = bearerToken(request, checked.url, allowQueryToken)
     if (presented === undefined) {
       monitor.authFailed('missing-token', 'websocket', peer)
-      refuse(socket, { error: new SpeechError('unauthenticated', errorTable.unauthenticated.help) })
+      refuse(socket, { error: new SpeechError('unauthenticated', noToken) })
       return
     }
     context.admit(presented.token, undefined, request.headers.origin).then(
@@ -84,6 +84,9 @@ export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upg
   }
   return (...upgrade) => void accept(...upgrade)
 }
+
+const noToken =
+  'The request has no token; present one from the token endpoint. A proxy in between must pass on Authorization or Sec-WebSocket-Protocol.'
 
 interface Refusal {
   readonly error: SpeechError

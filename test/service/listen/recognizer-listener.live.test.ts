@@ -91,6 +91,12 @@ describe('an upgrade', () => {
     expect(answer).not.toContain(token.slice(-40))
   })
 
+  it('without a token is refused with a sentence that names the headers a proxy may remove', async () => {
+    const answer = await exchange(upgrade('/recognizer', keys))
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /)
+    expect(answer).toMatch(/unauthenticated: The request has no token; .* Authorization or Sec-WebSocket-Protocol\./)
+  })
+
   it('that offers compression is accepted without it', async () => {
     const socket = await openSocket(service)
     expect(socket.raw.extensions).toBe('')
