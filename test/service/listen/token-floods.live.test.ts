@@ -48,7 +48,8 @@ const startStream = async (token: string): Promise<string> => {
   stream.stream.end()
   const { responses, details } = await stream.ended
   client.close()
-  return String(responses[0]?.['operation-result'] ?? details)
+  const result = responses[0]?.['operation-result']
+  return typeof result === 'string' ? result : details
 }
 
 const isSuccess = (result: string): boolean => result.toLowerCase() === 'success'

@@ -62,7 +62,7 @@ const maxEnds = 5
 const endWindowMs = 60_000
 
 /** A decoder failed, or what it runs in. */
-export const engineFailed = (cause?: unknown): SpeechError =>
+const engineFailed = (cause?: unknown): SpeechError =>
   new SpeechError('engine-failed', 'The recognition engine stopped while it decoded; try again.', { cause })
 
 /** The worker ended with several segments, any of which may have caused it: each counts as a loss, not as its own failure. */

@@ -58,7 +58,7 @@ export const openKeysFile = async ({ path, now }: KeysFileOptions): Promise<Sign
 }
 
 /** The keys of the file, the newest first; at least one. Rejects with `invalid-options`. */
-export const readKeysFile = async (path: string): Promise<readonly SigningKey[]> => {
+const readKeysFile = async (path: string): Promise<readonly SigningKey[]> => {
   await checkPermissions(path)
   const keys = await parseKeysFile(path)
   if (keys.length === 0) throw unusable(path, 'has no key; create one with: rxspeech keys rotate --file')
