@@ -128,7 +128,9 @@ class Studio {
           this.#showLoading(`Loading the sample call${percent === undefined ? '' : `: ${percent} %`}.`),
         ),
       )
-      if (source !== undefined) this.#runSession(config, model, source)
+      if (source === undefined) return
+      this.#runSession(config, model, source)
+      if (source.recording?.fault !== undefined) this.#report(`${source.title}: ${source.recording.fault}`)
     } catch (error) {
       this.#report(sentenceOf(error))
     } finally {

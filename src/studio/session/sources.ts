@@ -17,6 +17,8 @@ export interface Source {
 export interface Recording {
   readonly sampleRateHz: number
   readonly channels: readonly Int16Array<ArrayBuffer>[]
+  /** What is wrong with the file, of which this is all that can be read. */
+  readonly fault?: string
 }
 
 /** Sampling rates that every model takes. */
@@ -46,15 +48,25 @@ const pcmOf = (values: Float32Array): Int16Array<ArrayBuffer> => {
 const readSpeechWav = async (file: Blob): Promise<Recording | undefined> => {
   // The browser may know what `readWav` does not.
   const wav = await readWav(file.stream()).catch(() => undefined)
-  if (wav === undefined || !speechRates.includes(wav.format.sampleRateHz)) return undefined
+  if (wav === undefined) return undefined
+  if (!speechRates.includes(wav.format.sampleRateHz)) {
+    await wav.audio[Symbol.asyncIterator]().return?.()
+    return undefined
+  }
   const parts: Uint8Array<ArrayBuffer>[] = []
+  let fault: string | undefined
   try {
     for await (const part of wav.audio) parts.push(new Uint8Array(part))
-  } catch {
+  } catch (error) {
     // Its end is wrong; a browser would read no more of it, but less.
+    fault = error instanceof Error ? error.message : 'The file cannot be read to its end.'
   }
   const bytes = new Uint8Array(await new Blob(parts).arrayBuffer())
-  return { sampleRateHz: wav.format.sampleRateHz, channels: withoutCopies(channelsOf(bytes, wav.format)) }
+  return {
+    sampleRateHz: wav.format.sampleRateHz,
+    channels: withoutCopies(channelsOf(bytes, wav.format)),
+    ...(fault !== undefined && { fault }),
+  }
 }
 
 const channelsOf = (bytes: Uint8Array, { encoding, channels }: AudioFormat): readonly Int16Array<ArrayBuffer>[] => {
