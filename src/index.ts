@@ -16,7 +16,7 @@ export {
 } from './audio/format.js'
 export { decodeALaw, decodeMuLaw, encodeALaw, encodeMuLaw } from './audio/g711.js'
 export { bytesOf, samplesOf } from './audio/pcm.js'
-export type { ByteChunks } from './audio/byte-reader.js'
+export type { ByteBlob, ByteChunks, ByteStream } from './audio/byte-reader.js'
 export { readWav, type WavStream } from './audio/read-wav.js'
 export { wavHeader } from './audio/wav-header.js'
 export { requestToken } from './auth/request-token.js'

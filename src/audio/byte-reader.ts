@@ -24,16 +24,24 @@ export interface ByteReader {
 const noBytes = new Uint8Array(0)
 
 /** A Web stream; those of Safari, and of Chrome before 124, are not async iterable. */
-interface ByteStream {
+export interface ByteStream {
+  /** Locks the stream for one reader. */
   readonly getReader: () => {
+    /** The next chunk, or `done` at the end. */
     readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+    /** Ends the stream; what it holds is lost. */
     readonly cancel: () => Promise<void>
   }
 }
 
 /** Bytes in chunks: a Node stream or another async iterable, a Web stream, a Blob or File, an array of chunks. */
-export type ByteChunks =
-  AsyncIterable<Uint8Array> | Iterable<Uint8Array> | ByteStream | { readonly stream: () => ByteStream }
+export type ByteChunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array> | ByteStream | ByteBlob
+
+/** A Blob or File. */
+export interface ByteBlob {
+  /** Opens its bytes as a Web stream. */
+  readonly stream: () => ByteStream
+}
 
 /** Undefined for any other value, also for a text and for the bytes of a whole file. */
 const iteratorOf = (source: unknown): AsyncIterator<Uint8Array> | undefined => {
