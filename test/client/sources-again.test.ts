@@ -1,6 +1,19 @@
 import { Readable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
-import { asyncScheduler, defer, lastValueFrom, repeat, retry, throwError, toArray } from 'rxjs'
+import {
+  asyncScheduler,
+  defer,
+  from,
+  ignoreElements,
+  lastValueFrom,
+  repeat,
+  retry,
+  throwError,
+  timer,
+  toArray,
+  type Observable,
+  type ObservableInput,
+} from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { readWav } from '../../src/audio/read-wav.js'
 import { wavHeader } from '../../src/audio/wav-header.js'
@@ -118,6 +131,35 @@ describe.each(Object.entries(settings))('%s, subscribed again', (_name, settingO
     const { recognition, receivedBytes } = settingOf('none')
     await lastValueFrom(recognition(halves).pipe(repeat(2)))
     expect(receivedBytes()).toBe(6400)
+  })
+})
+
+/** Sources that look like new ones to each reader, and hold one that can be read once. */
+const hidden: Readonly<Record<string, () => ObservableInput<Uint8Array>>> = {
+  'an Observable of an iterator': () => from(halves.values()),
+  'an Observable of a Node stream': () => from(Readable.from(halves)),
+  'an iterable of an iterator': () => {
+    const iterator = halves.values()
+    return { subscribe: undefined, [Symbol.iterator]: () => ({ next: () => iterator.next() }) } as Iterable<Uint8Array>
+  },
+}
+
+describe.each([
+  ['recognize', overSocket],
+  ['dataflow', overStream],
+] as const)('%s, subscribed again', (_name, settingOf) => {
+  it.each(Object.entries(hidden))('fails if it has sent all of %s before', async (_kind, make) => {
+    const { recognition, receivedBytes } = settingOf('none')
+    expect(await codeOf(lastValueFrom(recognition(make()).pipe(repeat(2))))).toBe('already-started')
+    expect(receivedBytes()).toBe(3200)
+  })
+
+  it('completes if the next recording has no audio, but lasts', async () => {
+    let count = 0
+    const audio$ = defer(() => ((count += 1) === 1 ? from(halves) : timer(50).pipe(ignoreElements())))
+    const { recognition, receivedBytes } = settingOf('none')
+    expect(await codeOf(lastValueFrom(recognition(audio$ as Observable<Uint8Array>).pipe(repeat(2))))).toBe('completed')
+    expect(receivedBytes()).toBe(3200)
   })
 })
 

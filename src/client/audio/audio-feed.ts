@@ -36,8 +36,63 @@ export const feedAudio = (
   scheduler: SchedulerLike,
 ): AudioFeed => {
   const puller = sessionPullerOf(source, scheduler)
-  return puller === undefined ? new PushedFeed(from(source), sink) : new PulledFeed(puller, sink)
+  const checked = new ConsumedCheck(source, sink, scheduler)
+  return puller === undefined ? new PushedFeed(from(source), checked) : new PulledFeed(puller, checked)
 }
+
+/** Sources that gave audio to a session. */
+const usedSources = new WeakSet<object>()
+
+/** A source that is over completes at once, and one of an empty recording later, such as a key that is pressed and released. */
+const atOnceMs = 10
+
+/**
+ * Fails with `already-started` where a source that gave audio to an earlier session completes at once without any: it holds an
+ * iterator or a stream that can be read once, which an Observable or an iterable around it hides.
+ */
+class ConsumedCheck implements AudioSink {
+  readonly #source: ObservableInput<Uint8Array>
+  readonly #sink: AudioSink
+  readonly #scheduler: SchedulerLike
+  readonly #wasUsed: boolean
+  /** When its audio was asked for. */
+  #atMs: number
+  #hasAudio = false
+
+  constructor(source: ObservableInput<Uint8Array>, sink: AudioSink, scheduler: SchedulerLike) {
+    this.#source = source
+    this.#sink = sink
+    this.#scheduler = scheduler
+    this.#wasUsed = usedSources.has(source)
+    this.#atMs = scheduler.now()
+  }
+
+  wanted(): boolean {
+    if (!this.#hasAudio) this.#atMs = this.#scheduler.now()
+    return this.#sink.wanted()
+  }
+
+  next(chunk: Uint8Array): void {
+    if (!this.#hasAudio) {
+      this.#hasAudio = true
+      usedSources.add(this.#source)
+    }
+    this.#sink.next(chunk)
+  }
+
+  error(error: unknown): void {
+    this.#sink.error(error)
+  }
+
+  complete(): void {
+    const isConsumed = this.#wasUsed && !this.#hasAudio && this.#scheduler.now() - this.#atMs < atOnceMs
+    if (isConsumed) this.#sink.error(new SpeechError('already-started', consumed))
+    else this.#sink.complete()
+  }
+}
+
+const consumed =
+  'The source gave its audio to an earlier session and has none for this one; create the audio for each session, for example by defer.'
 
 /**
  * How long a source of which nothing was read stays as it is after its session, in milliseconds, so that `retry` behind a
