@@ -43,10 +43,9 @@ export const noticeOf = (event: SessionEvent, speakers: readonly string[]): stri
   }
 }
 
-/** What is wrong with the audio, as the service says it; another service may say anything. */
+/** What is wrong with the audio, or no longer, as the service says it; another service may say anything. */
 const audioNotice = (data: unknown, ofChannel: string): string | undefined => {
-  const message = isJsonObject(data) ? data['Message'] : undefined
-  return typeof message === 'string'
-    ? `rxspeech: warning about the audio${ofChannel}: ${plainText(message)}`
-    : undefined
+  const { Message: message, Over: isOver } = isJsonObject(data) ? data : {}
+  if (typeof message !== 'string') return undefined
+  return `rxspeech: ${isOver === true ? '' : 'warning '}about the audio${ofChannel}: ${plainText(message)}`
 }

@@ -39,6 +39,18 @@ const rows: readonly (readonly [SessionEvent, string])[] = [
     },
     'rxspeech: warning about the audio of right: The audio is clipped; [2J lower the gain.',
   ],
+  [
+    {
+      type: 'event',
+      name: 'Audio Warning',
+      channel: 1,
+      startMs: 32_000,
+      endMs: -1,
+      tags: [],
+      data: { Kind: 'dead-channel', Message: 'Channel 1 has a signal now.', Over: true },
+    },
+    'rxspeech: about the audio of right: Channel 1 has a signal now.',
+  ],
 ]
 const quiet: readonly SessionEvent[] = [
   { type: 'event', name: 'Audio Warning', channel: 0, startMs: 1, endMs: -1, tags: [], data: 'of another service' },
