@@ -14,6 +14,8 @@ await writeFile(join(folder, 'Default/m/1/model.json'), '{"engine":"scripted","b
 
 /** `stuck`: an engine that accepts audio forever and never reports consumption. */
 const stuck = process.argv[2] === 'stuck'
+/** `limited`: with the limit of requests that services have. */
+const requestBurst = process.argv[2] === 'limited' ? 100 : 1_000_000
 const scripted = scriptedEngine({ texts: ['hello world'] })
 const engine = stuck ? { ...scripted, recognize: () => () => NEVER } : scripted
 
@@ -44,7 +46,7 @@ const service = await startService({
     unstarted: many,
     unstartedPerAddress: many,
     streamsPerConnection: many,
-    requestBurst: 1_000_000,
+    requestBurst,
     // Setups as fast as possible are no overload here.
     maxLoadPercent: 0,
     maxLoopDelayMs: 0,

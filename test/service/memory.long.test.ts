@@ -102,7 +102,7 @@ describe('the memory of the service', { timeout }, () => {
   })
 
   it('stays flat under a flood of Updates, which ends the session', async () => {
-    await serve()
+    await serve('limited')
     const { wsUrl, grpc, token } = address
     const client = plainClient({ service: { access: { wsUrl, grpc } }, token })
     const stream = openStream(client)
