@@ -3,6 +3,7 @@ import { ReadableStream } from 'node:stream/web'
 import {
   asyncScheduler,
   defer,
+  EMPTY,
   from,
   ignoreElements,
   lastValueFrom,
@@ -143,6 +144,16 @@ const hidden: Readonly<Record<string, () => ObservableInput<Uint8Array>>> = {
     return { subscribe: undefined, [Symbol.iterator]: () => ({ next: () => iterator.next() }) } as Iterable<Uint8Array>
   },
 }
+
+it.each(['an Observable of an iterator', 'an Observable of a Node stream'])(
+  'two channels over sockets fail if they have sent all of %s before',
+  async (kind) => {
+    const { recognition, receivedBytes } = overSocket('none', 2)
+    const session$ = recognition(hidden[kind]?.() ?? EMPTY).pipe(repeat(2))
+    expect(await codeOf(lastValueFrom(session$))).toBe('already-started')
+    expect(receivedBytes()).toBe(3200)
+  },
+)
 
 describe.each([
   ['recognize', overSocket],

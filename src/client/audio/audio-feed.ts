@@ -1,7 +1,7 @@
 import {
   from,
+  Observable,
   Subscriber,
-  type Observable,
   type ObservableInput,
   type Observer,
   type SchedulerLike,
@@ -39,6 +39,20 @@ export const feedAudio = (
   const checked = new ConsumedCheck(source, sink, scheduler)
   return puller === undefined ? new PushedFeed(from(source), checked) : new PulledFeed(puller, checked)
 }
+
+/** The audio of a source that pushes, with the same check, for a session of two channels, which share it. */
+export const pushedAudio = (source: ObservableInput<Uint8Array>, scheduler: SchedulerLike): Observable<Uint8Array> =>
+  new Observable((subscriber) => {
+    const sink: AudioSink = {
+      wanted: () => true,
+      next: (chunk) => subscriber.next(chunk),
+      error: (error) => subscriber.error(error),
+      complete: () => subscriber.complete(),
+    }
+    const checked = new Subscriber<Uint8Array>(new ConsumedCheck(source, sink, scheduler))
+    subscriber.add(checked)
+    from(source).subscribe(checked)
+  })
 
 /** Sources that gave audio to a session. */
 const usedSources = new WeakSet<object>()

@@ -5,7 +5,6 @@ import {
   connect,
   defer,
   finalize,
-  from,
   map,
   merge,
   mergeMap,
@@ -20,7 +19,7 @@ import {
 } from 'rxjs'
 import type { AudioFormat } from '../../audio/format.js'
 import { isSpeechError, type SpeechError } from '../../errors/speech-error.js'
-import { sessionPullerOf } from '../audio/audio-feed.js'
+import { pushedAudio, sessionPullerOf } from '../audio/audio-feed.js'
 import type { SessionEvent, StateEvent } from '../../protocol/session-event.js'
 import { sessionStates, type AnnouncedState } from '../../protocol/states.js'
 import type { RecognizeChannel } from '../session.js'
@@ -51,7 +50,7 @@ export const recognizeStereo =
         if (listening === 0) bothLeft$.next(undefined)
       })
       // Ends before the sessions, because the microphone is not needed after finalize or stop.
-      const wanted$ = from(source).pipe(splitPushed(format), takeUntil(bothLeft$))
+      const wanted$ = pushedAudio(source, scheduler).pipe(splitPushed(format), takeUntil(bothLeft$))
       return wanted$.pipe(
         connect((pairs$) => {
           const channels = [0, 1] as const
