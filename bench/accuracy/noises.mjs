@@ -14,7 +14,7 @@ export const randomSource = (seed) => {
 }
 
 /** Gaussian noise with a spread of one (Box-Muller). */
-const gaussian = (random) => {
+export const gaussian = (random) => {
   let spare
   return () => {
     if (spare !== undefined) {
@@ -29,7 +29,7 @@ const gaussian = (random) => {
   }
 }
 
-const between = (random, from, to) => from + (to - from) * random()
+export const between = (random, from, to) => from + (to - from) * random()
 
 const white = (random) => gaussian(random)
 
