@@ -98,7 +98,7 @@ const word: MessageCodec<Word> = messageCodec<Word>({
   text: required(text, 'Text'),
   startMs: required(integer(), 'StartMsec'),
   endMs: required(integer(), 'EndMsec'),
-  confidence: required(unitNumber, 'Confidence'),
+  confidence: lenient(unitNumber, 'Confidence'),
 })
 
 export const recognitionData: MessageCodec<RecognitionData> = messageCodec<RecognitionData>({

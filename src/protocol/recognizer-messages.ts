@@ -197,7 +197,7 @@ const word: MessageCodec<Word> = messageCodec<Word>({
   text: required(text, 'text'),
   startMs: required(integerText, 'start-msec'),
   endMs: required(integerText, 'end-msec'),
-  confidence: required(posteriorText, 'confidence'),
+  confidence: lenient(posteriorText, 'confidence'),
 })
 
 /** The JSON of a value as a string, because every field of a result is one (PROTOCOL 4.2). */

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors/error-table.js'
 import type { AnnouncedState } from './states.js'
 
-/** A word with its times in milliseconds of audio since the session's first sample, and its posterior from 0 to 1. */
+/** A word with its times in milliseconds of audio since the session's first sample, and its posterior from 0 to 1 if there is one. */
 export interface Word {
   /** The word as recognized. */
   readonly text: string
@@ -9,8 +9,8 @@ export interface Word {
   readonly startMs: number
   /** Where the word ends. */
   readonly endMs: number
-  /** The posterior of the word, 0 to 1. */
-  readonly confidence: number
+  /** The posterior of the word, 0 to 1; absent if the recognizer has no probability for it. */
+  readonly confidence?: number | undefined
 }
 
 /**

@@ -93,7 +93,7 @@ const segmentText = (segment: Heard, channels: number, paint: Paint, columns: nu
   const said = lines(isIncomplete ? `${text} …` : text).join(`\n${indent}`)
   const pairs = Object.entries(slots).map(([name, value = '']) => `${name}: ${value}`)
   const tags = lines(pairs.join(', ')).map((line) => `${indent}${paint('green', line)}\n`)
-  return `${paint('dim', place)}${confidence.toFixed(2)}  ${said}\n${tags.join('')}`
+  return `${paint('dim', place)}${confidence?.toFixed(2) ?? ' –  '}  ${said}\n${tags.join('')}`
 }
 
 const jsonOf = (file: string, { format, durationMs }: AudioInput, heard: readonly Heard[]): unknown => ({

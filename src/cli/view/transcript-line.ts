@@ -52,7 +52,7 @@ export const finishedLines = (spoken: SpokenText, style: LineStyle): string => {
 }
 
 const wordLine = ({ startMs, endMs, confidence, text }: Word, { paint }: LineStyle): string => {
-  const numbers = `  ${clockText(startMs, 2)} – ${clockText(endMs, 2)}  ${confidence.toFixed(2)}`
+  const numbers = `  ${clockText(startMs, 2)} – ${clockText(endMs, 2)}  ${confidence?.toFixed(2) ?? ' –  '}`
   return `${paint('dim', numbers)}  ${plainText(text)}`
 }
 

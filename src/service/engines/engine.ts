@@ -42,7 +42,7 @@ export type Hypothesis =
       readonly endMs: number
       readonly text: string
       readonly words: readonly Word[]
-      /** The confidence of the whole segment, 0 to 1; used if the engine has no words. */
+      /** The confidence of the whole segment, 0 to 1; used if no word has one. */
       readonly confidence?: number | undefined
       /** See `SegmentText`. */
       readonly slots?: Slots | undefined
@@ -68,7 +68,7 @@ export interface EngineCapabilities {
   readonly sampleRateHz: number
   /** Whether it emits partials. */
   readonly partials: boolean
-  /** Whether its segments have words with times and confidences. */
+  /** Whether its segments have words with times. */
   readonly words: boolean
   /** Whether it recognizes the sentences of a grammar only, or any speech. */
   readonly kind: 'grammar' | 'dictation'

@@ -32,8 +32,8 @@ export type ChannelEvent =
       readonly endMs: number
       readonly text: string
       readonly words: readonly Word[]
-      /** 0 to 1, the mean of the words' posteriors weighted by their length; 0 if the engine gives no words. */
-      readonly confidence: number
+      /** 0 to 1, the mean of the words' posteriors weighted by their length; absent if the engine gives none. */
+      readonly confidence?: number
       /** What the tags of the grammar make of the sentence. */
       readonly slots?: Slots | undefined
       /** Whether its audio was cut before the end of a sentence. */

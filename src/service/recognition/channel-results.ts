@@ -144,29 +144,31 @@ export class ChannelResults {
     this.#text += added
     this.#startMs = Math.min(this.#startMs ?? startMs, startMs)
     this.#endMs = Math.max(this.#endMs, endMs)
-    const rated =
-      words.length === 0 && confidence !== undefined ? [{ text: trimmed, startMs, endMs, confidence }] : words
+    const isUnrated = words.every((word) => word.confidence === undefined)
+    const rated = isUnrated && confidence !== undefined ? [{ text: trimmed, startMs, endMs, confidence }] : words
     this.#confidence.add(rated)
+    const mean = new MeanConfidence().add(rated).value
     return {
       type: 'milestone',
       startMs,
       endMs,
       text: added,
       words,
-      confidence: new MeanConfidence().add(rated).value ?? 0,
+      ...(mean !== undefined && { confidence: mean }),
       ...(slots && { slots }),
       isIncomplete,
     }
   }
 }
 
-/** The mean of posteriors from 0 to 1, weighted by the duration of their words. */
+/** The mean of posteriors from 0 to 1, weighted by the duration of their words; words without one do not count. */
 class MeanConfidence {
   #weighted = 0
   #durationMs = 0
 
   add(words: readonly Word[]): this {
     for (const { startMs, endMs, confidence } of words) {
+      if (confidence === undefined) continue
       const lengthMs = Math.max(endMs - startMs, 1)
       this.#weighted += lengthMs * Math.min(Math.max(confidence, 0), 1)
       this.#durationMs += lengthMs

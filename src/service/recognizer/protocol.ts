@@ -66,7 +66,7 @@ export const resultMessage = (event: ChannelEvent, recognitionId: string): Recog
         startMs,
         endMs,
         text,
-        confidence,
+        ...(confidence !== undefined && { confidence }),
         words,
         ...(slots && { slots }),
         ...(isIncomplete && { isIncomplete }),

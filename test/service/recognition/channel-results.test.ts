@@ -56,6 +56,23 @@ describe('the results of a channel', () => {
     expect(partial('a b c d e', 2_001)).toEqual([emitted('a b c d e')])
   })
 
+  it('have a confidence only if a word or the segment has one', () => {
+    const confidenceOf = (confidences: readonly (number | undefined)[], confidence?: number): unknown => {
+      const account = new EngineProgress(8000, 8000)
+      account.receive(16_000)
+      const words = confidences.map((of, at) => ({ text: 'a', startMs: at, endMs: at + 1, confidence: of }))
+      const segment = { type: 'segment', startMs: 0, endMs: 10, text: 'a', words, confidence } as const
+      return new ChannelResults(account, ' ')
+        .of(segment)
+        .map((event) => (event.type === 'milestone' ? (event.confidence ?? 'none') : event.type))
+        .at(0)
+    }
+    expect(confidenceOf([])).toBe('none')
+    expect(confidenceOf([undefined])).toBe('none')
+    expect(confidenceOf([undefined], 0.4)).toBe(0.4)
+    expect(confidenceOf([undefined, 0.8], 0.4)).toBe(0.8)
+  })
+
   it('say that a segment without text matches nothing, and take back its partial', () => {
     const account = new EngineProgress(8000, 8000)
     account.receive(16_000)

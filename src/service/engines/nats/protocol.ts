@@ -230,7 +230,10 @@ const phraseFault: t.Type<PhraseFault> = t.intersection([
   t.partial({ index: t.union([count, t.undefined]) }),
 ])
 
-const word: t.Type<Word> = t.type({ text: t.string, startMs: t.number, endMs: t.number, confidence: t.number })
+const word: t.Type<Word> = t.intersection([
+  t.type({ text: t.string, startMs: t.number, endMs: t.number }),
+  t.partial({ confidence: t.union([t.number, t.undefined]) }),
+])
 
 const engineAnswer = t.union([
   /** The segment has a place; audio can follow. */

@@ -118,7 +118,7 @@ interface SpokenWord {
   /** Milliseconds since the session's first sample; -1 if unknown. */
   readonly startMs: number
   readonly endMs: number
-  readonly confidence?: number
+  readonly confidence?: number | undefined
 }
 
 interface FoundPhrase {

@@ -157,7 +157,7 @@ const channelEnvelope = (given: SpeechEvent, channel: number, offsetMs = 0): Eve
     case 'milestone':
       return resultEnvelope(eventName.milestone, channel, event, {
         text: event.text,
-        confidence: rounded(event.confidence),
+        ...(event.confidence !== undefined && { confidence: rounded(event.confidence) }),
         words: event.words,
         ...(event.slots && { slots: event.slots }),
         ...(event.isIncomplete && { isIncomplete: true }),
