@@ -15,9 +15,15 @@ import { oneOf, type Codec } from '../../protocol/validation.js'
 export type SegmentPart =
   /**
    * A segment begins at `startMs`, in milliseconds since the session's first sample. `traceparent`, of W3C Trace Context, is
-   * for engines that pass the segment on, if it is traced.
+   * for engines that pass the segment on, if it is traced. `before` is audio that precedes the segment, up to `contextMs` of the
+   * capabilities: it helps to read the first word, and nothing of it belongs to the result.
    */
-  | { readonly type: 'open'; readonly startMs: number; readonly traceparent?: string | undefined }
+  | {
+      readonly type: 'open'
+      readonly startMs: number
+      readonly traceparent?: string | undefined
+      readonly before?: Int16Array | undefined
+    }
   /** 16-bit samples of one channel at the engine's rate. The engine may keep them; the caller does not reuse them. */
   | { readonly type: 'audio'; readonly samples: Int16Array }
   /**
@@ -27,19 +33,38 @@ export type SegmentPart =
   | { readonly type: 'check' }
   /**
    * The segment ends at `endMs`, in milliseconds since the session's first sample. `isCut` if no silence ended it: the audio
-   * stopped, or the segment had its maximum length.
+   * stopped, or the segment had its maximum length. `after` is audio that follows the segment, as far as it has arrived; see
+   * `before`.
    */
-  | { readonly type: 'close'; readonly endMs: number; readonly isCut?: boolean | undefined }
+  | {
+      readonly type: 'close'
+      readonly endMs: number
+      readonly isCut?: boolean | undefined
+      readonly after?: Int16Array | undefined
+    }
 
 /** The output of an engine, in order. Times are in milliseconds since the session's first sample. */
 export type Hypothesis =
-  /** The text of the open segment so far, which may change. */
-  | { readonly type: 'partial'; readonly startMs: number; readonly text: string }
+  /**
+   * The text of the open segment so far, which may change behind its first `stableLength` UTF-16 code units: these begin all later
+   * texts of the segment, and its result. Absent: all of it may change.
+   */
+  | {
+      readonly type: 'partial'
+      readonly startMs: number
+      readonly text: string
+      readonly stableLength?: number | undefined
+    }
   /** The result of a segment, once for every `close`; the text is empty if nothing was recognized. */
   | {
       readonly type: 'segment'
       readonly startMs: number
       readonly endMs: number
+      /**
+       * The result of so many samples at the beginning of a segment that goes on behind them, as one that begins at `endMs`. Absent
+       * for the result of all of the segment, or of its rest.
+       */
+      readonly decidedSamples?: number | undefined
       readonly text: string
       readonly words: readonly Word[]
       /** The confidence of the whole segment, 0 to 1; used if no word has one. */
@@ -78,6 +103,11 @@ export interface EngineCapabilities {
   readonly phrases?: boolean | undefined
   /** How many segments it decodes at the same time. Further ones wait in a queue of the engine. */
   readonly segmentsAtOnce: number
+  /**
+   * How much true audio it uses on both sides of a segment, in milliseconds: `before` and `after` of the parts. Only as much is
+   * given as the segment itself lacks of silence around its speech. @default 0
+   */
+  readonly contextMs?: number | undefined
 }
 
 /** The levels of rejection, wherever one is given. */
@@ -135,6 +165,11 @@ export interface Engine {
    * that audio it is the real-time factor. Absent or undefined if the work is done elsewhere or is not counted.
    */
   busyMs?(): number | undefined
+  /**
+   * How long a segment that closes now waits before the engine begins with its result, in milliseconds. For engines that order
+   * their work themselves; the lag of the others is measured from outside.
+   */
+  waitMs?(): number
   /** Frees everything; running channels and later ones fail with `engine-failed`, not retryable. Idempotent. */
   close(): Promise<void>
 }
@@ -146,6 +181,7 @@ export const withRecognize = (engine: Engine, recognize: Engine['recognize']): E
   ready: () => engine.ready(),
   checkPhrases: (phrases) => engine.checkPhrases?.(phrases) ?? Promise.resolve([]),
   busyMs: () => engine.busyMs?.(),
+  waitMs: () => engine.waitMs?.() ?? 0,
   close: () => engine.close(),
 })
 
@@ -163,8 +199,13 @@ export interface SegmentText {
 
 /** Receives what becomes of a segment. Nothing may follow `decided`, `failed` or an abort. */
 export interface SegmentListener {
-  /** `sampleCount` more samples were processed; `partial` is the text so far if it changed. */
-  readonly progress: (sampleCount: number, partial?: string) => void
+  /** `sampleCount` more samples were processed; `partial` is the text so far if it changed, with its `stableLength`. */
+  readonly progress: (sampleCount: number, partial?: string, stableLength?: number) => void
+  /**
+   * The first `sampleCount` samples are decided, and the segment goes on behind them; see `decidedSamples`. May be called again,
+   * also after `close`.
+   */
+  readonly decidedPart: (sampleCount: number, words: readonly Word[], text?: SegmentText) => void
   /** The segment is decided. `text` is absent if it consists of the words. */
   readonly decided: (words: readonly Word[], text?: SegmentText) => void
   /** The answer to `check`. */
@@ -182,8 +223,8 @@ export interface EngineSegment {
    * engine without the capability `checks` does not need it.
    */
   check?(): void
-  /** No more samples follow. `endMs` and `isCut` are those of the part `close`. */
-  close(endMs: number, isCut?: boolean): void
+  /** No more samples follow. The arguments are those of the part `close`. */
+  close(endMs: number, isCut?: boolean, after?: Int16Array): void
   /** Frees everything the segment used, at any time. Has no effect once it is decided. */
   abort(): void
 }
@@ -193,9 +234,15 @@ export interface EngineSegment {
  *
  * Each call is an attempt of its own, also for a segment that is retried. An engine in another process numbers its attempts
  * and ignores answers to an earlier one; it also sends with each message of audio how many samples of the segment precede
- * it, so that a lost message fails the attempt and never yields wrong words. `traceparent` is that of the part `open`.
+ * it, so that a lost message fails the attempt and never yields wrong words. `traceparent` and
+ * `before` are those of the part `open`.
  */
-export type OpenSegment = (startMs: number, listener: SegmentListener, traceparent?: string) => EngineSegment
+export type OpenSegment = (
+  startMs: number,
+  listener: SegmentListener,
+  traceparent?: string,
+  before?: Int16Array,
+) => EngineSegment
 
 /** A model folder as found by the registry: the content of `model.json`, and where its files are. */
 export interface ModelDescription {

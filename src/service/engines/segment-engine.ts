@@ -29,13 +29,21 @@ export interface SegmentEngineOptions {
   readonly checkPhrases?: Engine['checkPhrases'] | undefined
   /** See `Engine.busyMs`. @default undefined */
   readonly busyMs?: Engine['busyMs'] | undefined
+  /** See `Engine.waitMs`. @default 0 */
+  readonly waitMs?: Engine['waitMs'] | undefined
   /** Called once, before running channels fail. @default nothing */
   readonly close?: Engine['close'] | undefined
 }
 
 const segmentEngineOptions = optionsOf<SegmentEngineOptions>()(
   { capabilities: jsonObject, openChannel: functionValue },
-  { ready: functionValue, checkPhrases: functionValue, busyMs: functionValue, close: functionValue },
+  {
+    ready: functionValue,
+    checkPhrases: functionValue,
+    busyMs: functionValue,
+    waitMs: functionValue,
+    close: functionValue,
+  },
 )
 
 const nothing = (): Promise<void> => Promise.resolve()
@@ -63,7 +71,15 @@ const takeAll = (): Promise<readonly PhraseFault[]> => Promise.resolve([])
  */
 export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
   checkOptions(segmentEngineOptions, options)
-  const { capabilities, openChannel, ready = nothing, checkPhrases = takeAll, busyMs, close = nothing } = options
+  const {
+    capabilities,
+    openChannel,
+    ready = nothing,
+    checkPhrases = takeAll,
+    busyMs,
+    waitMs,
+    close = nothing,
+  } = options
   const channels = new Set<Channel>()
   let closing: Promise<void> | undefined
   return {
@@ -78,6 +94,7 @@ export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
     ready: () => (closing === undefined ? ready() : Promise.reject(engineClosed())),
     checkPhrases: (phrases) => (closing === undefined ? checkPhrases(phrases) : Promise.reject(engineClosed())),
     busyMs: () => busyMs?.(),
+    waitMs: () => waitMs?.() ?? 0,
     close: () => {
       closing ??= close()
       for (const channel of [...channels]) channel.fail(engineClosed())
@@ -111,11 +128,12 @@ const decodeSegments =
 
 type State =
   | { readonly type: 'idle' }
-  | { readonly type: 'open'; readonly startMs: number; readonly segment: EngineSegment; sampleCount: number }
+  | { readonly type: 'open'; startMs: number; readonly segment: EngineSegment; sampleCount: number }
   /** The segment is closed and its result pending. Parts that arrive belong to the next segment and wait. */
   | {
       readonly type: 'deciding'
-      readonly startMs: number
+      startMs: number
+      sampleCount: number
       readonly endMs: number
       readonly segment: EngineSegment
       readonly waiting: SegmentPart[]
@@ -124,7 +142,13 @@ type State =
 
 type Input =
   | SegmentPart
-  | { readonly type: 'decided'; readonly words: readonly Word[]; readonly text: SegmentText }
+  | {
+      readonly type: 'decided'
+      /** Of the part of the segment that is decided; absent if that is all of it. */
+      readonly sampleCount?: number
+      readonly words: readonly Word[]
+      readonly text: SegmentText
+    }
   | { readonly type: 'checked'; readonly isComplete: boolean }
   | { readonly type: 'completed' }
 
@@ -159,7 +183,8 @@ class Channel {
 
   #handle(input: Input): void {
     if (this.#state.type === 'over') return
-    if (input.type === 'decided') this.#finishSegment(input)
+    if (input.type === 'decided' && input.sampleCount !== undefined) this.#decidePart(input, input.sampleCount)
+    else if (input.type === 'decided') this.#finishSegment(input)
     else if (input.type === 'checked') {
       if (this.#state.type === 'open') this.#out.next(input)
     } else if (input.type === 'completed') {
@@ -176,23 +201,33 @@ class Channel {
       state.sampleCount += part.samples.length
       state.segment.write(part.samples)
     } else if (state.type === 'open' && part.type === 'check') this.#check(state.segment)
-    else if (state.type === 'open' && part.type === 'close') this.#close(state, part.endMs, part.isCut)
+    else if (state.type === 'open' && part.type === 'close') this.#close(state, part.endMs, part.isCut, part.after)
     else if (state.type === 'idle' && part.type === 'open') this.#open(part)
     else this.fail(outOfOrder())
   }
 
-  #open({ startMs, traceparent }: SegmentPart & { readonly type: 'open' }): void {
+  #open({ startMs, traceparent, before }: SegmentPart & { readonly type: 'open' }): void {
     const listener: SegmentListener = {
-      progress: (sampleCount, text) => {
+      progress: (sampleCount, text, stableLength) => {
         if (sampleCount > 0) this.#out.next({ type: 'progress', sampleCount })
-        if (text !== undefined && this.#state.type !== 'over') this.#out.next({ type: 'partial', startMs, text })
+        if (text !== undefined) this.#showPartial(startMs, text, stableLength)
       },
+      decidedPart: (sampleCount, words, text = { text: textOf(words) }) =>
+        this.post({ type: 'decided', sampleCount, words, text }),
       decided: (words, text = { text: textOf(words) }) => this.post({ type: 'decided', words, text }),
       checked: (isComplete) => this.post({ type: 'checked', isComplete }),
       failed: (error) => this.fail(error),
     }
-    const segment = this.#openSegment(startMs, listener, traceparent)
+    const segment = this.#openSegment(startMs, listener, traceparent, before)
     this.#state = { type: 'open', startMs, segment, sampleCount: 0 }
+  }
+
+  /** A partial belongs to what is not decided of its segment, which may call before it is known here. */
+  #showPartial(openedMs: number, text: string, stableLength: number | undefined): void {
+    const state = this.#state
+    if (state.type === 'over') return
+    const startMs = state.type === 'idle' ? openedMs : state.startMs
+    this.#out.next({ type: 'partial', startMs, text, ...(stableLength !== undefined && { stableLength }) })
   }
 
   #check(segment: EngineSegment): void {
@@ -200,9 +235,25 @@ class Channel {
     else segment.check()
   }
 
-  #close({ startMs, segment }: State & { readonly type: 'open' }, endMs: number, isCut = false): void {
-    this.#state = { type: 'deciding', startMs, endMs, segment, waiting: [] }
-    segment.close(endMs, isCut)
+  #close(
+    { startMs, sampleCount, segment }: State & { readonly type: 'open' },
+    endMs: number,
+    isCut = false,
+    after?: Int16Array,
+  ): void {
+    this.#state = { type: 'deciding', startMs, sampleCount, endMs, segment, waiting: [] }
+    segment.close(endMs, isCut, after)
+  }
+
+  /** The segment goes on as one that begins where its decided part ends. */
+  #decidePart({ words, text }: Input & { readonly type: 'decided' }, decidedSamples: number): void {
+    const state = this.#state
+    if (state.type !== 'open' && state.type !== 'deciding') return
+    const { startMs } = state
+    const endMs = startMs + Math.round((decidedSamples * 1000) / this.#sampleRateHz)
+    state.startMs = endMs
+    state.sampleCount -= decidedSamples
+    this.#out.next({ type: 'segment', startMs, endMs, decidedSamples, words, ...text })
   }
 
   #finishSegment({ words, text }: Input & { readonly type: 'decided' }): void {

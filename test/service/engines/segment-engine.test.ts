@@ -39,6 +39,7 @@ beforeEach(() => {
   fake.pool
     .open(0, {
       progress: () => undefined,
+      decidedPart: () => undefined,
       checked: () => undefined,
       decided: () => undefined,
       failed: () => undefined,

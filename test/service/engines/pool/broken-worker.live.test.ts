@@ -92,6 +92,7 @@ const createEngine = (script: readonly (Fault | undefined)[], workers = 1, decod
 
 const ignored: SegmentListener = {
   progress: () => undefined,
+  decidedPart: () => undefined,
   checked: () => undefined,
   decided: () => undefined,
   failed: () => undefined,

@@ -70,6 +70,7 @@ export const fakePool = (workerCount: number, decodersPerWorker: number): FakePo
   })
   const listener = (name: string): SegmentListener => ({
     progress: (count, partial) => segmentEvents.push(`${name} progress ${count} ${partial ?? ''}`.trim()),
+    decidedPart: (count) => segmentEvents.push(`${name} decided part ${count}`),
     checked: (isComplete) => segmentEvents.push(`${name} checked ${isComplete}`),
     decided: (words) => segmentEvents.push(`${name} decided ${words.length}`),
     failed: ({ code }) => segmentEvents.push(`${name} failed ${code}`),
