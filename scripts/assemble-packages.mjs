@@ -1,6 +1,6 @@
 // @ts-check
-// Assembles the two published packages in dist/packages, from the sources and the build: `rxspeech`, with few and small dependencies,
-// and `rxspeech-service`, which contains the command and depends on the packages that it and the service need.
+// Assembles the published packages in dist/packages, from the sources and the build: `rxspeech`, with few and small dependencies,
+// `rxspeech-service`, which contains the command and depends on the packages that it and the service need, and the data of a model.
 import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { basename, dirname, join } from 'node:path'
@@ -12,8 +12,11 @@ const root = join(import.meta.dirname, '..')
 const client = join(root, 'dist/packages/rxspeech')
 const service = join(root, 'dist/packages/rxspeech-service')
 
-/** Packages with native binaries, without which the service runs too. */
-const nativePackages = ['libsql', 'sherpa-onnx-node']
+/** The data of the model that the service has without configuration. */
+const modelPackage = 'rxspeech-whisper-tiny-en'
+
+/** Packages with native binaries or data, without which the service runs too. */
+const dispensablePackages = ['libsql', modelPackage, 'sherpa-onnx-node']
 
 /** @param {string} file @returns {Promise<any>} */
 const readJson = async (file) => JSON.parse(await readFile(join(root, file), 'utf8'))
@@ -72,7 +75,7 @@ const unlink = async (folder, absent) => {
 }
 
 const { optionalDependencies, ...rootManifest } = await readJson('package.json')
-const checkoutOnly = ['private', 'scripts', 'bin', 'devDependencies']
+const checkoutOnly = ['private', 'scripts', 'bin', 'devDependencies', 'workspaces']
 /** @type {any} */
 const manifest = Object.fromEntries(Object.entries(rootManifest).filter(([field]) => !checkoutOnly.includes(field)))
 const entryPoints = Object.values(manifest.exports).flatMap((conditions) => conditions.types ?? [])
@@ -149,7 +152,7 @@ const versionOf = (name) => {
   return version
 }
 
-const isNative = (/** @type {[string, unknown]} */ [name]) => nativePackages.includes(name)
+const isDispensable = (/** @type {[string, unknown]} */ [name]) => dispensablePackages.includes(name)
 await cp(join(root, 'packages/rxspeech-service'), service, { recursive: true })
 for (const file of nodeFiles.filter((name) => name.startsWith(commandFolder))) await copyCommandFile(file)
 await chmod(join(service, command), 0o755)
@@ -172,7 +175,9 @@ await writeManifest(service, {
   dependencies: {
     [manifest.name]: manifest.version,
     ...Object.fromEntries([...commandPackages].map((name) => [name, versionOf(name)])),
-    ...Object.fromEntries(needed.filter((entry) => !isNative(entry))),
+    ...Object.fromEntries(needed.filter((entry) => !isDispensable(entry))),
   },
-  optionalDependencies: Object.fromEntries(needed.filter(isNative)),
+  optionalDependencies: Object.fromEntries(needed.filter(isDispensable)),
 })
+
+await cp(join(root, 'packages', modelPackage), join(root, 'dist/packages', modelPackage), { recursive: true })

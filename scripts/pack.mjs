@@ -1,5 +1,5 @@
 // @ts-check
-// npm run pack: packs both packages as for publishing, and uses them in new projects. With an argument, such as "Node 24", it makes the
+// npm run pack: packs all packages as for publishing, and uses them in new projects. With an argument, such as "Node 24", it makes the
 // checks of that name only.
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
@@ -156,7 +156,7 @@ const runsOnLine = ({ node, npm }) => [
     const withoutScripts = npm === '11' ? ['--ignore-scripts'] : []
     const install = ['install', ...withoutScripts, '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
     const npmProgram = join(linesProject, `node_modules/npm-${npm}/bin/npm-cli.js`)
-    await run(program, [npmProgram, ...install, client.file, service.file, 'rxjs'], folder)
+    await run(program, [npmProgram, ...install, client.file, service.file, model.file, 'rxjs'], folder)
     await cp(join(import.meta.dirname, 'pack/client.mjs'), join(clientProject, 'client.mjs'))
     const version = (await run(program, ['client.mjs'], clientProject)).trim()
     await runService(folder, program)
@@ -201,7 +201,7 @@ const checks = [
       await installedTools
       for (const { file } of packages)
         await node([join(toolsProject, 'node_modules/publint/src/cli.js'), file, '--strict'], toolsProject)
-      return 'both packages, strict'
+      return `${packages.length} packages, strict`
     },
   ],
   [
@@ -301,8 +301,8 @@ const checks = [
 ]
 
 await run(process.execPath, [join(import.meta.dirname, 'assemble-packages.mjs')], root)
-const packages = await Promise.all([pack('rxspeech'), pack('rxspeech-service')])
-const [client, service] = packages
+const packages = await Promise.all([pack('rxspeech'), pack('rxspeech-service'), pack('rxspeech-whisper-tiny-en')])
+const [client, service, model] = packages
 
 const developmentVersions = ['@types/node', 'react', 'ts-node', 'typescript', 'typescript-5', 'typescript-7'].map(
   (name) => `${name}@${manifest.devDependencies[name]}`,

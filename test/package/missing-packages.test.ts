@@ -18,7 +18,7 @@ const installWithout = (missing: string): string => {
   const modules = join(checkout, 'node_modules')
   const scopes = readdirSync(modules).filter((name) => name.startsWith('@'))
   const scoped = scopes.flatMap((scope) => readdirSync(join(modules, scope)).map((name) => `${scope}/${name}`))
-  const names = [...readdirSync(modules).filter((name) => !/^[@.]/.test(name)), ...scoped]
+  const names = [...readdirSync(modules).filter((name) => !/^[@.]/.test(name) && name !== 'rxspeech'), ...scoped]
   for (const scope of [...scopes, 'rxspeech']) mkdirSync(join(folder, 'node_modules', scope), { recursive: true })
   for (const name of names) if (name !== missing) link(join(modules, name), 'node_modules', name)
   for (const name of ['dist', 'package.json', 'proto', 'samples'])
