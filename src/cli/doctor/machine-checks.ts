@@ -35,9 +35,11 @@ export const nodeCheck = (version: string): Check => ({
   },
 })
 
-/** Those with native parts, which may be missing without harm to the rest, and what loads them completely. */
-const nativePackages: Readonly<Record<string, () => Promise<unknown>>> = {
+/** Those with native parts or data, which may be missing without harm to the rest, and what loads them completely. */
+const dispensablePackages: Readonly<Record<string, () => Promise<unknown>>> = {
   libsql: async () => (await loadSqlite())(':memory:', 0).close(),
+  'rxspeech-whisper-tiny-en': () =>
+    Promise.resolve().then(() => resolveOptional('rxspeech-whisper-tiny-en/package.json', 'The model English')),
   'sherpa-onnx-node': () => loadOptional('sherpa-onnx-node', 'The engine sherpa-onnx'),
 }
 
@@ -58,13 +60,13 @@ export const packagesCheck: Check = {
 }
 
 const packageFinding = async (name: string): Promise<Finding | undefined> => {
-  const loadNative = nativePackages[name]
+  const load = dispensablePackages[name]
   try {
-    if (loadNative === undefined) resolveOptional(name, 'The service')
-    else await loadNative()
+    if (load === undefined) resolveOptional(name, 'The service')
+    else await load()
     return undefined
   } catch (error) {
-    return loadNative === undefined ? failed(error) : { ...failed(error), status: 'warning' }
+    return load === undefined ? failed(error) : { ...failed(error), status: 'warning' }
   }
 }
 
