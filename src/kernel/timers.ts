@@ -30,6 +30,17 @@ export const schedule = (
   { ref = false }: ScheduleOptions = {},
 ): Unsubscribable => (delayMs === Infinity ? never : new Timer(scheduler, delayMs, act, ref))
 
+/** Resolves when the work is done, or to 'late' when the time is over before; rejects if the work does. Keeps the process alive. */
+export const within = <T>(
+  work: Promise<T>,
+  durationMs: number,
+  scheduler: SchedulerLike = asyncScheduler,
+): Promise<T | 'late'> =>
+  new Promise((resolve, reject) => {
+    const timer = schedule(scheduler, durationMs, () => resolve('late'), { ref: true })
+    work.finally(() => timer.unsubscribe()).then(resolve, reject)
+  })
+
 /**
  * Emits once after `delayMs`, a delay of any length (`Infinity` for never), and completes. Counted by the clock of the
  * scheduler from the subscription on; a negative delay counts as 0.

@@ -48,7 +48,7 @@ export const checkService = async (options: ServiceOptions): Promise<readonly Sp
       opened,
     )
   } finally {
-    await closeAll(opened)
+    await closeAll(opened, options.scheduler)
   }
 }
 
@@ -56,16 +56,16 @@ const openParts = async (options: ServiceOptions, opened: Opened): Promise<reado
   const { scheduler = asyncScheduler, grpc = loopbackAnyPort, certificate } = options
   const limits = resolveServiceLimits(options)
   const operation = await openOperations(operationsOptions(options, scheduler, limits))
-  opened.push(operation.close)
+  opened.push(['The listener of operations', operation.close])
   const { onFault } = operation
   const models = openModels(options)
-  opened.push(() => models.close())
+  opened.push(['The engines', () => models.close()])
   const defaultModel = chooseDefaultModel(models, options)
   const http = await openServiceHttp(options, { gate: new ConnectionGate(limits) }, { onFault })
-  opened.push(http.close)
-  opened.push((await openHttp(grpc, { certificate })).close)
+  opened.push(['The HTTP listener', http.close])
+  opened.push(['The gRPC listener', (await openHttp(grpc, { certificate })).close])
   const identity = await openIdentity(options, http, operation)
-  opened.push(() => identity.close())
+  opened.push(['The identity service', () => identity.close()])
   const projects = await openProjects(options, models, defaultModel)
   const shown = { models, projects, onFault, scrape: operation.scrape, addressOf: http.addressOf }
   await openRequests(options, identity, [http.url], shown)

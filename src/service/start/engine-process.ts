@@ -138,7 +138,7 @@ export const startEngineProcess = async (options: EngineProcessOptions): Promise
   try {
     return await openEngineProcess(options, opened)
   } catch (error) {
-    await closeAll(opened).catch(() => undefined)
+    await closeAll(opened, options.scheduler).catch(() => undefined)
     throw error
   }
 }
@@ -150,10 +150,10 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     ...{ reflection: false, limits, scheduler },
   })
   const tracing = openTracing()
-  opened.push(operation.close, () => tracing?.flush())
+  opened.push(['The listener of operations', operation.close], ['The export of spans', () => tracing?.flush()])
   const { onFault } = operation
   const bus = createBus(await connectNats(options.nats, { name: 'rxspeech engine', scheduler }))
-  opened.push(() => bus.close(), logConnection(bus, logger))
+  opened.push(['The connection to NATS', () => bus.close()], ['The log', logConnection(bus, logger)])
   const found = createModelRegistry({
     folders: options.modelFolders,
     kinds: [...builtInEngines(options.env), ...(options.engines ?? [])],
@@ -162,7 +162,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     retry: false,
   })
   const models = operation.watchModels(whileConnected(found, bus, scheduler))
-  opened.push(() => models.close())
+  opened.push(['The engines', () => models.close()])
   let served = await loadModels(models, onFault)
   const capacity = (): number =>
     options.capacity ?? Math.max(...served.map(({ engine }) => engine.capabilities.segmentsAtOnce))
@@ -170,7 +170,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     ...{ bus, models: served, capacity: capacity(), name, region, onFault, scheduler },
     ...{ work: operation.work, openTelemetry: tracing?.openTelemetry },
   })
-  opened.push(() => host.close())
+  opened.push(['The host of the engines', () => host.close()])
   if (bus.isUp && !host.areModelsTold) throw tooLarge(`The list of ${served.length} models`)
   operation.watchNats(() => ({
     isUp: bus.isUp,
@@ -204,7 +204,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
       const { drainMs = 60_000 } = checkOptions(closeOptions, given)
       reloader.close()
       operation.draining()
-      await (closing ??= host.drain(drainMs).then(() => closeAll(opened)))
+      await (closing ??= host.drain(drainMs).then(() => closeAll(opened, scheduler)))
     },
   }
 }

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
-import type { Observable, SchedulerLike } from 'rxjs'
+import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { codeOf, SpeechError } from '../../errors/speech-error.js'
+import { within } from '../../kernel/timers.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { durationMs, optionsOf } from '../../protocol/validation.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
@@ -45,7 +46,8 @@ export interface Service {
   /**
    * Drains and ends the service (PROTOCOL 5.11): refuses new sessions with `going-away`, finalizes each running session
    * at its next pause, at the latest 2 s before `drainMs` are over, and then ends what still runs. A
-   * client that does not read its last messages is disconnected 3 s later. Idempotent.
+   * client that does not read its last messages is disconnected 3 s later. Rejects with `internal` if a part of the service,
+   * which the error names, has not closed 8 s after that; the others are closed. Idempotent.
    */
   close(options?: ServiceCloseOptions): Promise<void>
 }
@@ -58,19 +60,32 @@ export interface ServiceCloseOptions {
 
 export const serviceCloseOptions = optionsOf<ServiceCloseOptions>()({}, { drainMs: durationMs(0) })
 
-/** What to close, in the order of opening. */
-export type Opened = (() => Promise<void> | void)[]
+/** What to close, in the order of opening: its name in messages, and how. */
+export type Opened = (readonly [what: string, close: () => Promise<void> | void])[]
 
-/** Closes in reverse order, even if one fails; rejects with the first failure at the end. */
-export const closeAll = async (opened: Readonly<Opened>): Promise<void> => {
+/** Longer than any part takes that works: engines have 5 s, and spans 2 s. */
+const closeWithinMs = 8_000
+
+/**
+ * Closes in reverse order, even if one fails or does not end in time; rejects with the first failure at the end, with `internal`
+ * for a part that was late.
+ */
+export const closeAll = async (opened: Readonly<Opened>, scheduler: SchedulerLike = asyncScheduler): Promise<void> => {
   const failures: unknown[] = []
-  for (const close of [...opened].reverse()) {
-    await Promise.resolve()
-      .then(close)
-      .catch((error: unknown) => failures.push(error))
+  for (const [what, close] of [...opened].reverse()) {
+    const closed = Promise.resolve().then(close)
+    await within(closed, closeWithinMs, scheduler).then(
+      (outcome) => {
+        if (outcome === 'late') failures.push(closesLate(what))
+      },
+      (error: unknown) => failures.push(error),
+    )
   }
   if (failures.length > 0) throw failures[0]
 }
+
+const closesLate = (what: string): SpeechError =>
+  new SpeechError('internal', `${what} did not close within ${closeWithinMs / 1_000} s; end the process.`)
 
 /** Throws `invalid-options` for a folder of recordings that is a file or cannot be read. A missing one is made when needed. */
 export const checkRecordingsFolder = ({ recordingsFolder: folder }: ServiceOptions): void => {

@@ -46,14 +46,11 @@ export const openServiceOfWorkers = async (
   const limits = resolveServiceLimits(options)
   const workers = new WorkerSet({ count, logger, scheduler })
   const operation = await openWorkerOperations(operationsOptions(options, scheduler, limits), workers)
-  opened.push(operation.close, () => workers.close())
+  opened.push(['The listener of operations', operation.close], ['A worker process', () => workers.close()])
   const { onFault } = operation
   const { models } = await openServiceModels({ ...options, scheduler, onFault })
   let repaired = repairUnfinishedRecordings(options, onFault)
-  opened.push(
-    () => models.close(),
-    () => repaired(),
-  )
+  opened.push(['The connection to the engines', () => models.close()], ['The repair of recordings', () => repaired()])
   const defaultModel = chooseDefaultModel(models, options)
   const gate = new ConnectionGate(limits)
   const accepting = {
@@ -64,15 +61,15 @@ export const openServiceOfWorkers = async (
   if (options.plainHttp !== undefined) checkPlainText(options.plainHttp, undefined)
   for (const address of [options.http, options.grpc]) checkPlainText(address ?? loopbackAnyPort, certificate)
   const http = await openServicePort({ ...accepting, listener: 'http', address: options.http ?? loopbackAnyPort })
-  opened.push(http.close)
+  opened.push(['The HTTP port', http.close])
   const url = `${certificate === undefined ? 'http' : 'https'}://${hostPort(http.address, http.address.port)}`
   const plain =
     options.plainHttp && (await openServicePort({ ...accepting, listener: 'plain', address: options.plainHttp }))
-  if (plain !== undefined) opened.push(plain.close)
+  if (plain !== undefined) opened.push(['The HTTP port without TLS', plain.close])
   const plainUrl = plain && `http://${hostPort(plain.address, plain.address.port)}`
   const requests = new RelayedRequests()
   const identity = await openIdentity(options, { url, addressOf: requests.addressOf }, operation)
-  opened.push(() => identity.close())
+  opened.push(['The identity service', () => identity.close()])
   const projects = await openProjects(options, models, defaultModel)
   requests.handle(
     await openRequests(options, identity, [url, plainUrl], {
@@ -82,7 +79,7 @@ export const openServiceOfWorkers = async (
     }),
   )
   const grpc = await openServicePort({ ...accepting, listener: 'grpc', address: options.grpc ?? loopbackAnyPort })
-  opened.push(grpc.close)
+  opened.push(['The gRPC port', grpc.close])
 
   const services: WorkerServices = {
     ...{ gate, logger, onFault },
@@ -155,7 +152,7 @@ export const openServiceOfWorkers = async (
     close: async (closeOptions = {}) => {
       const { drainMs = 10_000 } = checkOptions(serviceCloseOptions, closeOptions)
       reloader.close()
-      await (closing ??= drain(drainMs).then(() => closeAll(opened)))
+      await (closing ??= drain(drainMs).then(() => closeAll(opened, scheduler)))
     },
   }
 }

@@ -40,7 +40,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
     return await (workers === 1 ? openService(options, opened) : openServiceOfWorkers(options, workers, opened))
   } catch (error) {
     // The caller gets the first error, not a later one of the cleanup.
-    await closeAll(opened).catch(() => undefined)
+    await closeAll(opened, options.scheduler).catch(() => undefined)
     throw error
   }
 }
@@ -50,18 +50,21 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
   const limits = resolveServiceLimits(options)
   const operation = await openOperations(operationsOptions(options, scheduler, limits))
   const tracing = openTracing()
-  opened.push(operation.close, () => tracing?.flush())
+  opened.push(['The listener of operations', operation.close], ['The export of spans', () => tracing?.flush()])
   const { onFault } = operation
   const { models: found, natsUse } = await openServiceModels({ ...options, scheduler, onFault })
   const models = operation.watchModels(found)
   if (natsUse !== undefined) operation.watchNats(natsUse)
-  opened.push(() => models.close(), repairUnfinishedRecordings(options, onFault))
+  opened.push(
+    ['The engines', () => models.close()],
+    ['The repair of recordings', repairUnfinishedRecordings(options, onFault)],
+  )
   const defaultModel = chooseDefaultModel(models, options)
   const origin = { gate: new ConnectionGate(limits) }
   const http = await openServiceHttp(options, origin, { onFault })
-  opened.push(http.close)
+  opened.push(['The HTTP listener', http.close])
   const identity = await openIdentity(options, http, operation)
-  opened.push(() => identity.close())
+  opened.push(['The identity service', () => identity.close()])
   const projects = await openProjects(options, models, defaultModel)
   const server = await openSessionServer({
     ...{ options, origin, http, operation, models, defaultModel, projects },
@@ -73,7 +76,7 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
       addressOf: http.addressOf,
     }),
   })
-  opened.push(server.close)
+  opened.push(['The gRPC listener', server.close])
   const parts = { models, projects, options }
   const reloader: Reloader = new Reloader({
     ...{ logger: options.logger, onOutcome: operation.reloaded },
@@ -97,7 +100,7 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
     close: async (closeOptions = {}) => {
       const { drainMs = 10_000 } = checkOptions(serviceCloseOptions, closeOptions)
       reloader.close()
-      await (closing ??= server.drain(drainMs).then(() => closeAll(opened)))
+      await (closing ??= server.drain(drainMs).then(() => closeAll(opened, scheduler)))
     },
   }
 }

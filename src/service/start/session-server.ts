@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { asyncScheduler, map, ReplaySubject, take, type Observable, type SchedulerLike } from 'rxjs'
-import { maxTimerMs } from '../../kernel/timers.js'
+import { within } from '../../kernel/timers.js'
 import type { OpenTelemetry } from '../../tracing/open-telemetry.js'
 import type { ModelDescription } from '../engines/engine.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
@@ -203,14 +203,3 @@ const flushReserveMs = 2_000
 
 /** The longest wait for a pause; after it, other clients would give up waiting. */
 const maxPauseWaitMs = 8_000
-
-/** Resolves when the work is done or the time is over. */
-const within = async (work: Promise<unknown>, durationMs: number, scheduler: SchedulerLike): Promise<void> => {
-  await new Promise<void>((resolve) => {
-    const timer = scheduler.schedule(resolve, Math.min(durationMs, maxTimerMs))
-    void work.finally(() => {
-      timer.unsubscribe()
-      resolve()
-    })
-  })
-}

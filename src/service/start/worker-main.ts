@@ -57,13 +57,13 @@ const openWorker = async (
     onReadiness: (readiness) => channel.tell('readiness', readiness),
   })
   const tracing = openTracing()
-  opened.push(operation.close, () => tracing?.flush())
+  opened.push(['The metrics', operation.close], ['The export of spans', () => tracing?.flush()])
   const { onFault } = operation
   const logger = remoteLogger(channel)
   const { models: found, natsUse } = await openServiceModels({ ...options, logger, onFault }, start.cpus)
   const models = operation.watchModels(found)
   if (natsUse !== undefined) operation.watchNats(natsUse)
-  opened.push(() => models.close())
+  opened.push(['The engines', () => models.close()])
   const defaultModel = chooseDefaultModel(models, options)
   const origin = {
     gate: connections.gate,
@@ -74,7 +74,7 @@ const openWorker = async (
     },
   }
   const http = await openServiceHttp(options, origin, { onFault })
-  opened.push(http.close)
+  opened.push(['The HTTP listener', http.close])
   const projects = await openProjects(options, models, defaultModel)
   const server = await openSessionServer({
     ...{ options, origin, http, operation, models, defaultModel, projects },
@@ -86,7 +86,7 @@ const openWorker = async (
       scheduler: asyncScheduler,
     }),
   })
-  opened.push(server.close)
+  opened.push(['The gRPC listener', server.close])
   return { operation, server, prepareReload: () => prepareReload({ models, projects, options }) }
 }
 

@@ -1,6 +1,6 @@
 import { asyncScheduler, Subject, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError, toSpeechError } from '../../../errors/speech-error.js'
-import { schedule } from '../../../kernel/timers.js'
+import { within } from '../../../kernel/timers.js'
 import { listOf } from '../../../protocol/collections.js'
 import {
   anything,
@@ -179,13 +179,6 @@ export const findModels = ({
 }: Pick<ModelRegistryOptions, 'folders' | 'kinds'>): readonly FoundModel[] =>
   [...collect(folders, kindsByName(kinds)).values()].flat()
 
-/** Resolves when the work is done or the time is over; rejects if the work does. */
-const settledWithin = (work: Promise<unknown>, durationMs: number, scheduler: SchedulerLike): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const timer = schedule(scheduler, durationMs, resolve, { ref: true })
-    work.then(() => resolve(), reject).finally(() => timer.unsubscribe())
-  })
-
 /** A model, with its engine once that is loaded. */
 interface Entry extends FoundModel {
   readonly fingerprint: string
@@ -241,10 +234,10 @@ export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistr
     return shared.engine
   }
 
-  const closeAll = (): Promise<void> => {
+  const closeAll = async (): Promise<void> => {
     const engines = [...all().flatMap(({ shared }) => shared ?? []), ...retired]
     // An engine that is still loading is closed once it has loaded, even after the deadline.
-    return settledWithin(Promise.all(engines.map((engine) => engine.close())), closeWithinMs, scheduler)
+    await within(Promise.all(engines.map((engine) => engine.close())), closeWithinMs, scheduler)
   }
 
   const check = async (entry: Entry): Promise<readonly SpeechError[]> => {
