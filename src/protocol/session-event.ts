@@ -36,6 +36,12 @@ interface Result {
 /** The speech since the last milestone, or since the start; not definitive (PROTOCOL 1). */
 export interface PartialEvent extends Result {
   readonly type: 'partial'
+  /**
+   * How many UTF-16 code units at the beginning of `text` the service does not change any more within the segment; always at
+   * the end of a word (PROTOCOL 4.2). The rest may change with the next partial. A recognizer may fail within the segment, or
+   * the connection be lost: what it reads again may differ. @default 0, also if the service sends none
+   */
+  readonly stableLength?: number
 }
 
 /**

@@ -16,13 +16,15 @@ export type SegmentPart =
   /**
    * A segment begins at `startMs`, in milliseconds since the session's first sample. `traceparent`, of W3C Trace Context, is
    * for engines that pass the segment on, if it is traced. `before` is audio that precedes the segment, up to `contextMs` of the
-   * capabilities: it helps to read the first word, and nothing of it belongs to the result.
+   * capabilities: it helps to read the first word, and nothing of it belongs to the result. `language` is that of this segment,
+   * if it is not that of the settings: a session may change it between segments.
    */
   | {
       readonly type: 'open'
       readonly startMs: number
       readonly traceparent?: string | undefined
       readonly before?: Int16Array | undefined
+      readonly language?: string | undefined
     }
   /** 16-bit samples of one channel at the engine's rate. The engine may keep them; the caller does not reuse them. */
   | { readonly type: 'audio'; readonly samples: Int16Array }
@@ -101,6 +103,11 @@ export interface EngineCapabilities {
   readonly checks?: boolean | undefined
   /** Whether it takes the phrases of a session; without it, sessions that have some are refused. @default false */
   readonly phrases?: boolean | undefined
+  /**
+   * The languages of which a session may choose one, by their code of ISO 639 in lower case, such as `en` or `yue`, and `auto` if
+   * it detects the language then. A model of one language lists that one. @default none: sessions with a language are refused
+   */
+  readonly languages?: readonly string[] | undefined
   /** How many segments it decodes at the same time. Further ones wait in a queue of the engine. */
   readonly segmentsAtOnce: number
   /**
@@ -123,6 +130,8 @@ export interface RecognizeSettings {
    * capability `phrases` gets some, and `checkPhrases` has accepted them. @default none
    */
   readonly phrases?: readonly string[] | undefined
+  /** One of `languages` of the capabilities. @default that of the model, or the one that it detects */
+  readonly language?: string | undefined
 }
 
 /** Why an engine does not take a phrase. */

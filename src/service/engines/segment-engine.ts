@@ -21,7 +21,7 @@ import type {
 export interface SegmentEngineOptions {
   /** What the engine needs, and what its results contain. */
   readonly capabilities: EngineCapabilities
-  /** Called for every channel, with what its session asks for; returns what opens its segments. */
+  /** Called for every channel, and when its language changes, with what its session asks for; returns what opens its segments. */
   readonly openChannel: (settings: RecognizeSettings) => OpenSegment
   /** See `Engine.ready`. @default always */
   readonly ready?: Engine['ready'] | undefined
@@ -89,7 +89,7 @@ export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
       (part$) =>
         defer(() => {
           if (closing !== undefined) throw engineClosed()
-          return part$.pipe(decodeSegments(openChannel(settings), capabilities.sampleRateHz, channels))
+          return part$.pipe(decodeSegments(openerOf(openChannel, settings), capabilities.sampleRateHz, channels))
         }),
     ready: () => (closing === undefined ? ready() : Promise.reject(engineClosed())),
     checkPhrases: (phrases) => (closing === undefined ? checkPhrases(phrases) : Promise.reject(engineClosed())),
@@ -106,12 +106,25 @@ export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
 const engineClosed = (): SpeechError =>
   new SpeechError('engine-failed', 'The recognition engine was closed.', { retryable: false })
 
+type OpenIn = (language: string | undefined) => OpenSegment
+
+/** What opens the segments of a channel in a language, which is rarely another one than that of the segment before. */
+const openerOf = (openChannel: SegmentEngineOptions['openChannel'], settings: RecognizeSettings): OpenIn => {
+  let last = settings.language
+  let openSegment = openChannel(settings)
+  return (language = settings.language) => {
+    if (language !== last) openSegment = openChannel({ ...settings, language })
+    last = language
+    return openSegment
+  }
+}
+
 /** Decodes the segments of one channel, which is in `channels` as long as it is subscribed. */
 const decodeSegments =
-  (openSegment: OpenSegment, sampleRateHz: number, channels: Set<Channel>): OperatorFunction<SegmentPart, Hypothesis> =>
+  (openIn: OpenIn, sampleRateHz: number, channels: Set<Channel>): OperatorFunction<SegmentPart, Hypothesis> =>
   (part$) =>
     new Observable((subscriber) => {
-      const channel = new Channel(openSegment, sampleRateHz, subscriber)
+      const channel = new Channel(openIn, sampleRateHz, subscriber)
       channels.add(channel)
       subscriber.add(() => {
         channels.delete(channel)
@@ -153,15 +166,15 @@ type Input =
   | { readonly type: 'completed' }
 
 class Channel {
-  readonly #openSegment: OpenSegment
+  readonly #openIn: OpenIn
   readonly #sampleRateHz: number
   readonly #out: Subscriber<Hypothesis>
   readonly #mailbox = new Mailbox<Input>((input) => this.#handle(input))
   #state: State = { type: 'idle' }
   #isCompleted = false
 
-  constructor(openSegment: OpenSegment, sampleRateHz: number, out: Subscriber<Hypothesis>) {
-    this.#openSegment = openSegment
+  constructor(openIn: OpenIn, sampleRateHz: number, out: Subscriber<Hypothesis>) {
+    this.#openIn = openIn
     this.#sampleRateHz = sampleRateHz
     this.#out = out
   }
@@ -206,7 +219,7 @@ class Channel {
     else this.fail(outOfOrder())
   }
 
-  #open({ startMs, traceparent, before }: SegmentPart & { readonly type: 'open' }): void {
+  #open({ startMs, traceparent, before, language }: SegmentPart & { readonly type: 'open' }): void {
     const listener: SegmentListener = {
       progress: (sampleCount, text, stableLength) => {
         if (sampleCount > 0) this.#out.next({ type: 'progress', sampleCount })
@@ -218,7 +231,7 @@ class Channel {
       checked: (isComplete) => this.post({ type: 'checked', isComplete }),
       failed: (error) => this.fail(error),
     }
-    const segment = this.#openSegment(startMs, listener, traceparent, before)
+    const segment = this.#openIn(language)(startMs, listener, traceparent, before)
     this.#state = { type: 'open', startMs, segment, sampleCount: 0 }
   }
 

@@ -24,7 +24,14 @@ export type ChannelEvent =
   /** No speech in `[startMs, endMs)`. All audio before `endMs` has its results: no later result begins before it. */
   | Silence
   /** The speech since the last milestone as far as the engine has processed it, without the separator. */
-  | { readonly type: 'partial'; readonly startMs: number; readonly endMs: number; readonly text: string }
+  | {
+      readonly type: 'partial'
+      readonly startMs: number
+      readonly endMs: number
+      readonly text: string
+      /** As in `Hypothesis`; absent if it is 0. */
+      readonly stableLength?: number
+    }
   /** Never empty. Each one after the first begins with the separator, so that all texts concatenated give the final's. */
   | {
       readonly type: 'milestone'

@@ -39,6 +39,7 @@ export class ChannelResults {
   #thinnedTo = 0
   #text = ''
   #partialText = ''
+  #stableLength = 0
   #startMs: number | undefined
   #endMs = 0
   readonly #confidence = new MeanConfidence()
@@ -54,7 +55,7 @@ export class ChannelResults {
   of(hypothesis: Exclude<Hypothesis, { readonly type: 'progress' | 'checked' }>): readonly ChannelEvent[] {
     switch (hypothesis.type) {
       case 'partial':
-        return this.#partial(Math.round(hypothesis.startMs), hypothesis.text.trim())
+        return this.#partial(hypothesis)
       case 'segment':
         this.#progress.decideOldest()
         return [
@@ -104,14 +105,20 @@ export class ChannelResults {
     return due.map(({ type, startMs, endMs }) => ({ type, startMs, endMs }))
   }
 
-  #partial(startMs: number, text: string): readonly ChannelEvent[] {
-    if (text === this.#partialText) return none
+  #partial(hypothesis: Extract<Hypothesis, { readonly type: 'partial' }>): readonly ChannelEvent[] {
+    const startMs = Math.round(hypothesis.startMs)
+    const text = hypothesis.text.trim()
+    // What the text loses at its start is stable.
+    const stableLength = hypothesis.text.slice(0, hypothesis.stableLength ?? 0).trim().length
+    if (text === this.#partialText && stableLength === this.#stableLength) return none
     const intervalMs = this.#partialLimit.intervalMs?.() ?? 0
     const nowMs = this.#partialLimit.clock.now()
     if (nowMs - this.#partialAtMs < intervalMs) return this.#setThinned(intervalMs)
     this.#partialText = text
+    this.#stableLength = stableLength
     this.#partialAtMs = nowMs
-    const partial = { type: 'partial', startMs, endMs: this.#progress.processedMs, text } as const
+    const stable = stableLength > 0 ? { stableLength } : undefined
+    const partial = { type: 'partial', startMs, endMs: this.#progress.processedMs, text, ...stable } as const
     return intervalMs === 0 ? [...this.#setThinned(0), partial] : [partial]
   }
 
@@ -131,6 +138,7 @@ export class ChannelResults {
   #decided(segment: DecidedSegment): readonly ChannelEvent[] {
     const shown = this.#partialText
     this.#partialText = ''
+    this.#stableLength = 0
     if (segment.text.trim() !== '') return [this.#milestone(segment)]
     const { startMs, endMs } = segment
     // What the partials showed has come to nothing.

@@ -50,7 +50,7 @@ export interface ChannelObserver {
 /** `samples` are the common case and come as they are. */
 type Input =
   | Int16Array
-  | { readonly type: 'parameters'; readonly parameters: SegmenterParameters }
+  | { readonly type: 'parameters'; readonly parameters: SegmenterParameters; readonly language: string | undefined }
   | { readonly type: 'checked'; readonly isComplete: boolean }
   | { readonly type: 'opened' | 'completed' | 'tick' | 'drain' | 'check-quiet' }
 
@@ -85,6 +85,8 @@ export class RecognitionChannel implements Unsubscribable {
   /** Inputs that arrive before the segmenter is open, or while the engine is asked. */
   #waiting: Input[] = []
   #quietTimer: Unsubscribable | undefined
+  /** Undefined: as in the settings. */
+  #language: string | undefined
   #cause: EndCause = 'finalized'
   /** The time of the audio at which it ended, if the audio itself decided that. */
   #endMs: number | undefined
@@ -149,9 +151,12 @@ export class RecognitionChannel implements Unsubscribable {
     this.#postAfterAudio({ type: 'completed' })
   }
 
-  /** Applies parameters, which must be valid, from the next silence on; an open segment keeps its own. */
-  setParameters(parameters: SegmenterParameters): void {
-    this.#postAfterAudio({ type: 'parameters', parameters: this.#adapted(parameters) })
+  /**
+   * Applies parameters, which must be valid, from the next silence on, and the language from the next segment on; an open
+   * segment keeps its own. Without a language it stays as it is.
+   */
+  setParameters(parameters: SegmenterParameters, language?: string): void {
+    this.#postAfterAudio({ type: 'parameters', parameters: this.#adapted(parameters), language })
   }
 
   /**
@@ -247,6 +252,7 @@ export class RecognitionChannel implements Unsubscribable {
       case 'checked':
         return
       case 'parameters':
+        this.#language = input.language ?? this.#language
         this.#emitOutputs(segmenter.setParameters(input.parameters))
         return
       case 'completed':
@@ -291,6 +297,8 @@ export class RecognitionChannel implements Unsubscribable {
       if (this.#state !== 'open') return
       switch (output.type) {
         case 'open':
+          this.#part$.next(this.#language === undefined ? output : { ...output, language: this.#language })
+          break
         case 'audio':
         case 'check':
         case 'close':

@@ -327,7 +327,7 @@ const loadModels = async (
 }
 
 const describe = ({ tenant, name, version, options }: ModelDescription, { capabilities }: Engine) => {
-  const { sampleRateHz, kind, partials, words, checks = false, phrases = false } = capabilities
+  const { sampleRateHz, kind, partials, words, checks = false, phrases = false, languages } = capabilities
   return {
     tenant,
     name,
@@ -338,6 +338,7 @@ const describe = ({ tenant, name, version, options }: ModelDescription, { capabi
     words,
     ...(checks && { checks }),
     ...(phrases && { phrases }),
+    ...(languages && { languages }),
     ...(options['batch'] === true && { batch: true }),
   }
 }

@@ -225,9 +225,12 @@ export class EngineHost {
   }
 
   #open(replyTo: string, request: EngineRequest & { readonly type: 'open' }): void {
-    const { v, model, startMs, reject, phrases, traceparent } = request
+    const { v, model, startMs, reject, phrases, language, traceparent } = request
     const known = v === (phrases === undefined ? protocolVersion : phrasesVersion) ? this.#models.get(model) : undefined
-    const served = phrases === undefined || known?.engine.capabilities.phrases === true ? known : undefined
+    const able = known?.engine.capabilities
+    const takesPhrases = phrases === undefined || able?.phrases === true
+    const takesLanguage = language === undefined || able?.languages?.includes(language) === true
+    const served = takesPhrases && takesLanguage ? known : undefined
     if (served === undefined || this.#state !== 'serving' || this.#places.size >= this.capacity) {
       this.#refused += 1
       this.#answer(replyTo, { t: 'full' })
@@ -238,7 +241,7 @@ export class EngineHost {
     let isOver = false
     const segment = new HostedSegment(
       served.engine,
-      { startMs, settings: { reject, phrases } },
+      { startMs, settings: { reject, phrases, language } },
       {
         answer: (answer) => this.#answer(replyTo, answer, goneSubject(this.address, number)),
         onFault: this.#options.onFault,

@@ -218,10 +218,13 @@ class FleetModels {
 
   #openEngine(advert: AdvertisedModel): Engine {
     const { fleet, onFault } = this.#options
-    const { sampleRateHz, kind, partials, words, checks = false, phrases = false } = advert
+    const { sampleRateHz, kind, partials, words, checks = false, phrases = false, languages } = advert
     const model = wanted(advert)
     const engine = createSegmentEngine({
-      capabilities: { sampleRateHz, kind, partials, words, checks, phrases, segmentsAtOnce: Number.MAX_SAFE_INTEGER },
+      capabilities: {
+        ...{ sampleRateHz, kind, partials, words, checks, phrases, languages },
+        segmentsAtOnce: Number.MAX_SAFE_INTEGER,
+      },
       openChannel: (settings) => fleet.openChannel(model, settings),
       checkPhrases: (given) => fleet.checkPhrases(model, given),
       ready: () =>
@@ -245,4 +248,4 @@ const wanted = (advert: AdvertisedModel) => ({ label: modelLabel(advert), sample
 const capabilities = ['sampleRateHz', 'kind', 'partials', 'words', 'checks', 'phrases', 'batch'] as const
 
 const isAlike = (one: AdvertisedModel, other: AdvertisedModel): boolean =>
-  capabilities.every((name) => one[name] === other[name])
+  capabilities.every((name) => one[name] === other[name]) && one.languages?.join() === other.languages?.join()

@@ -167,11 +167,12 @@ export class FleetSegment implements EngineSegment {
     }
     this.#state = { type: 'attempting', attempt }
     const traceparent = this.#traceparent
-    const { reject, phrases } = this.#settings
+    const { reject, phrases, language } = this.#settings
     this.#send(attempt, {
       ...{ type: 'open', model: this.model.label, startMs: this.#startMs },
       ...(phrases === undefined ? { v: protocolVersion } : { v: phrasesVersion, phrases }),
       ...(reject !== undefined && { reject }),
+      ...(language !== undefined && { language }),
       ...(traceparent !== undefined && { traceparent }),
     })
   }
@@ -247,7 +248,7 @@ export class FleetSegment implements EngineSegment {
         }
         return
       case 'taken':
-        this.#take(attempt, answer.at, answer.partial)
+        this.#take(attempt, answer)
         return
       case 'checked':
         // One that came twice may be of an earlier check.
@@ -275,7 +276,7 @@ export class FleetSegment implements EngineSegment {
   }
 
   /** Answers are cumulative, so one that was lost or doubled does no harm. */
-  #take(attempt: Attempt, at: number, partial: string | undefined): void {
+  #take(attempt: Attempt, { at, partial, stableLength }: Extract<EngineAnswer, { readonly t: 'taken' }>): void {
     if (at > attempt.sentSamples) {
       this.#lose('violation')
       return
@@ -284,7 +285,7 @@ export class FleetSegment implements EngineSegment {
     attempt.takenSamples += sampleCount
     if (sampleCount > 0 || (partial ?? attempt.partial) !== attempt.partial) progressed(attempt)
     attempt.partial = partial ?? attempt.partial
-    this.#listener.progress(sampleCount, partial)
+    this.#listener.progress(sampleCount, partial, stableLength)
     this.#pump()
   }
 

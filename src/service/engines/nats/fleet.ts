@@ -150,7 +150,7 @@ export class Fleet {
 
   /** Opens segments of a model; see `OpenSegment`. */
   openChannel(given: WantedModel, settings: RecognizeSettings): OpenSegment {
-    const model = { ...given, phrases: settings.phrases !== undefined }
+    const model = { ...given, phrases: settings.phrases !== undefined, language: settings.language }
     return (startMs, listener, traceparent): EngineSegment => {
       this.#lastArrival += 1
       const start = { arrival: this.#lastArrival, startMs, settings, traceparent }
@@ -270,8 +270,8 @@ export class Fleet {
   #giveFreePlaces(): void {
     const full = new Set<string>()
     for (const [segment, sinceMs] of this.#line) {
-      const { label, sampleRateHz, phrases = false } = segment.model
-      const key = `${label} ${sampleRateHz} ${phrases}`
+      const { label, sampleRateHz, phrases = false, language = '' } = segment.model
+      const key = `${label} ${sampleRateHz} ${phrases} ${language}`
       if (full.has(key)) continue
       const engine = this.roster.choose(segment.model, segment.tried)
       if (engine === undefined) {

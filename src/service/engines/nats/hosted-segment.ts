@@ -34,7 +34,7 @@ export class HostedSegment {
   readonly #maxUnreadSamples: number
   #receivedSamples = 0
   #readSamples = 0
-  #partial: string | undefined
+  #partial: Extract<Hypothesis, { readonly type: 'partial' }> | undefined
   #isAnswerDue = false
   /** A check of all audio so far, and its answer. */
   #check: 'none' | 'asked' | { readonly isComplete: boolean } = 'none'
@@ -138,7 +138,7 @@ export class HostedSegment {
       return
     }
     if (hypothesis.type === 'progress') this.#readSamples += hypothesis.sampleCount
-    else if (hypothesis.type === 'partial') this.#partial = hypothesis.text
+    else if (hypothesis.type === 'partial') this.#partial = hypothesis
     else if (hypothesis.type === 'segment') {
       const { text, words, confidence, slots, isIncomplete } = hypothesis
       this.#end({
@@ -161,10 +161,14 @@ export class HostedSegment {
     queueMicrotask(() => {
       this.#isAnswerDue = false
       if (this.#isOver) return
-      const partial = this.#partial
+      const { text: partial, stableLength } = this.#partial ?? {}
       this.#partial = undefined
       const at = Math.min(this.#readSamples, this.#receivedSamples)
-      this.#host.answer({ t: 'taken', at, ...(partial !== undefined && { partial }) })
+      this.#host.answer({
+        ...{ t: 'taken', at },
+        ...(partial !== undefined && { partial }),
+        ...(stableLength !== undefined && { stableLength }),
+      })
     })
   }
 

@@ -7,6 +7,8 @@ export interface WantedModel {
   readonly sampleRateHz: number
   /** Whether its engine has to take the phrases of a session. @default false */
   readonly phrases?: boolean | undefined
+  /** The language of a session, which its engine has to offer. @default none */
+  readonly language?: string | undefined
 }
 
 /** An engine process, as its adverts describe it. */

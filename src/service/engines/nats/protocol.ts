@@ -103,7 +103,7 @@ const advertisedModel = t.readonly(
       partials: t.boolean,
       words: t.boolean,
     }),
-    t.partial({ batch: t.boolean, checks: t.boolean, phrases: t.boolean }),
+    t.partial({ batch: t.boolean, checks: t.boolean, phrases: t.boolean, languages: t.readonlyArray(part) }),
   ]),
 )
 
@@ -141,6 +141,8 @@ const openBody = t.readonly(
     t.partial({
       reject: t.keyof({ off: null, low: null, medium: null, high: null }),
       phrases: t.readonlyArray(t.string),
+      /** Only to an engine whose advert has it. */
+      language: t.string,
       traceparent: t.string,
     }),
   ]),
@@ -241,7 +243,7 @@ const engineAnswer = t.union([
   /** There is no place, or the engine does not serve this model or version. */
   t.type({ t: t.literal('full') }),
   /** It has read the first `at` samples. */
-  t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string })]),
+  t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string, stableLength: count })]),
   /** The answer to a check after `total` samples, which engines of older versions do not tell. */
   t.intersection([t.type({ t: t.literal('checked'), isComplete: t.boolean }), t.partial({ total: count })]),
   t.intersection([

@@ -73,9 +73,9 @@ export class PooledSegment implements EngineSegment {
     this.#pool.leave(this)
   }
 
-  progress(sampleCount: number, partial: string | undefined): void {
+  progress(sampleCount: number, partial?: string, stableLength?: number): void {
     this.#unanswered -= 1
-    if (this.#state.type !== 'over') this.#listener.progress(sampleCount, partial)
+    if (this.#state.type !== 'over') this.#listener.progress(sampleCount, partial, stableLength)
   }
 
   checked(isComplete: boolean): void {

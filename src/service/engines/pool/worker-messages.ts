@@ -32,12 +32,13 @@ type WorkerEvent =
   | { readonly type: 'ready' }
   /** The model cannot be used; the sentence says why. */
   | { readonly type: 'refused'; readonly sentence: string }
-  /** Audio was decoded; `partial` is the text so far if it changed. Answers each `audio`. */
+  /** Audio was decoded; `partial` is the text so far if it changed, see `SegmentListener`. Answers each `audio`. */
   | {
       readonly type: 'progress'
       readonly segment: number
       readonly sampleCount: number
       readonly partial?: string | undefined
+      readonly stableLength?: number | undefined
     }
   /** Answers each `check`. */
   | { readonly type: 'checked'; readonly segment: number; readonly isComplete: boolean }

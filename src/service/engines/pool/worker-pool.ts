@@ -227,7 +227,7 @@ export class WorkerPool {
     const segment = member.segments.get(message.segment)
     if (segment === undefined) return
     if (message.type === 'progress') {
-      segment.progress(message.sampleCount, message.partial)
+      segment.progress(message.sampleCount, message.partial, message.stableLength)
       return
     }
     if (message.type === 'checked') {

@@ -2,7 +2,7 @@ import type { Observable, ObservableInput, Subscription } from 'rxjs'
 import { bytesOf } from '../../../audio/pcm.js'
 import { refusalError } from '../../../errors/refusal.js'
 import { isSpeechError, SpeechError, type SpeechErrorOptions } from '../../../errors/speech-error.js'
-import type { MilestoneEvent, SessionEvent, Slots, Word } from '../../../protocol/session-event.js'
+import type { MilestoneEvent, PartialEvent, SessionEvent, Slots, Word } from '../../../protocol/session-event.js'
 import type { EngineSegment, SegmentListener } from '../engine.js'
 import { FrameCutter } from '../frame-cutter.js'
 
@@ -28,6 +28,8 @@ const engineFailed = (options: SpeechErrorOptions): SpeechError =>
 const connectionLost = (): SpeechError =>
   new SpeechError('connection-lost', 'The other service ended before it took all audio.')
 
+const oneLine = (text: string): string => text.trim().replaceAll(/\s+/g, ' ')
+
 /** One segment as one recognition of the other service. Samples count as processed when the connection has taken them. */
 export class RemoteSegment implements EngineSegment {
   readonly #startMs: number
@@ -47,6 +49,7 @@ export class RemoteSegment implements EngineSegment {
   #words: readonly Word[] | undefined = []
   #slots: Slots | undefined
   #partial = ''
+  #stableLength = 0
 
   /** @param startMs of the segment, in milliseconds since the session's first sample */
   constructor(startMs: number, listener: SegmentListener, frameSamples: number) {
@@ -107,7 +110,7 @@ export class RemoteSegment implements EngineSegment {
   }
 
   #receive(event: SessionEvent): void {
-    if (event.type === 'partial') this.#showPartial(`${this.#milestones} ${event.text}`)
+    if (event.type === 'partial') this.#showPartial(event)
     else if (event.type === 'milestone') this.#keep(event)
     else if (event.type === 'final') this.#decide(event.error, event.confidence)
     // If the session failed, its error follows the gap that it causes.
@@ -122,11 +125,14 @@ export class RemoteSegment implements EngineSegment {
     this.#words = isWhole ? this.#words?.concat(words) : undefined
   }
 
-  #showPartial(text: string): void {
-    const partial = text.trim().replaceAll(/\s+/g, ' ')
-    if (this.#isOver || partial === this.#partial) return
+  /** The milestones of the other service do not change any more, so they belong to what is stable. */
+  #showPartial({ text, stableLength = 0 }: PartialEvent): void {
+    const partial = oneLine(`${this.#milestones} ${text}`)
+    const stable = oneLine(`${this.#milestones} ${text.slice(0, stableLength)}`).length
+    if (this.#isOver || (partial === this.#partial && stable === this.#stableLength)) return
     this.#partial = partial
-    this.#listener.progress(0, partial)
+    this.#stableLength = stable
+    this.#listener.progress(0, partial, stable)
   }
 
   #decide(error: string | undefined, confidence: number | undefined): void {
