@@ -72,7 +72,8 @@ export default defineConfig(({ mode }) => ({
           name: 'long',
           include: [long],
           setupFiles: [leakedHandles],
-          maxWorkers: cores,
+          // Most of their time they play audio in real time.
+          maxWorkers: cores + 1,
           sequence: { groupOrder: 4 },
         },
       },

@@ -409,7 +409,7 @@ describe('a session with a service that ends recognitions at any time', () => {
         fc.constantFrom<Pace[]>('spoken', 'at once', 'pulled'),
         (plot, pace) => void check(plot, pace),
       ),
-      { numRuns: runs(300) },
+      { numRuns: runs(150) },
     )
   })
 
@@ -453,7 +453,7 @@ describe('a session with a service that ends recognitions at any time', () => {
             }
           },
         ),
-        { numRuns: runs(400) },
+        { numRuns: runs(160) },
       )
     },
   )

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all(live.map((service) => service.close())))
 
 const momentsPerCall = 5
-const callCount = 20
+const callCount = 8
 /** Longer than a disturbance and its notice, so that the other service works again. */
 const apartMs = 5_500
 const lastMs = 31_000
@@ -45,7 +45,7 @@ const rounds = Array.from({ length: callCount / pairs.length }, (_none, index) =
   calls: pairs.map(([first, second]) => ({ first, second, moments: momentsOf(random) })),
 }))
 
-describe('the sample call over two services, of which one is killed, frozen or slowed down 100 times', () => {
+describe('the sample call over two services, of which one is killed, frozen or slowed down 40 times', () => {
   // In real time, because a slow service shows itself only there; four calls at a time.
   describe.each(rounds)('in round $round', ({ calls }) => {
     it.concurrent.each(calls)(

@@ -111,11 +111,10 @@ describe.skipIf(deploymentIsSkipped)(deploymentTitle('the deployment of docs/SCA
     await expect.poll(async () => (await deployment.revoke(callers, edge, own)).status, { interval: 100 }).toBe(200)
   }
 
+  /** Of each kind of machine one; each server of NATS, of which one leads and others have the clients. */
   const cables: readonly (readonly [name: string, lan: Lan])[] = [
-    ...edgeNames.map((name) => [name, 'main'] as const),
-    ...engineNames.map((name) => [name, 'main'] as const),
-    ...natsNames.map((name) => [name, 'main'] as const),
-    ...natsNames.map((name) => [name, 'cluster'] as const),
+    ...[edgeNames[0], engineNames[0], ...natsNames].map((name) => [name, 'main'] as const),
+    [natsNames[0], 'cluster'],
   ]
 
   it.each(cables)('loses no word while %s is cut off for 5 s (%s)', async (name, lan) => {

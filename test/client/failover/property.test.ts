@@ -58,7 +58,7 @@ describe('a session over several services with any faults that pass', () => {
           }
         })
       }),
-      { numRuns: runs(300) },
+      { numRuns: runs(150) },
     )
   })
 })
