@@ -16,6 +16,7 @@ import {
 } from './message-codec.js'
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Slots, Word } from './session-event.js'
 import { listOf } from './collections.js'
+import { stablePart } from './stable-length.js'
 import { anything, text } from './validation.js'
 
 /**
@@ -82,6 +83,8 @@ export const writeEventEnvelope = (event: EventEnvelope): string => JSON.stringi
 export interface RecognitionData {
   readonly text: string
   readonly confidence?: number
+  /** Of a partial: how much of its text does not change any more. */
+  readonly stableLength?: number
   readonly words?: readonly Word[]
   /** Of a milestone: what the tags of the grammar make of its sentence. */
   readonly slots?: Slots
@@ -104,6 +107,7 @@ const word: MessageCodec<Word> = messageCodec<Word>({
 export const recognitionData: MessageCodec<RecognitionData> = messageCodec<RecognitionData>({
   text: required(text, 'Text'),
   confidence: lenient(unitNumber, 'Confidence'),
+  stableLength: lenient(integer(), 'StableLength'),
   words: lenient(listOf(word), 'Words'),
   slots: lenient(slotsCodec, 'Slots'),
   isIncomplete: lenient(mark, 'Incomplete'),
@@ -130,7 +134,7 @@ export const resultOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | 
   const type = resultTypes.get(event.name)
   const data = type === undefined ? undefined : decodeWith(recognitionData, event.data)
   if (type === undefined || data === undefined || either.isLeft(data)) return undefined
-  const { words, slots, confidence, isIncomplete, heardMs, error, text, recognitionId } = data.right
+  const { words, slots, confidence, isIncomplete, heardMs, error, text, recognitionId, stableLength } = data.right
   // Without spreads, because every result comes here.
   const base: { channel?: number; startMs?: number; endMs?: number; text: string; recognitionId?: string } = { text }
   if (event.channel !== undefined && event.channel >= 0) base.channel = event.channel
@@ -140,7 +144,7 @@ export const resultOf = (event: EventEnvelope): PartialEvent | MilestoneEvent | 
   const withConfidence = confidence === undefined ? {} : { confidence }
   switch (type) {
     case 'partial':
-      return { type, ...base }
+      return { type, ...base, ...stablePart(text, stableLength) }
     case 'milestone':
       return {
         type,

@@ -2,6 +2,7 @@ import { either, function as f } from 'fp-ts'
 import { maxSampleRateHz, minSampleRateHz } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { JsonObject } from './json-object.js'
+import { languageTag } from './language.js'
 import { ownValue, parseJson, parseJsonObject } from './parse-json.js'
 import { listOf } from './collections.js'
 import {
@@ -53,6 +54,8 @@ export interface RecognizeRequest {
   readonly reject?: string | undefined
   /** Sentences in addition to those of the model; the service checks them, too. */
   readonly phrases?: readonly string[] | undefined
+  /** One of the languages of the model, as a tag such as `en-US`; the service checks that the model has it. */
+  readonly language?: string | undefined
 }
 
 const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeRequest>({
@@ -71,6 +74,7 @@ const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeR
   vadGracefulSilenceThresholdMs: optional(integer(), 'vad-graceful-silence-threshold-msec'),
   reject: optional(text, 'reject'),
   phrases: optional(listOf(text), 'phrases'),
+  language: optional(languageTag, 'language'),
 })
 
 export type RecognizerRequest =
@@ -131,13 +135,18 @@ export interface RecognizerResponse {
   readonly recognitionId?: string
 }
 
-/** A partial or a milestone (PROTOCOL 4.2, Results). Other services may send only the text. */
+/** The common fields of the results (PROTOCOL 4.2, Results). Other services may send only the text. */
 export interface RecognizerResult {
   readonly recognitionId?: string
   readonly text: string
   readonly channel?: number
   readonly startMs?: number
   readonly endMs?: number
+}
+
+/** PROTOCOL 4.2, partial-result. */
+export interface RecognizerPartial extends RecognizerResult {
+  readonly stableLength?: number
 }
 
 /** PROTOCOL 4.2, milestone-result. */
@@ -170,7 +179,7 @@ export type RecognizerMessage =
   | ({ readonly message: 'recognize-response' } & RecognizerResponse)
   | ({ readonly message: 'stop-recognition-response' } & RecognizerResponse)
   | ({ readonly message: 'finalize-recognition-response' } & RecognizerResponse)
-  | ({ readonly message: 'partial-result' } & RecognizerResult)
+  | ({ readonly message: 'partial-result' } & RecognizerPartial)
   | ({ readonly message: 'milestone-result' } & RecognizerMilestone)
   | ({ readonly message: 'final-result' } & RecognizerFinal)
   | ({ readonly message: 'event' } & RecognizerEvent)
@@ -189,7 +198,10 @@ const placeFields = {
 
 const resultFields: Fields<RecognizerResult> = { recognitionId, text: required(text, 'text'), ...placeFields }
 
-const result: MessageCodec<RecognizerResult> = messageCodec<RecognizerResult>(resultFields)
+const partial: MessageCodec<RecognizerPartial> = messageCodec<RecognizerPartial>({
+  ...resultFields,
+  stableLength: lenient(integerText, 'stable-length'),
+})
 
 const confidence = lenient(confidenceText, 'confidence')
 
@@ -236,7 +248,7 @@ const codecs = {
   'recognize-response': response,
   'stop-recognition-response': response,
   'finalize-recognition-response': response,
-  'partial-result': result,
+  'partial-result': partial,
   'milestone-result': milestone,
   'final-result': final,
   event,

@@ -37,6 +37,7 @@ import {
   writeRecognizerMessage,
   type RecognizerFinal,
   type RecognizerMilestone,
+  type RecognizerPartial,
   type RecognizerResponse,
   type RecognizerResult,
 } from '../../src/protocol/recognizer-messages.js'
@@ -86,6 +87,7 @@ const word = { text: 'w', startMs: 0, endMs: 1, confidence: 1 }
 const data: Required<RecognitionData> = {
   text: 'w',
   confidence: 1,
+  stableLength: 1,
   words: [word],
   slots: {},
   isIncomplete: true,
@@ -109,9 +111,11 @@ const recognize: Required<RecognizeRequest> = {
   vadGracefulSilenceThresholdMs: 0,
   reject: 'medium',
   phrases: ['ask for maria'],
+  language: 'en',
 }
 const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r' }
 const result: Required<RecognizerResult> = { recognitionId: 'r', text: 't', channel: 0, startMs: 0, endMs: 1 }
+const partial: Required<RecognizerPartial> = { ...result, stableLength: 1 }
 const milestone: Required<RecognizerMilestone> = {
   ...result,
   confidence: 1,
@@ -135,7 +139,11 @@ const messages: Readonly<Record<string, string>> = {
   Word: JSON.stringify((recognitionData.encode(data)['Words'] as readonly object[])[0]),
   recognize: writeRecognizerRequest({ request: 'recognize', ...recognize }),
   Responses: writeRecognizerMessage({ message: 'recognize-response', ...response }),
-  Results: writeRecognizerMessage({ message: 'milestone-result', ...milestone }),
+  // Every field that one of both has.
+  Results: JSON.stringify({
+    ...(JSON.parse(writeRecognizerMessage({ message: 'partial-result', ...partial })) as object),
+    ...(JSON.parse(writeRecognizerMessage({ message: 'milestone-result', ...milestone })) as object),
+  }),
   'final-result': writeRecognizerMessage({ message: 'final-result', ...final }),
 }
 
@@ -241,7 +249,7 @@ describe('the settings of the transcribe project in PROTOCOL.md', () => {
   it('have the defaults that the node uses', () => {
     const read = readRecognitionSettings({})
     const parameters = either.isRight(read) ? read.right.parameters : undefined
-    const numbers = tableBelow(page, 'Transcribe settings').slice(4, -2)
+    const numbers = tableBelow(page, 'Transcribe settings').slice(4, -3)
     expect(numbers.map((row) => Number(row.at(-1)))).toEqual([
       parameters?.sensitivity,
       parameters?.preSpeechMs,
@@ -254,7 +262,7 @@ describe('the settings of the transcribe project in PROTOCOL.md', () => {
   })
 
   it('differ from those of recognize only in the graceful silence', () => {
-    const numbers = tableBelow(page, 'recognize').slice(7, -2)
+    const numbers = tableBelow(page, 'recognize').slice(7, -3)
     expect(numbers.map((row) => Number(row.at(-1)))).toEqual([
       defaultSegmenterParameters.sensitivity,
       defaultSegmenterParameters.preSpeechMs,

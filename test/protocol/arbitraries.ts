@@ -101,6 +101,7 @@ export const recognitionData: fc.Arbitrary<RecognitionData> = fc.record(
   {
     text: anyText,
     confidence: unit,
+    stableLength: whole,
     words: fc.array(word),
     slots,
     isIncomplete: fc.constant(true as const),
@@ -126,6 +127,7 @@ const recognizeRequest: fc.Arbitrary<RecognizeRequest> = fc.record(
     vadGracefulSilenceThresholdMs: whole,
     reject: fc.constantFrom('off', 'low', 'medium', 'high'),
     phrases: fc.array(anyText, { maxLength: 3 }),
+    language: fc.constantFrom('en', 'pt-BR', 'auto'),
   },
   { requiredKeys: ['audioFormat', 'modelName', 'sampleRateHz'] },
 )

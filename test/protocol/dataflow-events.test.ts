@@ -77,6 +77,7 @@ describe('an event envelope', () => {
 const fullResult: Required<RecognitionData> = {
   text: 'hello world',
   confidence: 0.9,
+  stableLength: 5,
   words: [{ text: 'hello', startMs: 100, endMs: 400, confidence: 0.95 }],
   slots: { greeting: 'hello' },
   isIncomplete: true,
@@ -100,7 +101,7 @@ describe('recognitionData', () => {
 
   it('uses the names of PROTOCOL 3.3', () => {
     expect(JSON.stringify(fullJson)).toBe(
-      '{"Text":"hello world","Confidence":0.9,' +
+      '{"Text":"hello world","Confidence":0.9,"StableLength":5,' +
         '"Words":[{"Text":"hello","StartMsec":100,"EndMsec":400,"Confidence":0.95}],"Slots":{"greeting":"hello"},"Incomplete":true,' +
         '"RecognitionId":"r-1","HeardMsec":1000,"Error":"engine-failed: The engine failed."}',
     )
@@ -113,6 +114,9 @@ describe('recognitionData', () => {
     expect(refusalOf(read({ Text: undefined })).message).toBe('Text must be a string.')
     for (const Confidence of [1.5, -1, '0.5', null]) {
       expect(rightOf(read({ Confidence }))).toEqual(without('confidence'))
+    }
+    for (const StableLength of [5.5, 'five', null, true]) {
+      expect(rightOf(read({ StableLength }))).toEqual(without('stableLength'))
     }
     for (const Words of [[word, { ...word, StartMsec: 5.5 }], {}, 'a']) {
       expect(rightOf(read({ Words }))).toEqual(without('words'))
@@ -138,8 +142,8 @@ describe('sessionEventOf', () => {
 
   it('types the three results, each with its fields', () => {
     const base = { ...times, text: 'hello world', recognitionId: 'r-1' }
-    const { words, slots, confidence, isIncomplete, heardMs, error } = fullResult
-    expect(sessionEventOf(event('SR Partial', fullJson))).toStrictEqual({ type: 'partial', ...base })
+    const { words, slots, confidence, isIncomplete, heardMs, error, stableLength } = fullResult
+    expect(sessionEventOf(event('SR Partial', fullJson))).toStrictEqual({ type: 'partial', ...base, stableLength })
     expect(sessionEventOf(event('SR Milestone', fullJson))).toStrictEqual({
       type: 'milestone',
       ...base,

@@ -34,6 +34,7 @@ const full: Required<RecognizeRequest> & { request: 'recognize' } = {
   vadGracefulSilenceThresholdMs: 10000,
   reject: 'high',
   phrases: ['ask for maria', 'no'],
+  language: 'en-US',
 }
 const fullJson = JSON.parse(writeRecognizerRequest(full)) as Readonly<Record<string, unknown>>
 const read = (message: unknown) => readRecognizerRequest(JSON.stringify(message))
@@ -47,7 +48,7 @@ describe('a recognizer request', () => {
         '"model-version":"2","sample-rate":16000,"audio-splitter":"audio-segmenter","vad-sensitivity":6,' +
         '"vad-pre-speech-buffer-msec":300,"vad-post-speech-buffer-msec":400,"vad-max-speech-duration-msec":-1,' +
         '"vad-silence-trigger-msec":401,"vad-complete-silence-msec":120,' +
-        '"vad-graceful-silence-threshold-msec":10000,"reject":"high","phrases":["ask for maria","no"]}',
+        '"vad-graceful-silence-threshold-msec":10000,"reject":"high","phrases":["ask for maria","no"],"language":"en-US"}',
     )
     expect(writeRecognizerRequest({ request: 'stop-recognition' })).toBe('{"message-name":"stop-recognition"}')
     expect(writeRecognizerRequest({ request: 'finalize-recognition' })).toBe('{"message-name":"finalize-recognition"}')

@@ -12,7 +12,7 @@ import { redacted, type Cassette } from '../format/cassette.js'
 export const recordedRecognizeOptions = (cassette: Cassette): RecognizeOptions => {
   const request = readRecognizerRequest(firstText(cassette, 'websocket', 'dataflow'))
   if (either.isLeft(request) || request.right.request !== 'recognize') throw unreadableStart('recognize')
-  const { modelName, modelTenant, modelVersion, audioSplitter, reject, phrases } = request.right
+  const { modelName, modelTenant, modelVersion, audioSplitter, reject, phrases, language } = request.right
   return {
     url: 'ws://localhost',
     token: redacted,
@@ -24,6 +24,7 @@ export const recordedRecognizeOptions = (cassette: Cassette): RecognizeOptions =
     voiceActivity: voiceActivityOf(request.right),
     reject: reject as RejectLevel | undefined,
     phrases,
+    language,
   }
 }
 

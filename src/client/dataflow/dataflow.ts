@@ -74,7 +74,12 @@ export interface DataflowOptions extends SessionOptions {
    * that the dictionary of the model lacks, and models that take no phrases, with `invalid-field`. @default none
    */
   readonly phrases?: readonly string[] | undefined
-  /** `Language` of the Start. @default none */
+  /**
+   * `Language` of the Start (PROTOCOL 3.1): the language of the speech, for a model of several, as a tag of BCP 47 such as `en` or
+   * `en-US`, of which the first part counts, or `auto` for a model that can detect it. The service refuses a language that the
+   * model lacks with `invalid-field`. An `Update` of the setting `Language` changes it from the next segment on.
+   * @default that of the model, or the one that it detects
+   */
   readonly language?: string | undefined
   /** Settings of the project; the values are primitives. They override those of the six options above. @default {} */
   readonly settings?: Settings | undefined

@@ -12,8 +12,10 @@ import {
   type RecognizerFinal,
   type RecognizerMessage,
   type RecognizerMilestone,
+  type RecognizerPartial,
 } from '../../protocol/recognizer-messages.js'
-import type { FinalEvent } from '../../protocol/session-event.js'
+import type { FinalEvent, PartialEvent } from '../../protocol/session-event.js'
+import { stablePart } from '../../protocol/stable-length.js'
 import type { SocketMessage } from '../../transport/link.js'
 import { unreadableStart, type WireProtocol, type DecodedMessage } from '../protocol.js'
 
@@ -83,7 +85,7 @@ const responses = {
 const decodeMessage = (message: RecognizerMessage): DecodedMessage => {
   switch (message.message) {
     case 'partial-result':
-      return { event: resultOf('partial', message) }
+      return { event: partialOf(message) }
     case 'milestone-result':
       return { event: resultOf('milestone', message) }
     case 'final-result':
@@ -108,6 +110,12 @@ const decodeMessage = (message: RecognizerMessage): DecodedMessage => {
       }
     }
   }
+}
+
+const partialOf = (message: RecognizerPartial): PartialEvent => {
+  if (message.stableLength === undefined) return resultOf('partial', message)
+  const { stableLength, ...rest } = message
+  return { ...resultOf('partial', rest), ...stablePart(message.text, stableLength) }
 }
 
 const decodeFinal = (message: RecognizerFinal): DecodedMessage => {

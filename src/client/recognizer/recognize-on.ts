@@ -1,6 +1,7 @@
 import type { AudioSplitter, RecognizeRequest, RejectLevel } from '../../protocol/recognizer-messages.js'
 import type { Dial, SocketMessage } from '../../transport/link.js'
 import { listOf } from '../../protocol/collections.js'
+import { languageTag } from '../../protocol/language.js'
 import { checkOptions, flag, functionValue, nonEmptyText, oneOf, optionsOf, text } from '../../protocol/validation.js'
 import type { SocketClass, WebSocketDialOptions } from '../../transport/websocket/dial.js'
 import { recognizerUrl, tokenPresentation, type PresentToken } from './address.js'
@@ -49,6 +50,12 @@ export interface RecognizeOptions extends SessionOptions {
    * that the dictionary of the model lacks, and models that take no phrases, with `invalid-field`. @default none
    */
   readonly phrases?: readonly string[] | undefined
+  /**
+   * The language of the speech, for a model of several: a tag of BCP 47 such as `en` or `en-US`, of which the first part counts, or
+   * `auto` for a model that can detect it. The service refuses a language that the model lacks with `invalid-field`.
+   * @default that of the model, or the one that it detects
+   */
+  readonly language?: string | undefined
   /** How the token is presented. @default 'header' in Node, 'subprotocol' in a browser */
   readonly presentToken?: PresentToken | undefined
   /** Whether `?ModelName=` is added to the address. @default true */
@@ -122,6 +129,7 @@ const requestOf = (options: RecognizeOptions): RecognizeRequest => {
     vadGracefulSilenceThresholdMs: vad.gracefulSilenceThresholdMs,
     reject: options.reject,
     phrases: options.phrases,
+    language: options.language,
   }
 }
 
@@ -143,6 +151,7 @@ const recognizeOptions = optionsOf<Omit<RecognizeOptions, 'openTelemetry'>>()(
     voiceActivity: voiceActivityOptions,
     reject: oneOf('off', 'low', 'medium', 'high'),
     phrases: listOf(text),
+    language: languageTag,
     presentToken: tokenPresentation,
     appendModelName: flag,
     WebSocket: functionValue,

@@ -1,4 +1,5 @@
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from '../../protocol/session-event.js'
+import { stablePart } from '../../protocol/stable-length.js'
 import { ChannelText, wordsOf } from './channel-text.js'
 
 /** The tolerance between the service's times in two readings of the same audio, in milliseconds. */
@@ -117,7 +118,12 @@ export class ChannelResults {
     if (this.#isFirst) return event
     if (this.#isBefore(event)) return undefined
     const text = this.#isAfter(event) ? event.text : this.#text.newPart(event.text)
-    return text === '' && event.text !== '' ? undefined : this.#continuous({ ...event, text })
+    if (text === event.text) return this.#continuous(event)
+    if (text === '') return undefined
+    const { stableLength = 0, ...rest } = event
+    // The text without its first words ends as before, unless the words had other spaces between them.
+    const stable = event.text.endsWith(text) ? stableLength - (event.text.length - text.length) : 0
+    return this.#continuous({ ...rest, text, ...stablePart(text, stable) })
   }
 
   /** The new part of a milestone; undefined if nothing is new. */

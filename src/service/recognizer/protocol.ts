@@ -8,6 +8,7 @@ import {
   type RecognizerMessage,
   type RecognizerRequestName,
 } from '../../protocol/recognizer-messages.js'
+import { primaryLanguage } from '../../protocol/language.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
 import { audioWarning, eventName } from '../../protocol/event-name.js'
 import { rejectLevel, type RecognizeSettings } from '../engines/engine.js'
@@ -54,8 +55,11 @@ export const responseMessage = (
 export const resultMessage = (event: ChannelEvent, recognitionId: string): RecognizerMessage | undefined => {
   switch (event.type) {
     case 'partial': {
-      const { startMs, endMs, text } = event
-      return { message: 'partial-result', recognitionId, channel: 0, startMs, endMs, text }
+      const { startMs, endMs, text, stableLength } = event
+      return {
+        ...{ message: 'partial-result', recognitionId, channel: 0, startMs, endMs, text },
+        ...(stableLength !== undefined && { stableLength }),
+      }
     }
     case 'milestone': {
       const { startMs, endMs, text, confidence, words, slots, isIncomplete } = event
@@ -121,11 +125,15 @@ export const audioWarningMessage = (warning: SoundWarning, recognitionId: string
 })
 
 /** What a request asks of the engine. Throws `invalid-field`. */
-export const recognizeSettingsOf = ({ reject, phrases }: RecognizeRequest): RecognizeSettings => {
+export const recognizeSettingsOf = ({ reject, phrases, language }: RecognizeRequest): RecognizeSettings => {
   if (reject !== undefined && !rejectLevel.is(reject)) {
     throw new SpeechError('invalid-field', `reject must be ${rejectLevel.name}.`)
   }
-  return { reject, phrases: readSessionPhrases(phrases, 'phrases') }
+  return {
+    reject,
+    phrases: readSessionPhrases(phrases, 'phrases'),
+    language: language === undefined ? undefined : primaryLanguage(language),
+  }
 }
 
 /** The voice activity parameters of a request. Throws `invalid-field`. */

@@ -7,6 +7,7 @@ import { refusalText } from '../../errors/refusal.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { RecognizeRequest, RecognizerMessage } from '../../protocol/recognizer-messages.js'
 import type { Engine } from '../engines/engine.js'
+import { languageRefusal } from '../engines/session-language.js'
 import { requirePhrases } from '../engines/session-phrases.js'
 import { traceSegments } from '../engines/traced-engine.js'
 import type { SessionWatch, StartedSession } from '../monitor/session-watch.js'
@@ -46,9 +47,8 @@ export class RecognitionSession {
   #span: { readonly startMs: number; readonly endMs: number } | undefined
 
   /**
-   * Refuses a model that is not granted or contradicts the address, fields out of their ranges, and phrases that the engine does
-   * not take. `warned` are the faults
-   * of the audio that the client knows.
+   * Refuses a model that is not granted or contradicts the address, fields out of their ranges, and a language or phrases that the
+   * engine does not take. `warned` are the faults of the audio that the client knows.
    */
   static async open(
     request: RecognizeRequest,
@@ -63,9 +63,11 @@ export class RecognitionSession {
     }
     // Checked before the model is opened, which takes longer.
     segmenterParametersOf(request)
-    const { phrases } = recognizeSettingsOf(request)
+    const { phrases, language } = recognizeSettingsOf(request)
     const { models, allowBatch } = batchModels(context.models)
     const model = await openModel(models, context.rights, { name, tenant, version }, context.checkModel)
+    const refusal = languageRefusal(model, language, 'language')
+    if (refusal !== undefined) throw refusal
     await requirePhrases(model, phrases, 'phrases')
     const engine = traceSegments(model, context.watch?.span)
     const { limits, scheduler } = context

@@ -119,6 +119,23 @@ describe('what a final adds to its milestones', () => {
   })
 })
 
+describe('a partial of a connection that hears a part again', () => {
+  const partial = (text: string, stableLength: number) =>
+    ({ type: 'partial', channel: 0, startMs: 1_500, endMs: 4_000, text, stableLength }) as const
+
+  it.each([
+    ['evening sure madam', 12, 'sure madam', 4],
+    ['evening sure madam', 7, 'sure madam', undefined],
+    ['evening  sure  madam', 13, 'sure madam', undefined],
+  ])('of "%s", with %i stable, has the new words and what of them is stable', (text, stable, shown, shownStable) => {
+    const results = resumed()
+    results.begin(1_000)
+    const event = results.partial(partial(text, stable))
+    expect(event).toMatchObject({ text: shown })
+    expect(event?.stableLength).toBe(shownStable)
+  })
+})
+
 describe('a milestone of a connection that hears a part again', () => {
   const word = (text: string, startMs: number, endMs: number) => ({ text, startMs, endMs, confidence: 0.8 })
 

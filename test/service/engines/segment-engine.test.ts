@@ -54,13 +54,14 @@ describe('createSegmentEngine', () => {
   it('emits progress, partials and the segment, then completes', () => {
     const { received } = listen(of(open(40), audio(1000), close(165)))
     send({ type: 'progress', segment: 2, sampleCount: 800, partial: 'ten' })
-    send({ type: 'progress', segment: 2, sampleCount: 200 })
+    send({ type: 'progress', segment: 2, sampleCount: 200, partial: 'ten of', stableLength: 3 })
     expect(received.end).toBeUndefined()
     send({ type: 'decided', segment: 2, words: [word('ten'), word('of')] })
     expect(received.output).toEqual([
       { type: 'progress', sampleCount: 800 },
       { type: 'partial', startMs: 40, text: 'ten' },
       { type: 'progress', sampleCount: 200 },
+      { type: 'partial', startMs: 40, text: 'ten of', stableLength: 3 },
       { type: 'segment', startMs: 40, endMs: 165, text: 'ten of', words: [word('ten'), word('of')] },
     ])
     expect(received.end).toBe('complete')
@@ -89,6 +90,27 @@ describe('createSegmentEngine', () => {
       .pipe(engine.recognize())
       .subscribe((hypothesis) => output.push(hypothesis))
     expect(output).toEqual([{ type: 'checked', isComplete: false }])
+  })
+
+  it('opens each segment in its language, and asks for the opener of another one only when it changes', () => {
+    const [asked, segments]: [unknown[], unknown[]] = [[], []]
+    const engine = createSegmentEngine({
+      capabilities: { sampleRateHz: 8000, partials: false, words: true, kind: 'dictation', segmentsAtOnce: 1 },
+      openChannel: (settings) => {
+        asked.push(settings)
+        return (_startMs, { decided }) => {
+          segments.push(settings.language)
+          return { write: () => undefined, close: () => decided([]), abort: () => undefined }
+        }
+      },
+    })
+    const spokenIn = (language?: string): SegmentPart[] => [{ type: 'open', startMs: 0, language }, close(10)]
+    const languages = [undefined, 'fr', 'fr', undefined, 'en']
+    from(languages.flatMap(spokenIn))
+      .pipe(engine.recognize({ reject: 'low', language: 'en' }))
+      .subscribe()
+    expect(segments).toEqual(['en', 'fr', 'fr', 'en', 'en'])
+    expect(asked).toEqual(['en', 'fr', 'en'].map((language) => ({ reject: 'low', language })))
   })
 
   it('closes the open segment when the source completes', () => {

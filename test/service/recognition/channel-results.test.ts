@@ -73,6 +73,20 @@ describe('the results of a channel', () => {
     expect(confidenceOf([undefined, 0.8], 0.4)).toBe(0.8)
   })
 
+  it('say what of a partial is stable, also if that alone changes, and nothing of it after the segment', () => {
+    const account = new EngineProgress(8000, 8000)
+    const results = new ChannelResults(account, ' ')
+    const partial = (text: string, stableLength?: number) =>
+      results.of({ type: 'partial', startMs: 0, text, stableLength }).map((event) => ({ ...event }))
+    const emitted = (text: string, stable?: object) => ({ type: 'partial', startMs: 0, endMs: 0, text, ...stable })
+    expect(partial(' one', 0)).toEqual([emitted('one')])
+    expect(partial(' one two', 4)).toEqual([emitted('one two', { stableLength: 3 })])
+    expect(partial(' one two ', 8)).toEqual([emitted('one two', { stableLength: 7 })])
+    expect(partial(' one two', 8)).toEqual([])
+    results.of({ type: 'segment', startMs: 0, endMs: 0, text: 'one two', words: [] })
+    expect(partial('one two')).toEqual([emitted('one two')])
+  })
+
   it('say that a segment without text matches nothing, and take back its partial', () => {
     const account = new EngineProgress(8000, 8000)
     account.receive(16_000)

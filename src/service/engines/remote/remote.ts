@@ -6,6 +6,8 @@ import { requestToken } from '../../../auth/request-token.js'
 import { recognize } from '../../../client/recognizer/recognize.js'
 import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
 import { Semaphore } from '../../../kernel/semaphore.js'
+import { listOf } from '../../../protocol/collections.js'
+import { languageTag, primaryLanguage } from '../../../protocol/language.js'
 import type { Token } from '../../../protocol/token.js'
 import {
   checkOptions,
@@ -45,6 +47,8 @@ const modelOptions = optionsCodec(
     modelVersion: textOption('a version of that model'),
     ca: textOption('the name of a PEM file'),
     kind: oneOf('grammar', 'dictation'),
+    // The languages there, of which a session may choose one.
+    languages: listOf(languageTag),
     // Each segment takes a connection.
     segmentsAtOnce: wholeNumber({ min: 1, max: 1000 }),
     // Read by the service.
@@ -106,7 +110,7 @@ const connect = async (model: ModelDescription, options: RemoteOptions, env: Env
   const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
   const fetch = nodeFetch({ ca })
   const token$ = requestToken({ authUrl, clientId, clientSecret, fetch }).pipe(keepFresh({ rejected$ }))
-  const recognitionOf = ({ reject }: RecognizeSettings): OpenRecognition =>
+  const recognitionOf = ({ reject, language }: RecognizeSettings): OpenRecognition =>
     recognize({
       url,
       token: token$,
@@ -118,6 +122,7 @@ const connect = async (model: ModelDescription, options: RemoteOptions, env: Env
       format: { encoding: 'pcm', sampleRateHz, channels: 1 },
       voiceActivity: wholeSegments,
       reject,
+      language,
       // A lost connection fails the segment at once: the retry around the engine has its audio.
       resumption: false,
       continuous: false,
@@ -128,10 +133,17 @@ const connect = async (model: ModelDescription, options: RemoteOptions, env: Env
 }
 
 const createEngine = (options: RemoteOptions, { token$, recognitionOf }: RemoteService): Engine => {
-  const { sampleRateHz, kind = 'dictation', segmentsAtOnce = 32 } = options
+  const { sampleRateHz, kind = 'dictation', languages, segmentsAtOnce = 32 } = options
   const permits = new Semaphore({ permits: segmentsAtOnce, maxWaiting: Infinity })
   return createSegmentEngine({
-    capabilities: { sampleRateHz, partials: true, words: true, kind, segmentsAtOnce },
+    capabilities: {
+      sampleRateHz,
+      partials: true,
+      words: true,
+      kind,
+      languages: languages?.map(primaryLanguage),
+      segmentsAtOnce,
+    },
     openChannel: (settings) => {
       const openRecognition = recognitionOf(settings)
       return (startMs, listener) => {

@@ -1,5 +1,6 @@
 import type { TypeOf } from 'io-ts'
 import { usableCpus } from '../../threads/usable-cpus.js'
+import { primaryLanguage } from '../../../protocol/language.js'
 import { checkOptions, flag, oneOf, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
 import { rejectLevel, type EngineKind, type ModelDescription } from '../engine.js'
 import { readModelDictionary, readModelGrammar } from '../models/model-files.js'
@@ -106,7 +107,12 @@ export const soundswallower = (limits: SoundswallowerLimits = {}): EngineKind =>
     open: async (model) => {
       const settings = await loadSettings(model, decodersPerWorker)
       const start = createWorkerStarter(settings, engineWorkerFile('soundswallower/worker.js'))
-      return openWorkerEngine(model, { start, frameSamples, workers, decodersPerWorker }, capabilities)
+      const languages = [primaryLanguage(settings.language)]
+      return openWorkerEngine(
+        model,
+        { start, frameSamples, workers, decodersPerWorker },
+        { ...capabilities, languages },
+      )
     },
   }
 }

@@ -171,10 +171,14 @@ export interface NodeContext {
  * const shout: Node = (input$) =>
  *   input$.pipe(map((item) => (item.type === 'event' ? { ...item, event: { ...item.event, tags: ['loud'] } } : item)))
  */
-export type Node<Inputs extends Ports = Ports, Outputs extends Ports = Ports> = (
-  input$: Observable<NodeItem<Inputs>>,
-  context: NodeContext,
-) => Observable<NodeItem<Outputs>>
+export interface Node<Inputs extends Ports = Ports, Outputs extends Ports = Ports> {
+  (input$: Observable<NodeItem<Inputs>>, context: NodeContext): Observable<NodeItem<Outputs>>
+  /**
+   * Checks an `Update` after `checkSettings` of the definition, with what is known only to the open node, such as the languages
+   * of its model. Not called in a node that runs in its own thread. @default () => undefined
+   */
+  readonly checkSettings?: (next: Settings) => SpeechError | undefined
+}
 
 /** Opens a node for a session before its start is answered; rejects to refuse the session. */
 export type OpenNode = (context: NodeContext) => Promise<Node>

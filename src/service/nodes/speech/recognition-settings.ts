@@ -12,6 +12,7 @@ import {
 import type { Settings } from '../../../protocol/dataflow-messages.js'
 import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
 import { listOf } from '../../../protocol/collections.js'
+import { languageTag, primaryLanguage } from '../../../protocol/language.js'
 import { eitherOf, oneOf, text } from '../../../protocol/validation.js'
 import { rejectLevel, type RecognizeSettings } from '../../engines/engine.js'
 import { readSessionPhrases } from '../../engines/session-phrases.js'
@@ -63,10 +64,12 @@ interface RecognitionSettings {
   readonly gracefulSilenceMs?: number
   readonly reject?: RejectLevel
   readonly phrases?: readonly string[]
+  readonly language?: string
 }
 
-/** The name in errors. */
+/** The names in errors. */
 export const phrasesSetting = 'Phrases'
+export const languageSetting = 'Language'
 
 const fields: Fields<RecognitionSettings> = {
   modelName: optional(text, 'ModelName', 'model-name'),
@@ -82,6 +85,7 @@ const fields: Fields<RecognitionSettings> = {
   gracefulSilenceMs: optional(integer(), 'VadGracefulSilenceThresholdMsec', 'vad-graceful-silence-threshold-msec'),
   reject: optional(rejectLevel, 'Reject', 'reject'),
   phrases: optional(listOf(text), 'Phrases', 'phrases'),
+  language: optional(languageTag, 'Language', 'language'),
 }
 
 const settingsCodec = messageCodec(fields)
@@ -103,6 +107,7 @@ export interface RecognitionDefaults {
   readonly model?: ModelName | undefined
   readonly reject?: RejectLevel | undefined
   readonly phrases?: readonly string[] | undefined
+  readonly language?: string | undefined
   readonly parameters?: Partial<SegmenterParameters> | undefined
 }
 
@@ -115,12 +120,16 @@ export const readRecognitionSettings = (
   defaults: RecognitionDefaults = {},
 ): either.Either<SpeechError, RecognitionPlan> =>
   either.chain(({ modelName, modelTenant, modelVersion, ...settings }: RecognitionSettings) => {
-    const { reject = defaults.reject, phrases = defaults.phrases, ...given } = settings
+    const { reject = defaults.reject, phrases = defaults.phrases, language = defaults.language, ...given } = settings
     const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...defaults.parameters, ...given }
     return either.tryCatch(
       (): RecognitionPlan => ({
         model: completeModel({ name: modelName, tenant: modelTenant, version: modelVersion }, defaults.model),
-        settings: { reject, phrases: readSessionPhrases(phrases, phrasesSetting) },
+        settings: {
+          reject,
+          phrases: readSessionPhrases(phrases, phrasesSetting),
+          language: language === undefined ? undefined : primaryLanguage(language),
+        },
         parameters: validateSegmenterParameters(parameters, 'setting'),
       }),
       (error) => error as SpeechError,
@@ -161,20 +170,20 @@ export const currentPlan = (
   return plan.right
 }
 
-/** The parameters after each `Update` that changed them. Invalid settings change nothing, because they were refused. */
-export const changedParameters = (
+/** The plan after each `Update` that changed it. Invalid settings change nothing, because they were refused. */
+export const changedPlan = (
   { settings, updated$ }: Pick<NodeContext, 'settings' | 'updated$'>,
   defaults: RecognitionDefaults,
   fromSettings: boolean,
-): Observable<SegmenterParameters> =>
+): Observable<RecognitionPlan> =>
   new Observable((subscriber) => {
     let previous = ''
     return updated$.subscribe(() => {
       const plan = readRecognitionSettings(fromSettings ? settings() : {}, defaults)
-      const next = either.isRight(plan) ? JSON.stringify(plan.right.parameters) : previous
+      const next = either.isRight(plan) ? JSON.stringify(plan.right) : previous
       if (next === previous || either.isLeft(plan)) return
       previous = next
-      subscriber.next(plan.right.parameters)
+      subscriber.next(plan.right)
     })
   })
 

@@ -2,6 +2,7 @@ import { Observable } from 'rxjs'
 import { decodeChannels } from '../../../audio/codec.js'
 import type { AudioFormat } from '../../../audio/format.js'
 import { Mailbox } from '../../../kernel/mailbox.js'
+import type { RecognizeSettings } from '../../engines/engine.js'
 import { partialsThinned, partialsThinnedData, type ChannelEvent } from '../../recognition/channel-event.js'
 import { RecognitionChannel, type RecognitionChannelOptions } from '../../recognition/recognition-channel.js'
 import type { SegmenterParameters } from '../../recognition/segmenter-parameters.js'
@@ -11,8 +12,8 @@ import { type EventEnvelope, recognitionData, type RecognitionData } from '../..
 import { eventName } from '../../../protocol/event-name.js'
 
 export interface RecognizeChannelsOptions extends Omit<RecognitionChannelOptions, 'sampleRateHz'> {
-  /** Changed parameters, which must be valid. */
-  readonly parameters$: Observable<SegmenterParameters>
+  /** Changed parameters, which must be valid, and what the session asks of the engine from then on: its language alone may differ. */
+  readonly changed$: Observable<{ readonly parameters: SegmenterParameters; readonly settings: RecognizeSettings }>
   /** Emits when the recognition is to end in a pause of each channel. */
   readonly drain$?: Observable<unknown> | undefined
   readonly format: AudioFormat
@@ -30,16 +31,7 @@ export interface RecognizeChannelsOptions extends Omit<RecognitionChannelOptions
  * channel. A channel that ended by a silence needs no more audio and no longer delays the others.
  */
 export const recognizeChannels =
-  ({
-    format,
-    firstChannel,
-    offsetMs,
-    isReported,
-    consumed,
-    parameters$,
-    drain$,
-    ...options
-  }: RecognizeChannelsOptions) =>
+  ({ format, firstChannel, offsetMs, isReported, consumed, changed$, drain$, ...options }: RecognizeChannelsOptions) =>
   (input$: Observable<NodeItem>): Observable<NodeItem> =>
     new Observable((subscriber) => {
       const processed = consumeBySlowest(format.channels, consumed)
@@ -78,7 +70,9 @@ export const recognizeChannels =
       })
       for (const channel of channels) channel.start()
       subscriber.add(
-        parameters$.subscribe((parameters) => channels.forEach((channel) => channel.setParameters(parameters))),
+        changed$.subscribe(({ parameters, settings }) =>
+          channels.forEach((channel) => channel.setParameters(parameters, settings.language)),
+        ),
       )
       subscriber.add(drain$?.subscribe(() => channels.forEach((channel) => channel.drain())))
       subscriber.add(
@@ -153,7 +147,10 @@ const channelEnvelope = (given: SpeechEvent, channel: number, offsetMs = 0): Eve
     case 'no-match':
       return { name: eventName.noMatch, ...begin, endMs: event.endMs }
     case 'partial':
-      return resultEnvelope(eventName.partial, channel, event, { text: event.text })
+      return resultEnvelope(eventName.partial, channel, event, {
+        text: event.text,
+        ...(event.stableLength !== undefined && { stableLength: event.stableLength }),
+      })
     case 'milestone':
       return resultEnvelope(eventName.milestone, channel, event, {
         text: event.text,

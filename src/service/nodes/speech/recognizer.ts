@@ -1,19 +1,25 @@
 import { either } from 'fp-ts'
+import type { SpeechError } from '../../../errors/speech-error.js'
 import { defer } from 'rxjs'
-import { rejectLevel } from '../../engines/engine.js'
+import { languageTag } from '../../../protocol/language.js'
+import type { Settings } from '../../../protocol/dataflow-messages.js'
+import { rejectLevel, type Engine } from '../../engines/engine.js'
+import { languageRefusal } from '../../engines/session-language.js'
 import { phrasesOption, requirePhrases } from '../../engines/session-phrases.js'
 import { portFormat } from '../core/node-steps.js'
 import { recognizeChannels } from './recognize-channels.js'
 import { defineNode } from '../core/define-node.js'
-import type { NodeContext } from '../core/node.js'
+import type { Node, NodeContext } from '../core/node.js'
 import { finalsOnFailure } from './finals-on-failure.js'
 import { flag, nodeOptions, nonEmptyText, wholeNumberFrom } from '../core/node-options.js'
 import {
-  changedParameters,
+  changedPlan,
   checkChannel,
   checkRecognitionUpdate,
   currentPlan,
+  languageSetting,
   phrasesSetting,
+  readRecognitionSettings,
   segmenterOptions,
   voiceOptions,
   type RecognitionDefaults,
@@ -25,6 +31,7 @@ const options = nodeOptions(
     model: nonEmptyText,
     reject: rejectLevel,
     phrases: phrasesOption,
+    language: languageTag,
     ...voiceOptions,
     gracefulSilenceMs: wholeNumberFrom(0, 86_400_000),
     partials: flag,
@@ -35,7 +42,7 @@ type RecognizerOptions = typeof options._A
 
 /** What the node gives for absent settings; the model of the project is known only to a session. */
 const defaultsOf = (
-  { model, reject, phrases, ...given }: RecognizerOptions,
+  { model, reject, phrases, language, ...given }: RecognizerOptions,
   context?: Pick<NodeContext, 'resource'>,
 ): RecognitionDefaults => {
   const named = model === undefined ? undefined : context?.resource(model)
@@ -43,15 +50,21 @@ const defaultsOf = (
     model: named?.kind === 'model' ? named.model : undefined,
     reject,
     phrases,
+    language,
     parameters: segmenterOptions(given),
   }
 }
+
+/** `Language` of the Start is for the whole project: it counts for a model of which the languages are known. */
+const languageOfStart = ({ language }: NodeContext, { capabilities }: Engine): string | undefined =>
+  capabilities.languages !== undefined && languageTag.is(language) ? language : undefined
 
 /**
  * Detects speech and recognizes it on each channel: `Speech Started`, `Speech Ended`, `SR Partial`, `SR Milestone` and
  * `SR Final` (PROTOCOL 3.3), one final per channel. `Engine Failed` reports a fault of the engine. A permanent fault,
  * and any other early end of the session, ends every channel with a final that contains the error. An `Update` of a
- * voice setting applies from the next silence of the channel on; one that is invalid or names another model is refused.
+ * voice setting applies from the next silence of the channel on, and one of the language from the next segment on; one that is
+ * invalid or names another model is refused.
  */
 export const recognizer = defineNode({
   name: 'recognizer',
@@ -67,22 +80,28 @@ export const recognizer = defineNode({
     fromSettings ? checkRecognitionUpdate(next, now, defaultsOf(given)) : undefined,
   open: async (given, context) => {
     const { fromSettings = true, partials = true, channel = 0, closeAfterSilentWallMs = 1000 } = given
-    const defaults = defaultsOf(given, context)
-    const { model, settings } = currentPlan(context, defaults, fromSettings)
-    const engine = await context.engine(model)
-    await requirePhrases(engine, settings.phrases, phrasesSetting)
+    const fixed = defaultsOf(given, context)
+    const engine = await context.engine(currentPlan(context, fixed, fromSettings).model)
+    const ofStart = fromSettings ? languageOfStart(context, engine) : undefined
+    const defaults = { ...fixed, language: ofStart ?? fixed.language }
+    const checkSettings = (next: Settings): SpeechError | undefined => {
+      const plan = readRecognitionSettings(fromSettings ? next : {}, defaults)
+      return either.isLeft(plan) ? plan.left : languageRefusal(engine, plan.right.settings.language, languageSetting)
+    }
+    const refusal = checkSettings(context.settings())
+    if (refusal !== undefined) throw refusal
+    await requirePhrases(engine, currentPlan(context, defaults, fromSettings).settings.phrases, phrasesSetting)
     const format = portFormat(context.inputs)
-    return (input$, session) =>
+    const node: Node = (input$, session) =>
       defer(() =>
         input$.pipe(
           recognizeChannels({
             engine,
-            settings,
+            ...currentPlan(session, defaults, fromSettings),
             format,
             firstChannel: channel,
             offsetMs: session.offsetMs ?? 0,
-            parameters: currentPlan(session, defaults, fromSettings).parameters,
-            parameters$: changedParameters(session, defaults, fromSettings),
+            changed$: changedPlan(session, defaults, fromSettings),
             closeAfterSilentWallMs,
             finalizeAfterMs: session.idleMs,
             isReported: ({ type }) => partials || type !== 'partial',
@@ -98,5 +117,6 @@ export const recognizer = defineNode({
           finalsOnFailure(format.channels, channel, session.aborted$),
         ),
       )
+    return Object.assign(node, { checkSettings })
   },
 })

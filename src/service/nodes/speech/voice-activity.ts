@@ -9,7 +9,7 @@ import { defineNode } from '../core/define-node.js'
 import type { NodeItem } from '../core/node.js'
 import { nodeOptions } from '../core/node-options.js'
 import {
-  changedParameters,
+  changedPlan,
   checkChannel,
   checkRecognitionUpdate,
   currentPlan,
@@ -102,7 +102,7 @@ export const voiceActivity = defineNode({
               firstChannel: channel,
               offsetMs: session.offsetMs ?? 0,
               parameters: currentPlan(session, defaults, fromSettings).parameters,
-              parameters$: changedParameters(session, defaults, fromSettings),
+              changed$: changedPlan(session, defaults, fromSettings),
               graceful: 'off',
               closeAfterSilentWallMs,
               finalizeAfterMs: session.idleMs,

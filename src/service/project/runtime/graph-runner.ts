@@ -2,6 +2,7 @@ import { Observable, ReplaySubject, Subject, Subscription } from 'rxjs'
 import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
 import { Mailbox } from '../../../kernel/mailbox.js'
 import type { EventEnvelope } from '../../../protocol/dataflow-events.js'
+import type { Settings } from '../../../protocol/dataflow-messages.js'
 import { engineErrors } from '../../nodes/speech/finals-on-failure.js'
 import type { NodeContext, NodeItem } from '../../nodes/core/node.js'
 import { entryName, publisherName, type GraphFormats } from '../check/audio-formats.js'
@@ -77,6 +78,15 @@ export class GraphRunner {
       this.#signals.add(abort$?.subscribe((error) => this.#abort(error)))
       this.#signals.add(drain$?.subscribe(() => this.#requestDrain()))
     })
+  }
+
+  /** The first refusal of an open node for settings that an `Update` would set. */
+  checkSettings(next: Settings): SpeechError | undefined {
+    for (const node of this.#nodes.values()) {
+      const refusal = node.checkSettings(next)
+      if (refusal !== undefined) return refusal
+    }
+    return undefined
   }
 
   /** What the fullest wire of audio holds, in milliseconds. */

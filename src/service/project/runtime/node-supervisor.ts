@@ -10,6 +10,7 @@ import {
   NodeFault,
   type NodeItem,
 } from '../../nodes/core/node.js'
+import type { Settings } from '../../../protocol/dataflow-messages.js'
 import { type NodeFormats, isSameFormat } from '../check/audio-formats.js'
 import type { GraphNode } from '../format/project-graph.js'
 import { AudioBalance, silenceOf } from './audio-balance.js'
@@ -114,6 +115,11 @@ export class NodeSupervisor implements WireTarget {
       const message = `The node ${this.#node.id} of the project could not be opened.`
       throw new SpeechError('node-failed', message, { cause: error })
     }
+  }
+
+  /** The refusal of the open node for settings that an `Update` would set. */
+  checkSettings(next: Settings): SpeechError | undefined {
+    return this.#opened?.checkSettings?.(next)
   }
 
   start(): void {

@@ -50,7 +50,7 @@ export const openGraph = async (graph: ProjectGraph, session: GraphSession): Pro
           const settingsRefusal = configured.checkSettings(next, now)
           if (settingsRefusal !== undefined) return settingsRefusal
         }
-        return undefined
+        return runner.checkSettings(next)
       },
     },
   )

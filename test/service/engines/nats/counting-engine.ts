@@ -48,6 +48,8 @@ export interface CountingEngineOptions {
   readonly fails?: boolean
   /** Whether it takes phrases, but for those that are "unknown". @default false */
   readonly phrases?: boolean
+  /** Its languages. @default none */
+  readonly languages?: readonly string[]
 }
 
 /**
@@ -56,14 +58,21 @@ export interface CountingEngineOptions {
  */
 export const countingEngine = (
   clock: VirtualClock,
-  { decideAfterMs = 5, reads = true, realTimeFactor = 0, fails = false, phrases = false }: CountingEngineOptions = {},
+  {
+    decideAfterMs = 5,
+    reads = true,
+    realTimeFactor = 0,
+    fails = false,
+    phrases = false,
+    languages,
+  }: CountingEngineOptions = {},
 ): CountingEngine => {
   const listeners = new Set<SegmentListener>()
   const asked: RecognizeSettings[] = []
   let opened = 0
   let checked = 0
   const engine = createSegmentEngine({
-    capabilities: { ...capabilities, phrases },
+    capabilities: { ...capabilities, phrases, languages },
     checkPhrases: (given) => {
       checked += 1
       const index = given.indexOf('unknown')
@@ -90,7 +99,7 @@ export const countingEngine = (
           if (fails && listeners.delete(listener)) listener.failed(new SpeechError('engine-failed', 'It is broken.'))
           samples.push(...chunk)
           const text = `${samples.length}`
-          if (reads) afterDecoding(chunk.length, () => listener.progress(chunk.length, text))
+          if (reads) afterDecoding(chunk.length, () => listener.progress(chunk.length, text, text.length - 1))
         },
         // An even number of seconds is complete.
         check: () => void clock.schedule(() => listener.checked(samples.length % 16_000 === 0), decideAfterMs),

@@ -65,7 +65,7 @@ describe('segments over NATS', () => {
     await fleet.pass(100)
     expect(lane.texts).toEqual(texts)
     expect(lane.progress).toBe(3 * 4000)
-    expect(lane.results).toContainEqual({ type: 'partial', startMs: 300, text: '4000' })
+    expect(lane.results).toContainEqual({ type: 'partial', startMs: 300, text: '4000', stableLength: 3 })
     expect(lane.results.find(({ type }) => type === 'segment')).toMatchObject({ startMs: 300, endMs: 800 })
     expect(lane.faults).toEqual([])
   })
@@ -243,6 +243,30 @@ describe('segments over NATS', () => {
       }
       expect([unknowing.engine.opened(), knowing.engine.opened()]).toEqual([0, 4])
     })
+  })
+
+  it('opens a segment with a language only where the model has it, and tells the engine the one of each segment', async () => {
+    const fleet = await fleetOf(0)
+    const start = (languages?: readonly string[]) =>
+      fleet.startEngine({
+        model: { ...callsModel, ...(languages && { languages }) },
+        engine: countingEngine(fleet.clock, languages && { languages }),
+        capacity: 100,
+      })
+    const [one, two, none] = [start(['en', 'fr']), start(['en', 'fr']), start()]
+    const english = start(['en'])
+    await fleet.pass(300)
+    for (let at = 0; at < 6; at += 1) {
+      const lane = await fleet.openLane({ language: 'fr' })
+      lane.open()
+      await lane.speak(100)
+      lane.end()
+      await fleet.pass(100)
+      expect(lane.texts).toHaveLength(1)
+    }
+    expect([none.engine.opened(), english.engine.opened()]).toEqual([0, 0])
+    const asked = [one, two].flatMap(({ engine }) => engine.settings.map(({ language }) => language))
+    expect(asked).toEqual(Array.from({ length: 6 }, () => 'fr'))
   })
 
   it('reads a segment again elsewhere when its engine is killed', async () => {

@@ -32,6 +32,7 @@ describe('the messages between edges and engines', () => {
     { type: 'close', total: 800, endMs: 100, isCut: true },
     { type: 'open', v: 2, model: 'Default/calls/1', startMs: 0, phrases: ['ask for maria', 'no'] },
     { type: 'phrases', model: 'Default/calls/1', phrases: ['ask for josé'] },
+    { type: 'open', v: 1, model: 'Default/calls/1', startMs: 0, language: 'fr' },
     { type: 'abort' },
     { type: 'ping' },
     { type: 'ping', sent: { total: 800, isChecking: true, isClosed: false } },
@@ -57,6 +58,7 @@ describe('the messages between edges and engines', () => {
     { t: 'phrases', faults: [{ index: 0, reason: 'is unknown.' }, { reason: 'cannot be added.' }] },
     { t: 'taken', at: 800 },
     { t: 'taken', at: 800, partial: 'hello' },
+    { t: 'taken', at: 800, partial: 'hello my', stableLength: 5 },
     {
       t: 'decided',
       text: 'hi',
