@@ -1,0 +1,58 @@
+// The bare engine: whisper by sherpa-onnx in this process, without a service. WHISPER names the folder of the model with the prefix of
+// its files, such as packages/rxspeech-whisper-tiny-en/tiny.en, and SILERO the file of Silero's voice activity.
+import { createRequire } from 'node:module'
+
+const { OfflineRecognizer, Vad } = createRequire(import.meta.url)('sherpa-onnx-node')
+
+export const rateHz = 16_000
+
+export const cpuSeconds = () => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
+
+export const openReader = (prefix = process.env['WHISPER']) => {
+  if (prefix === undefined) throw new Error('Set WHISPER to the path of the model files up to their common prefix.')
+  const recognizer = new OfflineRecognizer({
+    modelConfig: {
+      whisper: {
+        encoder: `${prefix}-encoder.int8.onnx`,
+        decoder: `${prefix}-decoder.int8.onnx`,
+        tailPaddings: 1000,
+        enableTokenTimestamps: 1,
+      },
+      tokens: `${prefix}-tokens.txt`,
+      numThreads: 1,
+    },
+  })
+  return (samples) => {
+    const stream = recognizer.createStream()
+    stream.acceptWaveform({ samples: Float32Array.from(samples, (value) => value / 32_768), sampleRate: rateHz })
+    recognizer.decode(stream)
+    return recognizer.getResult(stream)
+  }
+}
+
+const windowSamples = 512
+
+/** Silero v5, frame by frame: the verdict of a window of 32 ms holds until the next one. `threshold` is its probability. */
+export const openSilero = (threshold, model = process.env['SILERO']) => {
+  if (model === undefined) throw new Error('Set SILERO to the path of silero_vad_v5.onnx.')
+  const sileroVad = { model, threshold, minSilenceDuration: 0.001, minSpeechDuration: 0.001, windowSize: windowSamples }
+  const vad = new Vad({ sileroVad, sampleRate: rateHz, numThreads: 1 }, 60)
+  let window = new Float32Array(windowSamples)
+  let filled = 0
+  let isSpeech = false
+  return (frame) => {
+    for (const sample of frame) {
+      window[filled++] = sample / 32_768
+      if (filled < windowSamples) continue
+      vad.acceptWaveform(window)
+      window = new Float32Array(windowSamples)
+      filled = 0
+      isSpeech = vad.isDetected()
+      while (!vad.isEmpty()) vad.pop()
+    }
+    return isSpeech
+  }
+}
