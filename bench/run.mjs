@@ -1,7 +1,8 @@
-// npm run bench [client | service | engine | overload | scale | workers] [-- options]: measurements of one run on one machine; compare
-// ratios, not absolute values.
+// npm run bench [client | service | engine | free-text | overload | scale | workers] [-- options]: measurements of one run on one
+// machine; compare ratios, not absolute values.
 import { benchClient } from './client/client-bench.mjs'
 import { benchEngine } from './engine-bench.mjs'
+import { benchFreeText } from './free-text/free-text-bench.mjs'
 import { benchOverload } from './service/overload-bench.mjs'
 import { benchScale } from './scale/scale-bench.mjs'
 import { benchService } from './service/service-bench.mjs'
@@ -11,6 +12,7 @@ const benches = {
   client: benchClient,
   service: benchService,
   engine: benchEngine,
+  'free-text': benchFreeText,
   overload: benchOverload,
   scale: benchScale,
   workers: benchWorkers,

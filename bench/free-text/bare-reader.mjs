@@ -56,3 +56,21 @@ export const openSilero = (threshold, model = process.env['SILERO']) => {
     return isSpeech
   }
 }
+
+/** Cuts a long span at the quietest 100 ms of the last third of what can be read, as `[fromMs, toMs]` each. */
+export const piecesOf = (samples, [startMs, endMs], maxReadingMs) => {
+  const pieces = []
+  let fromMs = startMs
+  while (endMs - fromMs > maxReadingMs) {
+    let quietest = Infinity
+    let cutMs = fromMs + maxReadingMs
+    for (let ms = fromMs + (2 / 3) * maxReadingMs; ms < fromMs + maxReadingMs; ms += 20) {
+      let power = 0
+      for (let at = ms * 16; at < (ms + 100) * 16; at += 1) power += samples[at] ** 2
+      if (power < quietest) [quietest, cutMs] = [power, ms + 50]
+    }
+    pieces.push([fromMs, cutMs])
+    fromMs = cutMs
+  }
+  return [...pieces, [fromMs, endMs]]
+}

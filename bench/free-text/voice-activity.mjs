@@ -1,16 +1,14 @@
 // node bench/free-text/voice-activity.mjs [condition…]: which voice activity the bare engine reads best behind, on speech in noise, music,
 // clicks of a keyboard, breath and from afar: that of the service, Silero v5, and both joined by "or" and by "and".
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { createResampler } from '../../dist/cjs/audio/resampler.js'
 import wordErrors from '../../dist/cjs/cli/view/word-errors.js'
 import segmenterModule from '../../dist/cjs/service/recognition/segmenter.js'
 import parametersModule from '../../dist/cjs/service/recognition/segmenter-parameters.js'
 import detectorModule from '../../dist/cjs/service/recognition/voice-activity/voice-detector.js'
 import { gaussian, randomSource } from '../accuracy/noises.mjs'
 import { installedVoices, speak } from '../accuracy/voices.mjs'
-import { cpuSeconds, openReader, openSilero, rateHz } from './bare-reader.mjs'
+import { cpuSeconds, openReader, openSilero, piecesOf, rateHz } from './bare-reader.mjs'
+import { joined, recordingOf, resampled } from './free-text-recordings.mjs'
 import { nonSpeechInputs } from './non-speech.mjs'
 import { spelledWords } from './spelled-words.mjs'
 
@@ -18,8 +16,6 @@ const { alignWords, countErrors } = wordErrors
 const { joinSegmenter } = segmenterModule
 const { defaultSegmenterParameters } = parametersModule
 const { createVoiceDetector } = detectorModule
-
-const shared = process.env['RECORDINGS'] ?? new URL('../../../shared/audio', import.meta.url).pathname
 
 // Speech
 
@@ -32,39 +28,18 @@ const sentences = [
 
 const silence = (seconds) => new Int16Array(seconds * rateHz)
 
-const joined = (...parts) => {
-  const whole = new Int16Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
-}
-
-const toRate = async (samples, fromHz) => {
-  if (fromHz === rateHz) return samples
-  const resampler = await createResampler({ fromHz, toHz: rateHz, channels: 1 })
-  const parts = [resampler.process(samples).slice(), resampler.flush().slice()]
-  resampler.free()
-  return joined(...parts)
-}
-
-const recordingOf = async (name) => {
-  const bytes = readFileSync(join(shared, `${name}.wav`))
-  const data = bytes.subarray(bytes.indexOf('data') + 8)
-  const samples = Int16Array.from({ length: data.length >> 1 }, (_none, at) => data.readInt16LE(2 * at))
-  const text = readFileSync(join(shared, `${name}.txt`), 'utf8')
-  return { name, text, samples: await toRate(samples, bytes.readUInt32LE(24)) }
-}
-
 const speech = async () => {
-  const sets = existsSync(shared) ? [await recordingOf('human52'), await recordingOf('callmono')] : []
+  const sets = []
+  for (const recording of ['human52', 'callmono'].map(recordingOf)) {
+    if (recording !== undefined) {
+      sets.push({ ...recording, samples: await resampled(recording.samples, recording.rateHz, rateHz) })
+    }
+  }
   const voices = installedVoices().filter(({ program }) => program === 'flite')
   if (voices.length === 0) return sets
   const parts = [silence(0.9)]
   for (const [at, voice] of voices.entries()) {
-    parts.push(await toRate(speak(voice, sentences[at]), 8000), silence(0.9))
+    parts.push(await resampled(speak(voice, sentences[at]), 8000, rateHz), silence(0.9))
   }
   return [...sets, { name: 'voices', text: sentences.slice(0, voices.length).join(' '), samples: joined(...parts) }]
 }
@@ -163,9 +138,6 @@ const conditions = {
 
 // Voice activity
 
-const ours = await createVoiceDetector({ sampleRateHz: rateHz, sensitivity: 6 })
-ours.free()
-
 /** Joins the verdict of the service with that of Silero. */
 const detectors = {
   service: (own) => own,
@@ -200,24 +172,6 @@ const segmentsOf = async (samples, join) => {
 
 const maxReadingMs = 18_000
 
-/** Cuts a long segment at the quietest 100 ms of its last third, as the engine for whole segments does. */
-const piecesOf = (samples, [startMs, endMs]) => {
-  const pieces = []
-  let fromMs = startMs
-  while (endMs - fromMs > maxReadingMs) {
-    let quietest = Infinity
-    let cutMs = fromMs + maxReadingMs
-    for (let ms = fromMs + (2 / 3) * maxReadingMs; ms < fromMs + maxReadingMs; ms += 20) {
-      let power = 0
-      for (let at = ms * 16; at < (ms + 100) * 16; at += 1) power += samples[at] ** 2
-      if (power < quietest) [quietest, cutMs] = [power, ms + 50]
-    }
-    pieces.push([fromMs, cutMs])
-    fromMs = cutMs
-  }
-  return [...pieces, [fromMs, endMs]]
-}
-
 const read = openReader()
 const known = new Map()
 
@@ -237,7 +191,7 @@ const textOf = (samples, [startMs, endMs]) => {
 const measure = (samples, spans) => {
   let cpu = 0
   const texts = []
-  for (const piece of spans.flatMap((span) => piecesOf(samples, span))) {
+  for (const piece of spans.flatMap((span) => piecesOf(samples, span, maxReadingMs))) {
     const reading = textOf(samples, piece)
     cpu += reading.cpu
     texts.push(reading.text)
