@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { sherpaOnnx, startDevelopmentService } from '../../dist/cjs/service.js'
+import { startDevelopmentService } from '../../dist/cjs/service.js'
 
 const packaged = () =>
   join(
@@ -25,7 +25,6 @@ const service = await startDevelopmentService({
   stateFolder: join(folder, 'state'),
   modelFolders: [join(folder, 'models')],
   defaultModel: 'English',
-  engines: [sherpaOnnx({ workers: 1 })],
   limits: {
     sessions: many,
     sessionsPerToken: many,

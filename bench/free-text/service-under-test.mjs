@@ -45,11 +45,9 @@ export const startMeasuredService = async (settings) => {
     const keep = (event) => {
       const atMs = performance.now() - sent.beginMs
       if (event.type === 'partial') {
-        updates.push({
-          atMs,
-          text: milestones + event.text,
-          committedLength: milestones.length + (event.stableLength ?? 0),
-        })
+        const before = milestones === '' ? '' : `${milestones} `
+        const committedLength = before.length + (event.stableLength ?? 0)
+        updates.push({ atMs, text: before + event.text, committedLength })
       } else if (event.type === 'milestone') {
         milestones += event.text
         delaysMs.push(atMs - event.endMs)
