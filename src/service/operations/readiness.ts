@@ -49,7 +49,7 @@ export class ReadinessTracker {
   get readiness(): Readiness {
     if (this.#isDraining) return { type: 'draining' }
     if (!this.#isOpen || this.#isWarming) return { type: 'starting' }
-    if (this.#models?.isWithoutProcesses !== undefined) return { type: 'ready' }
+    if (this.#models?.mayMissModels !== undefined) return { type: 'ready' }
     return (this.#models?.list() ?? []).every((model) => this.#isBroken(model))
       ? { type: 'without-engine' }
       : { type: 'ready' }

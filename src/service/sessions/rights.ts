@@ -43,7 +43,7 @@ export const openModel = async (
   const isAllowed = (tenant === sharedTenant || isGranted(rights.tenants, tenant)) && isGranted(rights.models, name)
   const model = isAllowed ? registry.find({ tenant, name, version: request.version ?? '' }) : undefined
   if (model === undefined) {
-    if (isAllowed && registry.isWithoutProcesses?.() === true) throw withoutProcesses()
+    if (isAllowed && registry.mayMissModels?.() === true) throw mayCome()
     throw new SpeechError('model-denied', 'The model is not known here, or not granted to this subscription.')
   }
   check?.(model)
@@ -61,5 +61,7 @@ export const openModel = async (
 /** The client tries again after that time, as it does when the engine processes of its model are gone. */
 const retryAfterMs = 5_000
 
-const withoutProcesses = (): SpeechError =>
-  new SpeechError('overloaded', 'No engine process is running; try again later.', { retryAfterMs })
+const mayCome = (): SpeechError =>
+  new SpeechError('overloaded', 'The engine process of this model may not be running yet; try again later.', {
+    retryAfterMs,
+  })

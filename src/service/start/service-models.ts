@@ -16,7 +16,6 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { Fleet } from '../engines/nats/fleet.js'
 import { createFleetModels } from '../engines/nats/fleet-models.js'
 import type { ModelDescription } from '../engines/engine.js'
-import { defaultMaxLagMs } from '../engines/lag.js'
 import { modelLabel } from '../engines/models/model-json.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { createBus, type MessageBus } from '../nats/bus.js'
@@ -26,7 +25,7 @@ import { RateLimitedLog } from '../operations/service-log.js'
 import type { NatsUse } from '../operations/nats-use.js'
 import { sharedTenant } from '../sessions/rights.js'
 import { openModels } from './models-and-projects.js'
-import type { ServiceOptions } from './service-options.js'
+import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
 
 /** How long the start waits for a default model that is named: four times as long as engine processes take to report their models. */
 const namedModelMs = 1_000
@@ -54,11 +53,10 @@ export const openServiceModels = async (options: ServiceOptions, cpus?: number):
   const unlog = logConnection(bus, options.logger)
   // Without a user everyone on the bus can take any name, and processes have those of their hosts.
   const prefersFirstName = modelsByName === undefined && (nats.user ?? nats.credentials) !== undefined
-  const { maxEngineDelayMs = defaultMaxLagMs } = options.limits ?? {}
-  const maxLagMs = maxEngineDelayMs === 0 ? undefined : maxEngineDelayMs
+  const { maxLagMs, refusesBehind } = lagLimits(options)
   const roster = { region, otherRegions, models: modelsByName, prefersFirstName, maxLagMs }
   const fleet = new Fleet({ bus, name, ...roster, onFault, scheduler })
-  const registry = createFleetModels({ fleet, local, refusesBehind: maxEngineDelayMs > 0, onFault, scheduler })
+  const registry = createFleetModels({ fleet, local, refusesBehind, onFault, scheduler })
   const endLog = options.logger && logProcesses(fleet, registry, options.logger, scheduler)
   const models = {
     ...registry,
@@ -79,6 +77,14 @@ export const openServiceModels = async (options: ServiceOptions, cpus?: number):
     throw error
   }
   return { models, natsUse: () => ({ isUp: bus.isUp, refused: bus.refusedCount, fleet: fleet.use }) }
+}
+
+/** When an engine process counts as behind, and whether it then gets no new sessions. @default maxLagMs `defaultMaxLagMs` */
+export const lagLimits = (
+  options: Pick<ServiceOptions, 'development' | 'limits'>,
+): { readonly maxLagMs: number | undefined; readonly refusesBehind: boolean } => {
+  const { maxEngineDelayMs } = resolveServiceLimits(options)
+  return { maxLagMs: maxEngineDelayMs === 0 ? undefined : maxEngineDelayMs, refusesBehind: maxEngineDelayMs > 0 }
 }
 
 /** Logs each loss of the connection, and its end. */

@@ -22,6 +22,7 @@ import { defaultSessionLimits, type SessionLimits } from '../sessions/session-co
 import type { CustomNodeSource } from '../custom-nodes/custom-node-source.js'
 import type { EngineKind } from '../engines/engine.js'
 import { natsEnginesOptions, type NatsEnginesOptions } from '../engines/nats/fleet-options.js'
+import { defaultMaxLagMs } from '../engines/lag.js'
 import type { ClientStore } from '../identity/clients/client.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import type { Logger } from '../operations/logger.js'
@@ -235,7 +236,7 @@ const productionLimits: ModeLimits = {
   ...connectionAge,
   maxLoadPercent: 85,
   maxLoopDelayMs: 100,
-  maxEngineDelayMs: 1_000,
+  maxEngineDelayMs: defaultMaxLagMs,
   maxPacePercent: defaultSessionLimits.maxPacePercent,
   maxRequestsPerSecond: defaultSessionLimits.maxRequestsPerSecond,
   requestBurst: defaultSessionLimits.requestBurst,
@@ -265,7 +266,7 @@ export interface ServiceLimits extends SessionLimits, AdmissionLimits, Connectio
 }
 
 /** Fills in the default limits of options that `checkServiceOptions` accepted. */
-export const resolveServiceLimits = (options: ServiceOptions): ServiceLimits => {
+export const resolveServiceLimits = (options: Partial<ServiceOptions>): ServiceLimits => {
   const { development = false, limits = {}, maxMessageBytes = 1_048_576 } = options
   return {
     ...defaultSessionLimits,

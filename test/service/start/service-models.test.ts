@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { chooseDefaultModel } from '../../../src/service/start/models-and-projects.js'
-import { waitForDefaultModel } from '../../../src/service/start/service-models.js'
+import { lagLimits, waitForDefaultModel } from '../../../src/service/start/service-models.js'
 import { callsModel, VirtualFleet } from '../engines/nats/virtual-fleet.js'
 
 let current: VirtualFleet | undefined
@@ -82,5 +82,20 @@ describe('the default model of a service whose engines are other processes', () 
     })
     const models = { find: () => undefined, list: () => [found('alpha', ''), found('omega', '/models/omega')] }
     expect(chooseDefaultModel(models, { natsEngines })).toBe('omega')
+  })
+})
+
+describe('the lag of engine processes', () => {
+  it.each([
+    ['the default', {}, { maxLagMs: 1_000, refusesBehind: true }],
+    ['the default of development', { development: true }, { maxLagMs: undefined, refusesBehind: false }],
+    ['no limit', { limits: { maxEngineDelayMs: 0 } }, { maxLagMs: undefined, refusesBehind: false }],
+    [
+      'a limit in development',
+      { development: true, limits: { maxEngineDelayMs: 300 } },
+      { maxLagMs: 300, refusesBehind: true },
+    ],
+  ])('is limited for new sessions as that of engines of the service: %s', (_what, options, limits) => {
+    expect(lagLimits(options)).toEqual(limits)
   })
 })

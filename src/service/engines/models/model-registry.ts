@@ -68,11 +68,12 @@ export interface ModelRegistry {
   /** Whether engine processes serve a model; undefined for a model of this process. @default undefined for all */
   isServed?(model: ModelDescription): boolean | undefined
   /**
-   * Whether no engine process is known, so that a model may be missing for that reason alone. A service with such a registry
-   * stays ready without engine processes, because balancers would take all of its clients away, also those that can wait.
+   * Whether a model may be missing only because its engine process is not there yet: while none is known, and for a minute after
+   * the first ones have come back. A service with such a registry stays ready without engine processes, because balancers would
+   * take all of its clients away, also those that can wait.
    * @default all models are of this process
    */
-  isWithoutProcesses?(): boolean
+  mayMissModels?(): boolean
   /** Emits when the answers of `list` or `isServed` have changed. @default they do not change */
   readonly changed$?: Observable<void>
   /**

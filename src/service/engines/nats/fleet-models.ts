@@ -15,6 +15,10 @@ const natsEngine = 'nats'
 
 /** A model without an engine counts as served for this long, so that a short outage does not make the service unready. */
 const servedForMs = 5_000
+/** Engine processes report in a quarter of a second; without any for longer than this, the service has seen an outage. */
+const outageMs = 2_000
+/** How long after an outage engine processes may take to come back one after another. */
+const returnMs = 60_000
 /** Short, because the fleet itself waits for an engine; a segment that kills engines must not kill all of them at once. */
 const delaysAfterLossMs = [0, 0, 250, 1_000, 2_000]
 
@@ -65,7 +69,7 @@ export const createFleetModels = (options: FleetModelsOptions): ModelRegistry =>
     admit: (model) => {
       if (isOfFleet(model)) models.admit(model)
     },
-    isWithoutProcesses: () => fleet.roster.engines.length === 0,
+    mayMissModels: () => models.mayMissModels(),
     isServed: (model) => (isOfFleet(model) ? models.isServed(model) : undefined),
     changed$: merge(models.changed$, local.changed$ ?? NEVER),
     close: () =>
@@ -107,6 +111,9 @@ class FleetModels {
   readonly #models = new Map<string, FleetModel>()
   #served = ''
   #isClosed = false
+  /** Since when no engine process is known. */
+  #withoutSinceMs: number | undefined
+  #returnedMs = -Infinity
 
   constructor(options: FleetModelsOptions) {
     this.#options = options
@@ -160,6 +167,10 @@ class FleetModels {
     return known !== undefined && this.#scheduler.now() - known.lastServedMs <= servedForMs
   }
 
+  mayMissModels(): boolean {
+    return this.#withoutSinceMs !== undefined || this.#scheduler.now() - this.#returnedMs <= returnMs
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#models.values()].map(({ engine }) => engine.close()))
@@ -170,6 +181,7 @@ class FleetModels {
     if (this.#isClosed) return
     const { fleet, forgetMs = 300_000, refusesBehind = true } = this.#options
     const nowMs = this.#scheduler.now()
+    this.#watchOutage(nowMs)
     const reported = new Set<string>()
     for (const [label, adverts] of fleet.roster.offers()) {
       reported.add(label)
@@ -187,6 +199,15 @@ class FleetModels {
       }
     }
     this.#emitChange()
+  }
+
+  #watchOutage(nowMs: number): void {
+    if (this.#options.fleet.roster.engines.length === 0) {
+      this.#withoutSinceMs ??= nowMs
+      return
+    }
+    if (this.#withoutSinceMs !== undefined && nowMs - this.#withoutSinceMs > outageMs) this.#returnedMs = nowMs
+    this.#withoutSinceMs = undefined
   }
 
   /** Of those that no engine process offers any more the latest first: made-up ones come after true ones. */

@@ -110,14 +110,20 @@ describe('the models of a fleet', () => {
     tracker.close()
   })
 
+  const refusalOf = (name: string): Promise<unknown> =>
+    openModel(fleetModels(), { tenants: ['*'], projects: ['*'], models: ['calls', 'other'] }, { name }).catch(
+      (error: unknown) => error,
+    )
+  const fleetModels = (): VirtualFleet['models'] => {
+    if (current === undefined) throw new Error('no fleet')
+    return current.models
+  }
+
   it('are refused as overloaded, not as unknown, until the first engine process has come', async () => {
     const fleet = newFleet()
-    const rights = { tenants: ['*'], projects: ['*'], models: ['calls', 'other'] }
-    const refusalOf = (name: string): Promise<unknown> =>
-      openModel(fleet.models, rights, { name }).catch((error: unknown) => error)
     expect(await refusalOf('calls')).toMatchObject({
       code: 'overloaded',
-      message: 'No engine process is running; try again later.',
+      message: 'The engine process of this model may not be running yet; try again later.',
     })
     expect((await refusalOf('calls')) as SpeechError).toHaveProperty('retryAfterMs')
     expect(await refusalOf('not-granted')).toMatchObject({ code: 'model-denied' })
@@ -125,6 +131,27 @@ describe('the models of a fleet', () => {
     await fleet.pass(300)
     expect(await refusalOf('calls')).toMatchObject({ code: 'model-denied' })
   })
+
+  it.each(['the service has started', 'all engine processes are gone'])(
+    'are refused so for another minute if the first engine process comes late after %s',
+    async (what) => {
+      const fleet = newFleet()
+      const other = { model: { ...callsModel, name: 'other' } }
+      if (what.startsWith('all')) {
+        const { kill } = fleet.startEngine(other)
+        await fleet.pass(300)
+        kill()
+        // Until its death is noticed.
+        await fleet.pass(3_000)
+      }
+      await fleet.pass(10_000)
+      fleet.startEngine(other)
+      await fleet.pass(59_000)
+      expect(await refusalOf('calls')).toMatchObject({ code: 'overloaded' })
+      await fleet.pass(2_000)
+      expect(await refusalOf('calls')).toMatchObject({ code: 'model-denied' })
+    },
+  )
 
   it('admit no session while NATS is away, and none beyond the places', async () => {
     const fleet = newFleet()
