@@ -5,6 +5,7 @@ import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 import * as service from '../../src/service.js'
 import type { EngineKind, ModelDescription, SegmentPart } from '../../src/service.js'
+import { sherpaTypes, type SherpaType } from '../../src/service/engines/sherpa-onnx/model-types.js'
 import { blocksOf, tableBelow } from './markdown.js'
 
 const page = readFileSync(join(__dirname, '../../docs/ENGINES.md'), 'utf8')
@@ -17,7 +18,25 @@ const modelOf = (engine: string, options: object = {}): ModelDescription => ({
   options: { engine, ...options },
 })
 
+const typeRow = (type: SherpaType): readonly string[] => {
+  const { key, streaming, models, files, folders = {}, language, times, hasProbabilities, punctuates, tried } = type
+  const wordTimes = { yes: 'times', some: 'times, if its files have them', no: '–' }[times]
+  return [
+    `\`${key}\`${streaming ? ', streaming' : ''}`,
+    models,
+    [...Object.keys(files), ...Object.keys(folders)].join(', '),
+    language.by === 'stream' || language.by === 'configuration' ? 'yes' : '–',
+    hasProbabilities ? `${wordTimes}, confidences` : wordTimes,
+    { yes: 'yes', some: 'some', no: '–' }[punctuates],
+    tried,
+  ]
+}
+
 describe('docs/ENGINES.md', () => {
+  it('lists the types of models of sherpa-onnx', () => {
+    expect(tableBelow(page, 'Types of sherpa-onnx')).toEqual(sherpaTypes.map(typeRow))
+  })
+
   it.each([service.soundswallower(), service.sherpaOnnx(), service.remote()])(
     'lists the keys of model.json for $name',
     async (kind) => {

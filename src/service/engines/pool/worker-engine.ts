@@ -61,6 +61,22 @@ export const openWorkerEngine = async (
   options: Omit<WorkerPoolOptions, 'now' | 'refusalError'>,
   capabilities: Omit<EngineCapabilities, 'segmentsAtOnce'>,
 ): Promise<Engine> => {
+  const pool = await openWorkerPool(model, options)
+  return createSegmentEngine({
+    capabilities: { ...capabilities, segmentsAtOnce: pool.segmentsAtOnce },
+    openChannel: (settings) => (startMs, listener) => pool.open(startMs, listener, settings),
+    ready: () => pool.warm(),
+    checkPhrases: (phrases) => pool.checkPhrases(phrases),
+    busyMs: () => pool.busyMs,
+    close: () => pool.close(),
+  })
+}
+
+/** Opens the pool alone, in the same way. */
+export const openWorkerPool = async (
+  model: ModelDescription,
+  options: Omit<WorkerPoolOptions, 'now' | 'refusalError'>,
+): Promise<WorkerPool> => {
   const pool = new WorkerPool({
     ...options,
     now: () => performance.now(),
@@ -72,12 +88,5 @@ export const openWorkerEngine = async (
     await pool.close()
     throw error
   }
-  return createSegmentEngine({
-    capabilities: { ...capabilities, segmentsAtOnce: pool.segmentsAtOnce },
-    openChannel: (settings) => (startMs, listener) => pool.open(startMs, listener, settings),
-    ready: () => pool.warm(),
-    checkPhrases: (phrases) => pool.checkPhrases(phrases),
-    busyMs: () => pool.busyMs,
-    close: () => pool.close(),
-  })
+  return pool
 }

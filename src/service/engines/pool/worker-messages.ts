@@ -2,10 +2,17 @@ import { performance } from 'node:perf_hooks'
 import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
 import type { Word } from '../../../protocol/session-event.js'
 import type { PhraseFault, RecognizeSettings, SegmentText } from '../engine.js'
+import type { ReadRequest } from '../offline/reader.js'
 
 /** To a worker of an engine with the capability `phrases`, `check-phrases` at any time, which `phrases-checked` answers. */
 export type ToWorker =
   SegmentMessage | { readonly type: 'check-phrases'; readonly check: number; readonly phrases: readonly string[] }
+
+/** What a segment is read with: of a session, and of the reading. */
+export interface WorkerSettings extends RecognizeSettings {
+  /** See `ReadRequest`. @default 'final' */
+  readonly purpose?: ReadRequest['purpose'] | undefined
+}
 
 /** To a worker, in this order for each segment: `open`, `audio` and `check`…, then `close` or `abort`. */
 export type SegmentMessage =
@@ -13,7 +20,7 @@ export type SegmentMessage =
       readonly type: 'open'
       readonly segment: number
       readonly startMs: number
-      readonly settings?: RecognizeSettings | undefined
+      readonly settings?: WorkerSettings | undefined
     }
   /** One frame of one channel at the engine's rate; only the last one of a segment is shorter. */
   | { readonly type: 'audio'; readonly segment: number; readonly samples: Int16Array }
@@ -44,6 +51,8 @@ type WorkerEvent =
   | { readonly type: 'checked'; readonly segment: number; readonly isComplete: boolean }
   /** The worker is alive during a long step. */
   | { readonly type: 'working' }
+  /** The worker has more memory than it should: another is started in its place. */
+  | { readonly type: 'worn' }
   /** `text` is absent if it consists of the words. */
   | {
       readonly type: 'decided'

@@ -37,7 +37,11 @@ export interface WorkerPoolOptions {
 }
 
 type Phase =
-  { readonly type: 'loading' } | { readonly type: 'ready' } | { readonly type: 'refused'; readonly sentence: string }
+  | { readonly type: 'loading' }
+  | { readonly type: 'ready' }
+  /** It works on until another is ready in its place. */
+  | { readonly type: 'worn' }
+  | { readonly type: 'refused'; readonly sentence: string }
 
 /** Phrases that a worker checks. */
 interface PhraseCheck {
@@ -151,7 +155,7 @@ export class WorkerPool {
   }
 
   #readyMembers(): readonly Member[] {
-    return [...this.#members].filter(({ phase }) => phase.type === 'ready')
+    return [...this.#members].filter(({ phase }) => phase.type === 'ready' || phase.type === 'worn')
   }
 
   /** Gives free decoders to queued segments, and starts another worker if all have work. */
@@ -169,14 +173,15 @@ export class WorkerPool {
 
   #leastBusy(): Member | undefined {
     const free = this.#readyMembers().filter(({ segments }) => segments.size < this.#options.decodersPerWorker)
-    return free.toSorted((a, b) => a.segments.size - b.segments.size)[0]
+    const isWorn = ({ phase }: Member): number => (phase.type === 'worn' ? 1 : 0)
+    return free.toSorted((a, b) => isWorn(a) - isWorn(b) || a.segments.size - b.segments.size)[0]
   }
 
   #needsWorker(): boolean {
-    const members = [...this.#members]
+    const members = [...this.#members].filter(({ phase }) => phase.type !== 'worn')
     if (this.#isClosed || members.length >= this.#options.workers) return false
     if (members.some(({ phase }) => phase.type !== 'ready')) return false
-    const isWanted = this.#queue.size > 0 || this.#warming.length > 0 || members.length > 0
+    const isWanted = this.#queue.size > 0 || this.#warming.length > 0 || this.#members.size > 0
     return isWanted && members.every(({ segments }) => segments.size > 0)
   }
 
@@ -208,8 +213,13 @@ export class WorkerPool {
     if (message.type === 'ready') {
       member.phase = { type: 'ready' }
       this.#becomeIdle(member)
+      this.#endWorn()
       for (const { resolve } of this.#warming.splice(0)) resolve()
       this.#serve()
+    } else if (message.type === 'worn') {
+      if (member.phase.type === 'ready') member.phase = { type: 'worn' }
+      this.#serve()
+      this.#endWorn()
     } else if (message.type === 'refused') {
       member.phase = { type: 'refused', sentence: message.sentence }
       void member.worker.terminate()
@@ -248,7 +258,22 @@ export class WorkerPool {
   }
 
   #becomeIdleIfDone(member: Member): void {
-    if (member.segments.size === 0 && member.checks.size === 0) this.#becomeIdle(member)
+    if (member.segments.size > 0 || member.checks.size > 0) return
+    this.#becomeIdle(member)
+    this.#endWorn()
+  }
+
+  /** Ends a worker without work in whose place another is ready. */
+  #endWorn(): void {
+    const members = [...this.#members]
+    if (!members.some(({ phase }) => phase.type === 'ready')) return
+    const isDone = ({ phase, segments, checks }: Member): boolean =>
+      phase.type === 'worn' && segments.size === 0 && checks.size === 0
+    for (const member of members.filter(isDone)) {
+      this.#watchdog.remove(member)
+      this.#members.delete(member)
+      void member.worker.terminate()
+    }
   }
 
   /** From here on neither the worker nor a timer keeps the process alive. */
@@ -272,7 +297,9 @@ export class WorkerPool {
     this.#lastCause = cause
     this.#endsAtMs.push(this.#options.now())
     this.#endsAtMs.splice(0, this.#endsAtMs.length - maxEnds)
-    if (member.phase.type === 'refused') this.#failAll(this.#options.refusalError(member.phase.sentence, cause))
+    // One in the place of another that still works refuses nothing.
+    if (member.phase.type === 'refused' && this.#readyMembers().length === 0)
+      this.#failAll(this.#options.refusalError(member.phase.sentence, cause))
     // A segment that was alone on the worker may have caused its end.
     const error = member.segments.size > 1 ? workerLost(cause) : engineFailed(cause)
     for (const segment of member.segments.values()) segment.failed(error)

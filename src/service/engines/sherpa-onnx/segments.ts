@@ -1,10 +1,15 @@
-import type { Word } from '../../../protocol/session-event.js'
-import { clamp } from '../decoded-words.js'
 import type { FromWorker, SegmentMessage } from '../pool/worker-messages.js'
-import type { SherpaRecognizer, SherpaResult, SherpaStream } from './package.js'
+import type { SherpaPunctuation, SherpaRecognizer, SherpaSettings, SherpaStream } from './package.js'
+import { sherpaWords } from './words.js'
 
-/** Streaming models look ahead: with this much silence after the last word they return it. */
-const tailMs = 500
+/** What streams are decoded with. */
+export interface StreamingSettings extends Pick<SherpaSettings, 'sampleRateHz' | 'leadMs'> {
+  readonly languageSetting?: SherpaSettings['languageSetting'] | undefined
+  readonly language?: string | undefined
+  /** Streaming models look ahead: with this much silence after the last word they return it. */
+  readonly tailMs: number
+  readonly punctuation?: SherpaPunctuation | undefined
+}
 
 interface Segment {
   readonly startMs: number
@@ -20,7 +25,7 @@ const toFloat = (samples: Int16Array): Float32Array => Float32Array.from(samples
  */
 export class SherpaSegments {
   readonly #recognizer: SherpaRecognizer
-  readonly #sampleRateHz: number
+  readonly #settings: StreamingSettings
   readonly #post: (message: FromWorker) => void
   readonly #later: (work: () => void) => unknown
   readonly #segments = new Map<number, Segment>()
@@ -29,19 +34,19 @@ export class SherpaSegments {
   /** `later` calls its argument once the messages that have arrived by now are received, such as `setImmediate`. */
   constructor(
     recognizer: SherpaRecognizer,
-    sampleRateHz: number,
+    settings: StreamingSettings,
     post: (message: FromWorker) => void,
     later: (work: () => void) => unknown,
   ) {
     this.#recognizer = recognizer
-    this.#sampleRateHz = sampleRateHz
+    this.#settings = settings
     this.#post = post
     this.#later = later
   }
 
   receive(message: SegmentMessage): void {
     if (message.type === 'abort') this.#segments.delete(message.segment)
-    else if (message.type === 'open') this.#open(message.segment, message.startMs)
+    else if (message.type === 'open') this.#open(message)
     else if (this.#segments.has(message.segment) && this.#queue.push(message) === 1) this.#later(() => this.#next())
   }
 
@@ -52,11 +57,18 @@ export class SherpaSegments {
     if (this.#queue.length > 0) this.#later(() => this.#next())
   }
 
-  #open(id: number, startMs: number): void {
+  /** Each segment has a stream of its own, because one that is reset keeps the end of the audio before it. */
+  #open({ segment, startMs, settings = {} }: SegmentMessage & { readonly type: 'open' }): void {
     try {
-      this.#segments.set(id, { startMs, stream: this.#recognizer.createStream(), text: '' })
+      const stream = this.#recognizer.createStream()
+      const { languageSetting, leadMs } = this.#settings
+      const language = settings.language ?? this.#settings.language
+      if (languageSetting?.by === 'stream' && language !== undefined && language !== 'auto')
+        stream.setOption(languageSetting.option, language)
+      if (leadMs > 0) this.#addSilence(stream, leadMs)
+      this.#segments.set(segment, { startMs, stream, text: '' })
     } catch {
-      this.#post({ type: 'failed', segment: id })
+      this.#post({ type: 'failed', segment })
     }
   }
 
@@ -74,7 +86,7 @@ export class SherpaSegments {
   }
 
   #process(id: number, segment: Segment, samples: Int16Array): void {
-    segment.stream.acceptWaveform({ samples: toFloat(samples), sampleRate: this.#sampleRateHz })
+    segment.stream.acceptWaveform({ samples: toFloat(samples), sampleRate: this.#settings.sampleRateHz })
     this.#run(segment.stream)
     const text = this.#recognizer.getResult(segment.stream).text.trim()
     const partial = text === segment.text ? undefined : text
@@ -83,65 +95,27 @@ export class SherpaSegments {
   }
 
   #decide(id: number, { startMs, stream }: Segment, endMs: number): void {
-    const tail = new Float32Array((tailMs * this.#sampleRateHz) / 1000)
-    stream.acceptWaveform({ samples: tail, sampleRate: this.#sampleRateHz })
+    this.#addSilence(stream, this.#settings.tailMs)
     stream.inputFinished()
     this.#run(stream)
     const result = this.#recognizer.getResult(stream)
     this.#segments.delete(id)
-    const words = sherpaWords(result, startMs, endMs)
-    this.#post({ type: 'decided', segment: id, words, text: { text: result.text.trim() } })
+    const words = sherpaWords(result, startMs, endMs, this.#settings.leadMs)
+    const text = result.text.trim()
+    this.#post({
+      type: 'decided',
+      segment: id,
+      words,
+      text: { text: this.#settings.punctuation?.addPunct(text) ?? text },
+    })
+  }
+
+  #addSilence(stream: SherpaStream, ms: number): void {
+    const { sampleRateHz } = this.#settings
+    stream.acceptWaveform({ samples: new Float32Array((ms * sampleRateHz) / 1000), sampleRate: sampleRateHz })
   }
 
   #run(stream: SherpaStream): void {
     while (this.#recognizer.isReady(stream)) this.#recognizer.decode(stream)
   }
-}
-
-/** Models write the beginning of a word in a token as U+2581 or as a space. */
-const wordStart = /^[\u2581 ]/
-
-interface TokenGroup {
-  text: string
-  readonly startS: number
-  readonly logProbs: number[]
-}
-
-/** The tokens of each word. */
-const groupTokens = ({ tokens = [], timestamps = [], ys_probs: probs = [] }: SherpaResult): readonly TokenGroup[] => {
-  const groups: TokenGroup[] = []
-  if (timestamps.length !== tokens.length || probs.length !== tokens.length) return groups
-  if (!tokens.some((token) => wordStart.test(token))) return groups
-  for (const [at, token] of tokens.entries()) {
-    const text = token.replace(wordStart, '')
-    const last = groups.at(-1)
-    if (last === undefined || wordStart.test(token)) {
-      groups.push({ text, startS: timestamps[at] ?? 0, logProbs: [probs[at] ?? 0] })
-    } else {
-      last.text += text
-      last.logProbs.push(probs[at] ?? 0)
-    }
-  }
-  return groups.filter(({ text }) => text !== '')
-}
-
-const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
-
-/**
- * The words of a segment, if the model provides tokens with times and probabilities and marks where words begin; otherwise
- * none. A model only knows where a word begins, so each ends where the next begins.
- */
-export const sherpaWords = (result: SherpaResult, startMs: number, endMs: number): readonly Word[] => {
-  const groups = groupTokens(result)
-  const startOf = (group: TokenGroup | undefined): number =>
-    group === undefined ? endMs : clamp(startMs + Math.round(group.startS * 1000), startMs, endMs)
-  return groups.map((group, at) => {
-    const wordStartMs = startOf(group)
-    return {
-      text: group.text,
-      startMs: wordStartMs,
-      endMs: Math.max(startOf(groups[at + 1]), wordStartMs),
-      confidence: clamp(Math.exp(meanOf(group.logProbs)), 0, 1),
-    }
-  })
 }

@@ -15,11 +15,16 @@ class FakeStream implements SherpaStream {
   decoded = 0
   speechSteps = 0
   finished = false
+  readonly options = new Map<string, string>()
   #hasSpeech = false
 
   acceptWaveform({ samples }: { readonly samples: Float32Array }): void {
     this.waiting += samples.length
     this.#hasSpeech ||= samples.some((sample) => Math.abs(sample) > loud)
+  }
+
+  setOption(key: string, value: string): void {
+    this.options.set(key, value)
   }
 
   inputFinished(): void {

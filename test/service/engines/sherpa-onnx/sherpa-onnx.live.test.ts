@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   loadSherpa,
@@ -6,21 +7,24 @@ import {
   type SherpaSettings,
 } from '../../../../src/service/engines/sherpa-onnx/package.js'
 import { createSherpaOnnx, sherpaOnnx } from '../../../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
-import { SherpaSegments, sherpaWords } from '../../../../src/service/engines/sherpa-onnx/segments.js'
+import { sherpaWords } from '../../../../src/service/engines/sherpa-onnx/words.js'
+import { SherpaSegments } from '../../../../src/service/engines/sherpa-onnx/segments.js'
 import type { FromWorker, SegmentMessage } from '../../../../src/service/engines/pool/worker-messages.js'
 import { fakeRecognizer } from './fake-sherpa.js'
 import { sherpaFolder, sherpaModel, transducer } from './model-folder.js'
 
 const beamSearch = { decodingMethod: 'modified_beam_search' }
+const whisper = { encoder: 'whisper.onnx', decoder: 'decoder.onnx' }
 let folder = ''
 beforeAll(() => {
   folder = sherpaFolder()
+  writeFileSync(join(folder, 'short.txt'), 'a 0\nb 1\n')
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('a model of the engine sherpa-onnx', () => {
   it.each<readonly [Readonly<Record<string, unknown>>, RegExp]>([
-    [{ transducer: undefined }, /exactly one of "transducer", "paraformer" and "zipformer2Ctc"/],
+    [{ transducer: undefined }, /exactly one of "transducer", "paraformer", .* and "funasrNano"/],
     [{ zipformer2Ctc: { model: 'ctc.onnx' } }, /exactly one of/],
     [{ transducer: { encoder: 'encoder.onnx' } }, /"transducer\.decoder" in model\.json must be the name of a file/],
     [{ transducer: { ...transducer, joiner: 'none.onnx' } }, /"transducer\.joiner" in model\.json names "none\.onnx"/],
@@ -34,6 +38,37 @@ describe('a model of the engine sherpa-onnx', () => {
     [{ ...beamSearch, hotwords: 'hotwords.txt' }, /"hotwords" needs "modelingUnit"/],
     [{ ...beamSearch, hotwords: 'hotwords.txt', modelingUnit: 'bpe' }, /"bpe" .* with the file "bpeVocab"/],
     [{ endpoint: true }, /"endpoint" in model\.json is not known/],
+    [{ tokens: undefined }, /"tokens" in model\.json must be the name of the file/],
+    [{ transducer: { ...transducer, joiner: 'text.onnx' } }, /text\.onnx is not a whole file of ONNX/],
+    [{ punctuation: true }, /"punctuation" needs a switch for it, which "transducer" does not have/],
+    [{ inverseTextNormalization: true }, /"inverseTextNormalization" needs a switch/],
+    [
+      { transducer: undefined, nemoCtc: { model: 'ctc.onnx' }, ...beamSearch },
+      /"decodingMethod" needs a model with beam/,
+    ],
+    [{ transducer: undefined, toneCtc: { model: 'ctc.onnx' }, sampleRateHz: 16_000 }, /"sampleRateHz" must be 8000/],
+    [
+      { transducer: undefined, whisper: { ...whisper, task: 'x' } },
+      /"whisper\.task" in model\.json must be "transcribe"/,
+    ],
+    [
+      { transducer: undefined, whisper, language: 'de' },
+      /"language" is "de", which the model does not have; it has auto, en, fr/,
+    ],
+    [
+      { transducer: undefined, whisper, tokens: 'short.txt' },
+      /short\.txt has 2 tokens, and the model has 3: it belongs to/,
+    ],
+    [
+      { transducer: undefined, canary: whisper },
+      /"canary" needs "language", for sessions that name none: en, es, de, fr/,
+    ],
+    [{ transducer: undefined, moonshine: whisper }, /"moonshine\.decoder" in model\.json is not known/],
+    [
+      { transducer: undefined, moonshine: { encoder: 'encoder.onnx' } },
+      /"moonshine" .* must name the files of one type/,
+    ],
+    [{ transducer: undefined, whisper, streaming: true }, /"whisper" has no type with "streaming": true/],
   ])('is refused for %j, with the key', async (change, message) => {
     await expect(sherpaOnnx().open(sherpaModel(folder, change))).rejects.toMatchObject({
       code: 'invalid-model',
@@ -79,7 +114,7 @@ describe('the package sherpa-onnx-node', () => {
       code: 'invalid-model',
       message:
         'Model Default/english/1: sherpa-onnx does not load its files; check that they are whole and belong together.',
-      cause: { message: expect.stringMatching(/model/i) as unknown },
+      cause: { message: expect.stringMatching(/The process ended/) as unknown },
     })
   }, 120_000)
 
@@ -97,7 +132,7 @@ describe('SherpaSegments', () => {
     const due: (() => void)[] = []
     const segments = new SherpaSegments(
       recognizer,
-      16_000,
+      { sampleRateHz: 16_000, leadMs: 0, tailMs: 500 },
       (item) => posted.push(item),
       (work) => due.push(work),
     )
@@ -169,12 +204,29 @@ describe('SherpaSegments', () => {
 })
 
 describe('sherpaWords', () => {
-  it('is empty if the model provides no times, no probabilities, or not where words begin', () => {
+  const texts = (tokens: readonly string[]): readonly string[] =>
+    sherpaWords({ text: '', tokens, timestamps: tokens.map((_, at) => at / 10) }, 0, 900).map(({ text }) => text)
+
+  it('is empty if the model provides no times, or not where words begin', () => {
     const tokens = ['\u2581a', 'b']
     expect(sherpaWords({ text: 'ab' }, 0, 100)).toEqual([])
-    expect(sherpaWords({ text: 'ab', tokens, timestamps: [0, 0.1] }, 0, 100)).toEqual([])
     expect(sherpaWords({ text: 'ab', tokens, timestamps: [0], ys_probs: [0, 0] }, 0, 100)).toEqual([])
     expect(sherpaWords({ text: 'ab', tokens: ['a', 'b'], timestamps: [0, 0.1], ys_probs: [0, 0] }, 0, 100)).toEqual([])
+  })
+
+  it('has no confidence of tokens without probabilities', () => {
+    const tokens = [' a', 'b', ' c']
+    const result = { text: 'ab c', tokens, timestamps: [0, 0.1, 0.5], durations: [0.1, 0.2, 0.1], ys_log_probs: [] }
+    expect(sherpaWords(result, 1000, 2000)).toEqual([
+      { text: 'ab', startMs: 1000, endMs: 1300 },
+      { text: 'c', startMs: 1500, endMs: 1600 },
+    ])
+    expect(sherpaWords({ ...result, ys_log_probs: [0, 0, 0] }, 1000, 2000)).toMatchObject([{ confidence: 1 }, {}])
+  })
+
+  it('joins the bytes of a character, and takes each one of a script without spaces for a word', () => {
+    expect(texts(['\u2581f', '<0xC3>', '<0xBC>', 'r', '\u2581a'])).toEqual(['für', 'a'])
+    expect(texts(['今', '天', '\u2581ok', 'ay', '好'])).toEqual(['今', '天', 'okay', '好'])
   })
 
   it('keeps every time within the segment', () => {
