@@ -1,5 +1,6 @@
 import { filter, ignoreElements, lastValueFrom, of, Subject, take, toArray, type Observable } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
+import { bytesOf } from '../../src/audio/pcm.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import type { UpdateRequest } from '../../src/protocol/dataflow-messages.js'
@@ -191,5 +192,24 @@ describe('the stable part of partials', () => {
       { text: 'default one two three', stableLength: 15 },
     ])
     expect(runs[1]).toEqual(runs[0])
+  })
+
+  it('is that of each channel', async () => {
+    const stereo = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const
+    const service = serviceOf({ engine: engineOf() })
+    const quiet = await spoken(2_000)
+    const samples = new Int16Array(quiet.buffer, quiet.byteOffset, quiet.byteLength / 2)
+    const both = bytesOf(Int16Array.from({ length: 2 * samples.length }, (_none, at) => samples[at >> 1] ?? 0))
+    for (const session of [
+      recognize(service.recognizer({ format: stereo })),
+      dataflow(service.dataflow({ format: stereo })),
+    ]) {
+      const events = await lastValueFrom(session(of(both)).pipe(toArray()))
+      const stable = [0, 1].map((channel) =>
+        events.flatMap((event) => (event.type === 'partial' && event.channel === channel ? [event.stableLength] : [])),
+      )
+      expect(stable[0]?.slice(0, 2)).toEqual([7, 11])
+      expect(stable[1]).toEqual(stable[0])
+    }
   })
 })

@@ -33,9 +33,10 @@ const milestone = (text: string, startMs: number, endMs: number): SessionEvent =
   startMs,
   endMs,
 })
-const partial = (text: string, startMs: number, endMs: number): SessionEvent => ({
+const partial = (text: string, startMs: number, endMs: number, stableLength = 0): SessionEvent => ({
   type: 'partial',
   text,
+  stableLength,
   startMs,
   endMs,
 })
@@ -48,12 +49,15 @@ const texts = ({ turns }: StudioState): readonly string[] =>
 describe('the state of the studio', () => {
   it('keeps partial text apart from definitive text, for each channel', () => {
     const state = run(
-      at(900, partial('good', 500, 900)),
+      at(900, partial(' good m', 500, 900, 5)),
       at(1000, partial('hello', 800, 1000), 1),
       at(1500, milestone('good morning', 500, 1400)),
     )
     expect(texts(state)).toEqual(['0: good morning'])
     expect(state.partials).toEqual(['', 'hello'])
+    expect(state.stableLengths).toEqual([0, 0])
+    const open = run(at(900, partial(' good m', 500, 900, 5)))
+    expect([open.partials, open.stableLengths]).toEqual([['good m'], [4]])
     expect(state.speaking).toEqual([undefined, { channel: 1, fromMs: 800, toMs: 1000 }])
     expect(state.milestones).toEqual([{ channel: 0, atMs: 1500 }])
   })

@@ -8,6 +8,8 @@ export interface SpokenText {
   /** 0 or 1. */
   readonly channel: number
   readonly text: string
+  /** How much of the text no longer changes, as in `PartialEvent`. @default 0 */
+  readonly stableLength?: number | undefined
   /** Its words, if the service sends them. */
   readonly words?: readonly Word[] | undefined
 }
@@ -56,16 +58,19 @@ const wordLine = ({ startMs, endMs, confidence, text }: Word, { paint }: LineSty
   return `${paint('dim', numbers)}  ${plainText(text)}`
 }
 
-/** The same for words that may still change, cut to `columns`: their end is what matters. */
+/** The same for words that may still change, cut to `columns`: their end is what matters. What may change is dim. */
 export const liveLine = (spoken: SpokenText, style: LineStyle, columns: number): string => {
   const [time, speaker] = headOf(spoken, style)
   const text = plainText(spoken.text)
+  const { stableLength = 0 } = spoken
+  const changing = text.length - plainText(spoken.text.slice(0, stableLength)).length
+  const painted = (fitting: number): string => {
+    const shown = lastColumns(text, fitting)
+    const at = Math.max(shown.length - changing, 0)
+    return shown.slice(0, at) + style.paint('dim', shown.slice(at))
+  }
   const textColumns = columns - displayWidth(time + speaker)
   // If the head does not fit beside a few words, only the words.
-  if (textColumns < 8) return style.paint('dim', lastColumns(text, columns))
-  return (
-    style.paint('dim', time) +
-    style.paint(colorOf(spoken.channel), speaker) +
-    style.paint('dim', lastColumns(text, textColumns))
-  )
+  if (textColumns < 8) return painted(columns)
+  return style.paint('dim', time) + style.paint(colorOf(spoken.channel), speaker) + painted(textColumns)
 }

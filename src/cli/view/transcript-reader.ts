@@ -23,7 +23,10 @@ export class TranscriptReader {
     // before.
     const startMs = event.type === 'final' && view.committed.length > added.length ? undefined : event.startMs
     const spoken = (text: string): SpokenText | undefined => (text === '' ? undefined : { channel, text, startMs })
-    this.#live.set(channel, spoken(view.partial.trim()))
+    const { partial, stableLength = 0 } = view
+    const live = spoken(partial.trim())
+    const stable = partial.slice(0, stableLength).trim().length
+    this.#live.set(channel, live && stable > 0 ? { ...live, stableLength: stable } : live)
     this.#committed = channels.map(({ committed }) => committed)
     if (event.type === 'final' && event.confidence !== undefined) {
       this.#finals.push({ words: wordCount(event.text), confidence: event.confidence })

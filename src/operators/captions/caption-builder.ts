@@ -46,9 +46,11 @@ export class CaptionBuilder {
     const channel = event.channel ?? 0
     const { committed = '' } = this.#viewOf(channel) ?? {}
     this.#accumulated = accumulate(this.#accumulated, event)
+    const { partial = '', stableLength = 0 } = this.#viewOf(channel) ?? {}
     const spoken: SpokenText = {
       definitive: this.#accumulated.added,
-      partial: this.#viewOf(channel)?.partial ?? '',
+      partial,
+      stable: partial.slice(0, stableLength),
       span: this.#spanOf(event, committed !== ''),
       isLast: event.type === 'final',
     }

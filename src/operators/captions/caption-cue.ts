@@ -1,6 +1,6 @@
 /** A line of a caption: the definitive text, followed by the text that can still change. */
 export interface CaptionLine {
-  /** Words that do not change any more. */
+  /** Words that do not change any more: they are committed, or the service says so (`stableLength` of a partial). */
   readonly stable: string
   /** Words that can change; starts with the space that separates them from `stable`, if there is one. */
   readonly changing: string

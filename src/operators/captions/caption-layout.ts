@@ -5,6 +5,8 @@ import type { TimedToken } from './caption-times.js'
 /** A token with its times and its state. */
 export interface PlacedToken extends TimedToken {
   readonly isCommitted: boolean
+  /** Whether it is committed, or no later partial changes it. */
+  readonly isStable: boolean
   /** Whether a definitive result ends with it. A cue of at least `minMs` ends there, too. */
   readonly endsPiece: boolean
 }
@@ -103,9 +105,8 @@ const draftOf = (
 })
 
 const lineOf = (line: readonly PlacedToken[]): CaptionLine => {
-  const committed = line.filter(({ isCommitted }) => isCommitted)
   const text = textOf(line)
-  const stable = textOf(committed)
+  const stable = textOf(line.filter(({ isStable }) => isStable))
   return { stable, changing: text.slice(stable.length) }
 }
 

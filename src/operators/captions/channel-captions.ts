@@ -16,6 +16,8 @@ export interface SpokenText {
   readonly definitive: string
   /** Text after it that can still change. */
   readonly partial: string
+  /** What of the beginning of `partial` no later partial changes. */
+  readonly stable: string
   /** The times of the result. Without a start of its own it follows the text before. */
   readonly span: Omit<Span, 'startMs'> & { readonly startMs: number | undefined }
   /** Whether the recognition ends with it, so that no definitive text follows for committed partials. */
@@ -38,6 +40,8 @@ export class ChannelCaptions {
   /** Committed words that are in no final cue yet. */
   #committed: PlacedToken[] = []
   #changing: readonly ChangingToken[] = []
+  /** How many of these no later partial changes. */
+  #stableCount = 0
   /** Words that were committed from partials and that no definitive text has covered yet. */
   #ahead: string[] = []
   #gaps: readonly AudioGap[] = []
@@ -57,12 +61,12 @@ export class ChannelCaptions {
     this.#labelColumns = this.#speaker === undefined ? 0 : columnsOf(this.#speaker) + 2
   }
 
-  add({ definitive, partial, span, isLast }: SpokenText): readonly CaptionCue[] {
+  add({ definitive, partial, stable, span, isLast }: SpokenText): readonly CaptionCue[] {
     const shown = this.#changing.map(keyOf)
     const before = this.#committed.length
     const isNew = this.#tokens(definitive).length > 0
     if (isNew) this.#commitDefinitive(definitive, span)
-    this.#setPartial(partial, isNew ? { ...span, startMs: undefined } : span)
+    this.#setPartial(partial, stable, isNew ? { ...span, startMs: undefined } : span)
     this.#commitStable(span.endMs)
     const remaining = [...this.#committed.slice(before), ...this.#changing].map(keyOf)
     this.#flicker += shown.length - commonLength(shown, remaining)
@@ -86,6 +90,7 @@ export class ChannelCaptions {
   end(): readonly CaptionCue[] {
     this.#flicker += this.#changing.length
     this.#changing = []
+    this.#stableCount = 0
     this.#ahead = []
     return this.#show(true)
   }
@@ -107,9 +112,11 @@ export class ChannelCaptions {
   }
 
   /** Words that did not change keep their times. */
-  #setPartial(text: string, span: SpokenText['span']): void {
+  #setPartial(text: string, stable: string, span: SpokenText['span']): void {
     const all = this.#tokens(text)
-    const tokens = all.slice(findContinuation(this.#ahead, all.map(keyOf)).at)
+    const { at } = findContinuation(this.#ahead, all.map(keyOf))
+    const tokens = all.slice(at)
+    this.#stableCount = Math.max(commonLength(this.#tokens(stable).map(keyOf), all.map(keyOf)) - at, 0)
     const kept = this.#changing.slice(0, commonLength(this.#changing.map(keyOf), tokens.map(keyOf)))
     const added = tokens.slice(kept.length)
     const fromMs = kept.at(-1)?.endMs ?? (this.#ahead.length > 0 ? this.#committedMs : span.startMs)
@@ -119,19 +126,21 @@ export class ChannelCaptions {
 
   #commitStable(nowMs: number): void {
     const { commitAfterMs } = this.#rules
-    const open = this.#changing.findIndex(({ sinceMs }) => nowMs - sinceMs < commitAfterMs)
+    const isStable = (at: number): boolean => commitAfterMs < Infinity && at < this.#stableCount
+    const open = this.#changing.findIndex(({ sinceMs }, at) => !isStable(at) && nowMs - sinceMs < commitAfterMs)
     const stable = open === -1 ? this.#changing : this.#changing.slice(0, open)
     for (const token of stable) {
       this.#ahead.push(keyOf(token))
       this.#commit(token)
     }
     this.#changing = this.#changing.slice(stable.length)
+    this.#stableCount = Math.max(this.#stableCount - stable.length, 0)
   }
 
   #commit(token: TimedToken): void {
     const startMs = Math.max(this.#committedMs, token.startMs)
     const endMs = Math.max(startMs, token.endMs)
-    this.#committed.push({ ...token, startMs, endMs, isCommitted: true, endsPiece: false })
+    this.#committed.push({ ...token, startMs, endMs, isCommitted: true, isStable: true, endsPiece: false })
     this.#committedMs = endMs
   }
 
@@ -146,7 +155,12 @@ export class ChannelCaptions {
   #show(isOver = false): readonly CaptionCue[] {
     const tokens = [
       ...this.#committed,
-      ...this.#changing.map((token) => ({ ...token, isCommitted: false, endsPiece: false })),
+      ...this.#changing.map((token, at) => ({
+        ...token,
+        isCommitted: false,
+        isStable: at < this.#stableCount,
+        endsPiece: false,
+      })),
     ]
     const drafts = layOut(tokens, this.#rules, this.#labelColumns, this.#gaps)
     const changed: CaptionCue[] = []

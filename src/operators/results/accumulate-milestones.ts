@@ -10,6 +10,8 @@ export interface TranscriptChannel {
   readonly committed: string
   /** The text after it, which can still change. */
   readonly partial: string
+  /** How many UTF-16 code units at its beginning no longer change, as in `PartialEvent`. @default 0 */
+  readonly stableLength?: number | undefined
   /** Whether the final has arrived. A further recognition of the channel resets it. */
   readonly closed: boolean
   /** The confidence of the last final, 0 to 1. */
@@ -123,6 +125,8 @@ const createChannelState = (channel: number): ChannelState => ({
   repeatable: [],
 })
 
+const noPartial = { partial: '', stableLength: undefined } as const
+
 interface Applied {
   readonly after: ChannelState
   readonly added: string
@@ -137,14 +141,14 @@ function applyResult(state: ChannelState, event: ResultEvent): Applied {
   const current = withRecognition(state, event)
   switch (event.type) {
     case 'partial':
-      return { after: withView(current, { partial: event.text }), added: '' }
+      return { after: withView(current, { partial: event.text, stableLength: event.stableLength }), added: '' }
     case 'milestone': {
       const recent = key === undefined ? current.recent : [...current.recent, key].slice(-rememberedMilestones)
-      return commit({ ...current, recent }, event.text, { partial: '' })
+      return commit({ ...current, recent }, event.text, noPartial)
     }
     case 'final':
       return commit(current, extension(current, event.text), {
-        partial: '',
+        ...noPartial,
         closed: true,
         ...(event.confidence !== undefined && { confidence: event.confidence }),
         ...(event.error !== undefined && { error: event.error }),

@@ -4,6 +4,7 @@ import type {
   GapEvent,
   LedgerAccount,
   MilestoneEvent,
+  PartialEvent,
   SessionEvent,
   SessionMetrics,
   SessionState,
@@ -93,6 +94,8 @@ export interface StudioState {
   readonly turns: readonly Turn[]
   /** The text of each channel that is not definitive. */
   readonly partials: readonly string[]
+  /** How much of each no longer changes, in UTF-16 code units from its beginning. */
+  readonly stableLengths: readonly number[]
   /** What captions are exported from. */
   readonly results: readonly (MilestoneEvent | FinalEvent | GapEvent)[]
   readonly speech: readonly Span[]
@@ -125,6 +128,7 @@ export const initialState: StudioState = {
   channels: [],
   turns: [],
   partials: [],
+  stableLengths: [],
   results: [],
   speech: [],
   rejected: [],
@@ -183,6 +187,7 @@ const reduceEvent = (state: StudioState, input: SessionInput): StudioState => {
       return {
         ...state,
         partials: put(state.partials, channel, event.text.trim(), ''),
+        stableLengths: put(state.stableLengths, channel, stableLengthOf(event), 0),
         history: put(state.history, channel, [...(state.history[channel] ?? []), words].slice(-maxHistory), []),
         speaking: put(state.speaking, channel, { channel, fromMs: startMs, toMs: endMs }, undefined),
       }
@@ -243,12 +248,15 @@ const reduceEvent = (state: StudioState, input: SessionInput): StudioState => {
   }
 }
 
+const stableLengthOf = ({ text, stableLength = 0 }: PartialEvent): number => text.slice(0, stableLength).trim().length
+
 const put = <A>(list: readonly A[], index: number, value: A, empty: A): readonly A[] =>
   Array.from({ length: Math.max(list.length, index + 1) }, (_, at) => (at === index ? value : (list[at] ?? empty)))
 
 const withoutPartial = (state: StudioState, channel: number): StudioState => ({
   ...state,
   partials: put(state.partials, channel, '', ''),
+  stableLengths: put(state.stableLengths, channel, 0, 0),
   history: put(state.history, channel, [], []),
   speaking: put(state.speaking, channel, undefined, undefined),
 })
@@ -373,6 +381,7 @@ const ended = (state: StudioState, audioMs: number, failure: Failure | undefined
   phase: 'ended',
   failure,
   partials: state.partials.map(() => ''),
+  stableLengths: state.stableLengths.map(() => 0),
   speaking: state.speaking.map(() => undefined),
   connection: state.connection.map((span) =>
     span.toMs === Infinity ? { ...span, toMs: Math.max(span.fromMs, audioMs) } : span,

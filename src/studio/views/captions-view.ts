@@ -49,6 +49,7 @@ export class CaptionsView {
     this.#empty.hidden = state.phase !== 'idle' && !(state.phase === 'ended' && state.turns.length === 0)
     if (state.phase === 'connecting') this.#isFollowing = true
     if (state.turns !== this.#state?.turns) this.#renderTurns(state)
+    // Each partial makes a new list of them.
     if (state.partials !== this.#state?.partials || state.channels !== this.#state.channels) this.#renderLive(state)
     this.#state = state
     this.#mark('current', current)
@@ -101,7 +102,7 @@ export class CaptionsView {
     while (this.#announcer.children.length > keptAnnouncements) this.#announcer.firstElementChild?.remove()
   }
 
-  #renderLive({ partials, channels, phase }: StudioState): void {
+  #renderLive({ partials, stableLengths, channels, phase }: StudioState): void {
     const rows = phase === 'idle' ? [] : channels
     if (this.#live.children.length !== rows.length) {
       this.#live.replaceChildren(
@@ -118,7 +119,9 @@ export class CaptionsView {
     for (const [channel, row] of [...this.#live.children].entries()) {
       const [name, text] = row.children
       if (name !== undefined) name.textContent = rows[channel] ?? ''
-      if (text?.firstElementChild) text.firstElementChild.textContent = partials[channel] ?? ''
+      const partial = partials[channel] ?? ''
+      const stable = partial.slice(0, stableLengths[channel])
+      text?.firstElementChild?.replaceChildren(create('b', { text: stable }), partial.slice(stable.length))
     }
   }
 

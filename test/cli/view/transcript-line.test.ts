@@ -39,6 +39,16 @@ describe('a line of a transcript', () => {
     }
   })
 
+  it('is dim where it may change', () => {
+    const marked: LineStyle = { speakers: [], paint: (color, text) => (color === 'dim' && text ? `<${text}>` : text) }
+    const live = { channel: 0, text: 'how can i help\u001b you' }
+    expect(liveLine(live, marked, 40)).toBe('<how can i help  you>')
+    expect(liveLine({ ...live, stableLength: 9 }, marked, 40)).toBe('how can i< help  you>')
+    expect(liveLine({ ...live, stableLength: 9 }, marked, 14)).toBe('…n i< help  you>')
+    expect(liveLine({ ...live, stableLength: 9 }, marked, 6)).toBe('<… you>')
+    expect(liveLine({ ...live, stableLength: 19 }, marked, 6)).toBe('… you')
+  })
+
   it.each([
     [0, '00:00.0'],
     [59_999, '00:59.9'],

@@ -39,10 +39,10 @@ describe('TranscriptReader', () => {
   it('has the current text of each channel, in the order of the channels', () => {
     const { reader } = read(
       { type: 'partial', channel: 1, startMs: 50, text: 'yes' },
-      { type: 'partial', channel: 0, startMs: 70, text: ' no' },
+      { type: 'partial', channel: 0, startMs: 70, text: ' no thanks', stableLength: 3 },
     )
     expect(reader.live()).toEqual([
-      { channel: 0, startMs: 70, text: 'no' },
+      { channel: 0, startMs: 70, text: 'no thanks', stableLength: 2 },
       { channel: 1, startMs: 50, text: 'yes' },
     ])
   })

@@ -98,6 +98,45 @@ describe('toCaptions', () => {
     expect(seen).toEqual(['final one more', 'final two more', 'final three', 'final four'])
   })
 
+  describe('with partials that say what is stable', () => {
+    const spoken = (text: string, stableLength: number, endMs: number) =>
+      partial(text, { startMs: 0, endMs, stableLength })
+
+    it('shows the stable words as such, and commits the text of the milestone', () => {
+      marbles(({ cold, expectObservable, expectSubscriptions }) => {
+        const given = {
+          a: spoken('good morning', 0, 400),
+          b: spoken('good morning', 4, 500),
+          c: spoken('good morning all', 12, 700),
+          m: wordsOf('good Morning, all', 0, 500),
+        }
+        const source$ = cold<SessionEvent>('-a-b-c-m-|', given)
+        const subscription = '              ^--------!'
+        const expected = '                  -a-b-c-m-|'
+        const toLines = map((cue: CaptionCue) => linesOf([cue])[0]?.join())
+        const lines = { a: '|good morning', b: 'good| morning', c: 'good morning| all', m: 'good Morning, all|' }
+        expectObservable(source$.pipe(toCaptions(), toLines)).toBe(expected, lines)
+        expectSubscriptions(source$.subscriptions).toBe(subscription)
+      })
+    })
+
+    it('commits them at once, instead of after `commitAfterMs`', () => {
+      const seen = cues(
+        { commitAfterMs: 5_000 },
+        spoken('good morning', 0, 400),
+        spoken('good morning all', 12, 700),
+        wordsOf('Good evening all', 0, 700),
+      )
+      expect(linesOf(seen)).toEqual([['|good morning'], ['good morning| all'], ['good morning all|']])
+      expect(seen.at(-1)).toMatchObject({ state: 'final', contradicted: 1 })
+    })
+
+    it('counts no word that only begins with the stable text', () => {
+      const [, cue] = cues({}, spoken('a', 1, 100), spoken('all good', 1, 400))
+      expect(linesOf(cue ? [cue] : [])).toEqual([['|all good']])
+    })
+  })
+
   it.each([
     { maxChars: 7 },
     { maxLines: 0 },

@@ -107,6 +107,19 @@ describe('accumulateMilestones', () => {
     ])
   })
 
+  it('says what of a partial is stable, until the next result', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const stable = { a: partial('one two', { stableLength: 3 }), b: partial('one two', { stableLength: 7 }) }
+      const source$ = cold<SessionEvent>('-a-b-m-a-p-f-|', { ...values, ...stable })
+      const subscription = '              ^------------!'
+      const expected = '                  -3-7-0-3-0-0-|'
+      const toStable = map(({ channels }: Transcript) => channels[0]?.stableLength ?? 0)
+      const lengths = { 0: 0, 3: 3, 7: 7 }
+      expectObservable(source$.pipe(accumulateMilestones(), toStable)).toBe(expected, lengths)
+      expectSubscriptions(source$.subscriptions).toBe(subscription)
+    })
+  })
+
   it('keeps channels separate, in their order, and keeps the identity of unchanged channels', () => {
     const [first, second, third] = transcripts(
       milestone('yes', { channel: 1 }),
