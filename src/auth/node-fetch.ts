@@ -6,7 +6,7 @@ import type { ProxyOption } from '../protocol/proxy-option.js'
 import { anything, checkOptions, optionsOf } from '../protocol/validation.js'
 import { connectThrough } from '../proxy/connect.js'
 import { checkProxy, proxyFor } from '../proxy/proxy.js'
-import type { TokenFetch, TokenFetchResponse } from './token-fetch.js'
+import type { TokenFetch, TokenFetchResponse, TokenRequestInit } from './token-fetch.js'
 
 /** How `nodeFetch` connects to the token endpoint. */
 export interface NodeFetchOptions {
@@ -24,23 +24,22 @@ export interface NodeFetchOptions {
 
 const nodeFetchOptions = optionsOf<NodeFetchOptions>()({}, { ca: anything, proxy: anything })
 
-/**
- * Sends a token request by Node's own https, because the global `fetch` of Node does not support a CA. Node only.
- *
- * One connection for each request, closed after it. Redirects are never followed. The body is streamed; when `signal`
- * aborts, the connection ends. Fails with Node's own errors (`ECONNREFUSED`, `DEPTH_ZERO_SELF_SIGNED_CERT` …), of which
- * `requestToken` reports only the code; with a `SpeechError` if a proxy is the cause.
- *
- * @example
- * const fetch = nodeFetch({ ca: readFileSync('ca.pem') })
- * const token$ = requestToken({ authUrl, clientId, clientSecret, fetch })
- */
-export const nodeFetch = (options: NodeFetchOptions = {}): TokenFetch => {
+/** A request of `nodePost`. */
+interface NodePostInit extends Pick<TokenRequestInit, 'headers' | 'signal'> {
+  readonly method: 'POST' | 'HEAD'
+  readonly body: string | Uint8Array
+}
+
+/** Sends a request by Node's own https; see `nodeFetch`. */
+export type NodePost = (url: string, init: NodePostInit) => Promise<TokenFetchResponse>
+
+/** As `nodeFetch`, for any body. */
+export const nodePost = (options: NodeFetchOptions = {}): NodePost => {
   const { ca, proxy: option } = checkOptions(nodeFetchOptions, options)
   checkProxy(option)
   return (url, { method, headers, body, signal }) =>
     new Promise<TokenFetchResponse>((resolve, reject) => {
-      const bytes = new TextEncoder().encode(body)
+      const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
       const isSecure = url.startsWith('https:')
       const proxy = proxyFor(new URL(url), option)
       const options = {
@@ -60,6 +59,19 @@ export const nodeFetch = (options: NodeFetchOptions = {}): TokenFetch => {
       request.end(bytes)
     })
 }
+
+/**
+ * Sends a token request by Node's own https, because the global `fetch` of Node does not support a CA. Node only.
+ *
+ * One connection for each request, closed after it. Redirects are never followed. The body is streamed; when `signal`
+ * aborts, the connection ends. Fails with Node's own errors (`ECONNREFUSED`, `DEPTH_ZERO_SELF_SIGNED_CERT` …), of which
+ * `requestToken` reports only the code; with a `SpeechError` if a proxy is the cause.
+ *
+ * @example
+ * const fetch = nodeFetch({ ca: readFileSync('ca.pem') })
+ * const token$ = requestToken({ authUrl, clientId, clientSecret, fetch })
+ */
+export const nodeFetch = (options: NodeFetchOptions = {}): TokenFetch => nodePost(options)
 
 /** The global `fetch`, or `nodeFetch` with a proxy, which the global one does not support. */
 export const fetchOrProxy =

@@ -17,6 +17,11 @@ export class VirtualClock extends VirtualTimeScheduler {
   get waiting(): number {
     return this.actions.filter((action) => !action.closed).length
   }
+
+  /** When the pending timers are due. */
+  get dueMs(): readonly (number | undefined)[] {
+    return this.actions.filter((action) => !action.closed).map(({ delay }) => delay)
+  }
 }
 
 /** Resolves when all promises that can settle have settled. */

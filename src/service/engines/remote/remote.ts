@@ -11,10 +11,8 @@ import { languageTag, primaryLanguage } from '../../../protocol/language.js'
 import type { Token } from '../../../protocol/token.js'
 import {
   checkOptions,
-  eitherOf,
   flag,
   jsonObject,
-  nonEmptyText,
   oneOf,
   optionsCodec,
   optionsOf,
@@ -23,6 +21,7 @@ import {
 import type { Engine, EngineKind, ModelDescription, RecognizeSettings } from '../engine.js'
 import { readModelFile } from '../models/model-files.js'
 import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
+import { readSecret, secretPlace, type Environment } from '../models/model-secret.js'
 import { createSegmentEngine } from '../segment-engine.js'
 import { RemoteSegment, type OpenRecognition } from './segment.js'
 
@@ -33,11 +32,7 @@ const modelOptions = optionsCodec(
     url: textOption('the address of a service, such as "wss://speech.example.com"'),
     authUrl: textOption('the base address of its token endpoint'),
     clientId: textOption('the client id of a registration there'),
-    // Where the client secret is, which is never in model.json.
-    secretFrom: eitherOf(
-      optionsCodec({ env: nonEmptyText }, {}, '{"env": "NAME"}'),
-      optionsCodec({ file: nonEmptyText }, {}, '{"file": "name"}'),
-    ),
+    secretFrom: secretPlace,
     modelName: textOption('the name of a model there'),
     // The rate of the model there, in Hz.
     sampleRateHz: oneOf(8000, 16_000),
@@ -77,25 +72,6 @@ const wholeSegments = {
   gracefulSilenceThresholdMs: 0,
 }
 
-/** Environment variables by name, such as `process.env`. */
-type Environment = Readonly<Record<string, string | undefined>>
-
-/** Reads the secret; rejects with `invalid-model` that names the place of the secret and never its content. */
-const readSecret = async (
-  model: ModelDescription,
-  { secretFrom }: RemoteOptions,
-  env: Environment,
-): Promise<string> => {
-  if ('env' in secretFrom) {
-    const secret = env[secretFrom.env] ?? ''
-    if (secret !== '') return secret
-    throw invalidModel(model, `"secretFrom" names the environment variable ${secretFrom.env}, which is not set.`)
-  }
-  const secret = (await readModelFile(model, 'secretFrom', secretFrom.file)).trim()
-  if (secret !== '') return secret
-  throw invalidModel(model, `"secretFrom" names the file ${JSON.stringify(secretFrom.file)}, which is empty.`)
-}
-
 /** The connection to the other service: one token for all segments, kept fresh, and a recognition for each. */
 interface RemoteService {
   readonly token$: Observable<Token>
@@ -106,7 +82,7 @@ interface RemoteService {
 const connect = async (model: ModelDescription, options: RemoteOptions, env: Environment): Promise<RemoteService> => {
   const { url, authUrl, clientId, modelName, modelTenant, modelVersion, sampleRateHz } = options
   const ca = options.ca === undefined ? undefined : await readModelFile(model, 'ca', options.ca)
-  const clientSecret = await readSecret(model, options, env)
+  const clientSecret = await readSecret(model, options.secretFrom, env)
   const rejected$ = new Subject<Pick<Token, 'accessToken'>>()
   const fetch = nodeFetch({ ca })
   const token$ = requestToken({ authUrl, clientId, clientSecret, fetch }).pipe(keepFresh({ rejected$ }))
