@@ -24,10 +24,13 @@ export {
   type ModelRegistry,
   type ModelRegistryOptions,
 } from './service/engines/models/model-registry.js'
+export { openai, type OpenAiEngineOptions } from './service/engines/openai/openai.js'
 export { remote, type RemoteEngineOptions } from './service/engines/remote/remote.js'
 export { sherpaOnnx } from './service/engines/sherpa-onnx/sherpa-onnx.js'
 export { createSegmentEngine, type SegmentEngineOptions } from './service/engines/segment-engine.js'
 export { soundswallower, type SoundswallowerLimits } from './service/engines/soundswallower/soundswallower.js'
+export { vosk, type VoskEngineOptions } from './service/engines/vosk/vosk.js'
+export { wyoming } from './service/engines/wyoming/wyoming.js'
 export { hashSecret, newClientId, newClientSecret } from './service/identity/clients/client-secret.js'
 export { openIdentityStore, type IdentityStore, type IdentityStoreOptions } from './service/identity/identity-store.js'
 export {

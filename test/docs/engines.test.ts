@@ -37,19 +37,23 @@ describe('docs/ENGINES.md', () => {
     expect(tableBelow(page, 'Types of sherpa-onnx')).toEqual(sherpaTypes.map(typeRow))
   })
 
-  it.each([service.soundswallower(), service.sherpaOnnx(), service.remote()])(
-    'lists the keys of model.json for $name',
-    async (kind) => {
-      const refused = await kind.open(modelOf(kind.name, { 'no such key at all': 1 })).then(
-        () => '',
-        (error: unknown) => (error as Error).message,
-      )
-      const [, known = ''] = /"no such key at all" in model\.json is not known; there are ([^.]+)\./.exec(refused) ?? []
-      const listed = tableBelow(page, kind.name).flatMap(([keys = '']) => keys.replaceAll('`', '').split(', '))
-      expect(listed.length).toBeGreaterThan(5)
-      expect(listed.toSorted()).toEqual(known.split(', ').toSorted())
-    },
-  )
+  it.each([
+    service.soundswallower(),
+    service.sherpaOnnx(),
+    service.remote(),
+    service.openai(),
+    service.wyoming(),
+    service.vosk(),
+  ])('lists the keys of model.json for $name', async (kind) => {
+    const refused = await kind.open(modelOf(kind.name, { 'no such key at all': 1 })).then(
+      () => '',
+      (error: unknown) => (error as Error).message,
+    )
+    const [, known = ''] = /"no such key at all" in model\.json is not known; there are ([^.]+)\./.exec(refused) ?? []
+    const listed = tableBelow(page, kind.name).flatMap(([keys = '']) => keys.replaceAll('`', '').split(', '))
+    expect(listed.length).toBeGreaterThan(5)
+    expect(listed.toSorted()).toEqual(known.split(', ').toSorted())
+  })
 
   it('has a program with a working engine', async () => {
     const program = blocksOf(page).find(({ language }) => language === 'ts')

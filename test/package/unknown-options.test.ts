@@ -32,7 +32,9 @@ import {
   createModelRegistry,
   createSegmentEngine,
   openIdentityStore,
+  openai,
   remote,
+  vosk,
   soundswallower,
   startDevelopmentService,
   registerClient,
@@ -99,7 +101,7 @@ const withoutOptions: readonly string[] = [
   ],
   ...['positionAudio', 'readWav'],
   // Nothing, a name, an event, an error, a signal, a stream, a report or secrets
-  ...['accumulateMilestones', 'ledger', 'sherpaOnnx', 'newClientId', 'newClientSecret', 'resultOf'],
+  ...['accumulateMilestones', 'ledger', 'sherpaOnnx', 'wyoming', 'newClientId', 'newClientSecret', 'resultOf'],
   ...['toFile', 'toStream', 'faultScripts', 'isSpeechError', 'isNodeFault', 'untilAborted', 'whenAborted'],
   ...['describeLedger', 'hashSecret', 'cancelClient', 'memoryClients'],
   // An event, a node, or codecs of its options
@@ -178,6 +180,8 @@ const calls: Readonly<Record<string, () => unknown>> = {
     }),
   openIdentityStore: () => openIdentityStore({ ...nonsense, stateFolder: '/dev/null/none' }),
   remote: () => remote({ ...nonsense }),
+  openai: () => openai({ ...nonsense }),
+  vosk: () => vosk({ ...nonsense }),
   soundswallower: () => soundswallower({ ...nonsense }),
 }
 

@@ -10,15 +10,21 @@ import { usableCpus } from '../threads/usable-cpus.js'
 import type { ServiceOptions } from './service-options.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { EngineKind } from '../engines/engine.js'
+import { openai } from '../engines/openai/openai.js'
 import { remote } from '../engines/remote/remote.js'
 import { createSherpaOnnx, inProcesses } from '../engines/sherpa-onnx/sherpa-onnx.js'
 import { soundswallower, soundswallowerLimits } from '../engines/soundswallower/soundswallower.js'
+import { vosk } from '../engines/vosk/vosk.js'
+import { wyoming } from '../engines/wyoming/wyoming.js'
 
 /** The built-in engines, for this many CPUs. Each loads its package when the first of its models is opened. */
 export const builtInEngines = (env: ServiceOptions['env'], cpus: number = usableCpus()): readonly EngineKind[] => [
   soundswallower(soundswallowerLimits(cpus)),
   remote({ env }),
   createSherpaOnnx(inProcesses, cpus),
+  openai({ env }),
+  wyoming(),
+  vosk({ env }),
 ]
 
 /**

@@ -3,10 +3,13 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSpeechError } from '../../../errors/speech-error.js'
 import { decodeText, quoteText } from '../../../protocol/decode-text.js'
+import { readOpenAiOptions } from '../openai/openai.js'
 import { readRemoteOptions } from '../remote/remote.js'
 import { readSherpaOptions } from '../sherpa-onnx/model.js'
 import { readSoundswallowerOptions } from '../soundswallower/soundswallower.js'
 import { findSoundswallowerModels } from '../soundswallower/package.js'
+import { readVoskOptions } from '../vosk/vosk.js'
+import { readWyomingOptions } from '../wyoming/wyoming.js'
 import type { ModelDescription } from '../engine.js'
 import { plainWords, readPhrases } from '../models/grammar.js'
 import { rootRuleOf, type ModelFault, type Span } from '../models/jsgf.js'
@@ -167,6 +170,9 @@ const optionReaders: Readonly<Record<string, (model: ModelDescription) => unknow
   soundswallower: readSoundswallowerOptions,
   remote: readRemoteOptions,
   'sherpa-onnx': readSherpaOptions,
+  openai: readOpenAiOptions,
+  wyoming: readWyomingOptions,
+  vosk: readVoskOptions,
 }
 
 /** Lints the files of one model. */

@@ -1,4 +1,5 @@
 import type { SchedulerLike } from 'rxjs'
+import { listOf } from '../../../protocol/collections.js'
 import {
   checkOptions,
   codec,
@@ -43,6 +44,8 @@ export interface OfflineEngineOptions {
   readonly partials?: PartialsOption | undefined
   /** ISO 639-1, such as `en`: the language of sessions that name none. @default that of the model, or the language that it detects */
   readonly language?: string | undefined
+  /** See `EngineCapabilities`. @default none: sessions with a language are refused */
+  readonly languages?: readonly string[] | undefined
   /** See `EngineCapabilities`. @default false */
   readonly phrases?: boolean | undefined
   /** See `EngineCapabilities`. @default 16 for each reading at once */
@@ -65,6 +68,7 @@ const offlineEngineOptions = optionsOf<OfflineEngineOptions>()(
   {
     partials: partialsOption,
     language: nonEmptyText,
+    languages: listOf(nonEmptyText),
     phrases: flag,
     segmentsAtOnce: wholeNumber({ min: 1 }),
     ready: functionValue,
@@ -86,21 +90,21 @@ const segmentsPerRead = 16
  */
 export const createOfflineEngine = (options: OfflineEngineOptions): Engine => {
   checkOptions(offlineEngineOptions, options)
-  const { reader, sampleRateHz, words, language, phrases = false, ready, checkPhrases } = options
+  const { reader, sampleRateHz, words, language, languages, phrases = false, ready, checkPhrases } = options
   const { segmentsAtOnce = segmentsPerRead * reader.readsAtOnce } = options
   const openChannel =
-    ({ phrases }: RecognizeSettings): OpenSegment =>
+    (settings: RecognizeSettings): OpenSegment =>
     (startMs, listener) =>
       new OfflineSegment({
         startMs,
         listener,
         read: (request, signal) => reader.read(request, signal),
         sampleRateHz,
-        language,
-        phrases,
+        language: settings.language ?? language,
+        phrases: settings.phrases,
       })
   return createSegmentEngine({
-    capabilities: { sampleRateHz, partials: false, words, kind: 'dictation', phrases, segmentsAtOnce },
+    capabilities: { sampleRateHz, partials: false, words, kind: 'dictation', phrases, languages, segmentsAtOnce },
     openChannel,
     ...(ready && { ready }),
     ...(checkPhrases && { checkPhrases }),
