@@ -11,7 +11,7 @@ type AddCommand = (command: Command, context: CommandContext) => void
 /** The commands. The file of a command is loaded when its name is typed, so that the help of the program appears at once. */
 const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<AddCommand> }>> = {
   demo: {
-    summary: 'transcribe the sample call with a service in this process',
+    summary: 'transcribe the sample call, or a recording, with a service in this process',
     load: async () => (await import('./commands/demo.js')).addDemo,
   },
   transcribe: {
@@ -81,7 +81,7 @@ export const createProgram = async (args: readonly string[], context: CommandCon
         exampleText(
           [
             ['rxspeech demo', 'see it work without account and network'],
-            ['rxspeech transcribe call.wav --models ./models', 'your own recording with your own model'],
+            ['rxspeech transcribe my.wav', 'your own recording, any English speech'],
             ['rxspeech serve --dev', 'a service on this machine, for clients to try'],
             ['rxspeech help transcribe', 'everything about one command'],
           ],

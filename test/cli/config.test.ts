@@ -38,6 +38,7 @@ describe('rxspeech serve --config', () => {
       `operations: 127.0.0.1:0
 stateFolder: state
 projects: { folders: [projects] }
+models: { defaultModel: call }
 subscriptions:
   - { clientId: acme, secret: { env: SECRET }, tenants: [Acme], tokenLifetimeSeconds: 120 }
 log: { level: warn }

@@ -45,8 +45,9 @@ describe('rxspeech doctor', () => {
     // A warning on a machine that is too slow.
     expect(of('models')).toEqual([
       expect.stringMatching(
-        /^(ok|warning): Default\/call\/1 \(soundswallower\) loads, and reads the sample in \d+\.\d s for 3\.5 s of audio/,
+        /^(ok|warning): Default\/English\/1 \(sherpa-onnx\) loads, and reads the sample in \d+\.\d s for 3\.5 s of audio/,
       ),
+      expect.stringMatching(/^(ok|warning): Default\/call\/1 \(soundswallower\) loads/),
     ])
     expect(of('recognition')).toEqual([
       expect.stringMatching(/^ok: the embedded engine reads the sample over gRPC/),

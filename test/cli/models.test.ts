@@ -47,9 +47,11 @@ describe('rxspeech models', () => {
     mkdirSync(join(models, 'Acme/broken/1'), { recursive: true })
     writeFileSync(join(models, 'Acme/broken/1/model.json'), '{"engine":"none"}')
     const table = (await list()).stdout.split('\n')
-    expect(table[0]).toMatch(/^TENANT +NAME +VERSION +ENGINE +RATE +LANGUAGES +PROBLEM$/)
-    expect(table[1]).toMatch(/^Acme +broken +1 +none +- +- +Model Acme\/broken\/1: "engine" in model\.json is "none"/)
-    expect(table[2]).toMatch(/^Default +cards +1 +soundswallower +8000 Hz +en-us +-$/)
+    expect(table[0]).toMatch(/^TENANT +NAME +VERSION +READS +ENGINE +RATE +LANGUAGES +PROBLEM$/)
+    expect(table[1]).toMatch(
+      /^Acme +broken +1 +any speech +none +- +- +Model Acme\/broken\/1: "engine" in model\.json is "none"/,
+    )
+    expect(table[2]).toMatch(/^Default +cards +1 +sentences of phrases.txt +soundswallower +8000 Hz +en-us +-$/)
     const json = JSON.parse((await list('list', '--json')).stdout) as readonly object[]
     expect(json).toHaveLength(3)
     expect(json[2]).toMatchObject({

@@ -219,7 +219,7 @@ describe('rxspeech serve', () => {
       clientId: 'acme',
       tenant: 'Acme',
       project: 'transcribe',
-      model: 'call',
+      model: 'English',
     })
     const { authUrl = '', grpc = '' } = access
     const client = ['--auth-url', authUrl, '--client-id', 'acme', '--plaintext', '--grpc', grpc]

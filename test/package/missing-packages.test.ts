@@ -102,6 +102,18 @@ describe('a package that is not installed', () => {
     expect(ends).toEqual({ project: { ...named, reconnects: 0 }, dataflow: 'done' })
   })
 
+  it('is named by a command that needs the embedded model, and needed by no other', async () => {
+    const cwd = installWithout('rxspeech-whisper-tiny-en')
+    const main = 'node_modules/rxspeech/dist/cjs/cli/main.js'
+    const run = (...args: readonly string[]) =>
+      runProgram(process.execPath, ['--preserve-symlinks', '--preserve-symlinks-main', main, ...args], { cwd })
+    const call = 'node_modules/rxspeech/samples/call.wav'
+    const message =
+      'rxspeech: The model English, which reads any English speech, is not installed: npm install rxspeech-whisper-tiny-en.\n'
+    expect(await run('transcribe', call)).toMatchObject({ exitCode: 1, stdout: '', stderr: message })
+    expect((await run('models')).stdout).toMatch(/^TENANT.*\nDefault +call +1 +the sample call only .*\n$/)
+  })
+
   it.each(
     first(1, [
       ['oidc-provider', 'The identity service'],

@@ -10,7 +10,7 @@ import { text, wholeNumber } from '../parsing/values.js'
 import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { watchInterruption } from '../process/interruption.js'
-import { sampleModels } from '../process/package-files.js'
+import { packageModels } from '../process/package-files.js'
 import type { Access } from '../service/access.js'
 import { readCertificates } from '../service/certificate-files.js'
 import { helpColumns } from '../parsing/help-text.js'
@@ -177,7 +177,7 @@ const checksOf = async ({ target, ...plan }: DoctorPlan, host: Host): Promise<re
   const ports = Object.values(developmentPorts).map((port) => ({ host: '127.0.0.1', port }))
   const { configurationChecks } = await import('../doctor/configuration-checks.js')
   const limitMs = Math.max(timeoutMs, recognitionLimitMs)
-  const folders = modelFolders.length === 0 ? [sampleModels()] : modelFolders
+  const folders = modelFolders.length === 0 ? packageModels() : modelFolders
   return [
     ...versions,
     machine.modelsCheck(folders, host.env, limitMs),

@@ -13,7 +13,7 @@ import { oneOf, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import type { EndingSignal, Host } from '../process/host.js'
 import { hangupOf, watchInterruption } from '../process/interruption.js'
-import { sampleModels } from '../process/package-files.js'
+import { packageModels } from '../process/package-files.js'
 import { readServerCertificate } from '../service/certificate-files.js'
 import { readConfigurationFile, type LoadedConfiguration } from '../service/configuration-file.js'
 import { answerOf, openControlOrWarn, type Control, type ReloadAnswer } from '../service/control.js'
@@ -117,7 +117,7 @@ const optionsOfFlags = (flags: FlagValues<typeof engineFlags>, env: Host['env'])
   return {
     ...{ capacity, name, region, operations, env },
     nats: natsOfFlags(flags, env),
-    modelFolders: models.length === 0 ? [sampleModels()] : models,
+    modelFolders: models.length === 0 ? packageModels() : models,
     certificate:
       certFile === undefined || keyFile === undefined ? undefined : readServerCertificate({ certFile, keyFile }),
   }
@@ -129,7 +129,7 @@ const optionsOfFile = (loaded: Loaded, env: Host['env']): EngineProcessOptions =
   return {
     ...{ capacity, name, region, operations, env },
     nats: natsOfFile(nats, loaded, env),
-    modelFolders: models?.folders?.map(path) ?? [sampleModels()],
+    modelFolders: models?.folders?.map(path) ?? packageModels(),
     certificate:
       tls?.certificateFile === undefined || tls.keyFile === undefined
         ? undefined

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { FoundModel } from '../../service/engines/models/model-folders.js'
 import { findModels } from '../../service/engines/models/model-registry.js'
+import { whatItReads } from '../../service/engines/models/what-it-reads.js'
 import { modelFolders } from '../input/find-models.js'
 import {
   defineCommand,
@@ -12,6 +13,7 @@ import {
 import { repeatedFlag } from '../parsing/flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
 import { text } from '../parsing/values.js'
+import { sampleModel } from '../process/package-files.js'
 import { tableText } from '../view/plain-text.js'
 import { addFlags, addToModels } from './models-add.js'
 import { hearFiles, hearFlags } from './models-hear.js'
@@ -117,19 +119,20 @@ const modelJson = ({ model, problem }: FoundModel) => {
     engine: options.engine === '' ? null : options.engine,
     sampleRateHz: typeof rate === 'number' ? rate : null,
     languages: language === null ? [] : [language],
+    reads: folder === sampleModel() ? 'the sample call only' : options.engine === '' ? null : whatItReads(options),
     folder,
     problem: problem?.message ?? null,
   }
 }
 
-const titles = ['TENANT', 'NAME', 'VERSION', 'ENGINE', 'RATE', 'LANGUAGES', 'PROBLEM']
+const titles = ['TENANT', 'NAME', 'VERSION', 'READS', 'ENGINE', 'RATE', 'LANGUAGES', 'PROBLEM']
 
 /** A line for each model below a line of titles; only the titles if there is none. */
 const modelTable = (models: readonly FoundModel[]): string => {
   const rows = models.map((found) => {
-    const { tenant, name, version, engine, sampleRateHz, languages, problem } = modelJson(found)
+    const { tenant, name, version, reads, engine, sampleRateHz, languages, problem } = modelJson(found)
     const rate = sampleRateHz === null ? '-' : `${sampleRateHz} Hz`
-    return [tenant, name, version, engine ?? '-', rate, languages.join(',') || '-', problem ?? '-']
+    return [tenant, name, version, reads ?? '-', engine ?? '-', rate, languages.join(',') || '-', problem ?? '-']
   })
   return tableText(titles, rows)
 }

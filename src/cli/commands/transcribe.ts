@@ -88,13 +88,14 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
     argument: ['<file...>', "WAV files, raw samples with --encoding, patterns such as 'calls/**/*.wav', or -"],
     flags: transcribeFlags,
     examples: [
-      ['rxspeech transcribe call.wav --models ./models --model sales', 'with your own model, in this process'],
+      ['rxspeech transcribe call.wav', 'any English speech, in this process'],
+      ['rxspeech transcribe call.wav --models ./models --model sales', 'with your own model'],
       [
-        'rxspeech transcribe calls/*.wav --jobs 4 --format srt --output-dir subtitles --models ./models',
+        'rxspeech transcribe calls/*.wav --jobs 4 --format srt --output-dir subtitles',
         'many recordings, four at a time, each into a file',
       ],
       [
-        'arecord -t raw -f S16_LE -r 16000 | rxspeech transcribe - --encoding pcm --rate 16000 --models ./models',
+        'arecord -t raw -f S16_LE -r 16000 | rxspeech transcribe - --encoding pcm --rate 16000',
         'transcribe a microphone; Ctrl-C ends it after the last words',
       ],
       [
@@ -105,7 +106,7 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
         'rxspeech transcribe calls/*.wav --format json --words | jq -r \'.file + ": " + .text\'',
         'a line of JSON for each recording',
       ],
-      ['rxspeech transcribe calls/*.wav --models ./models --reference texts', 'how many words are right'],
+      ['rxspeech transcribe calls/*.wav --reference texts', 'how many words are right'],
       ['rxspeech transcribe call.wav --format vtt --speakers Agent,Guest > call.vtt', 'captions of the call'],
     ],
     run: async ({ argument, flags, host, output }: CommandCall<typeof transcribeFlags, readonly string[]>) => {
@@ -116,7 +117,6 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
       await createFolder(plan.outputDir)
       const { runTranscribe } = await import('../transcription/run-transcribe.js')
       await runTranscribe(plan, files, host, output)
-      if (isSampleModel(plan)) host.stderr.write(sampleNote)
     },
   })
 
@@ -234,10 +234,3 @@ const transportOf = ({ over }: TranscribeFlags, service: ServicePlan): Transcrib
   }
   return chosen
 }
-
-/** The sample model is a grammar of one call, independent of the recording. */
-const sampleNote =
-  'Recognized with the sample model "call", which covers only one phone call; use --models for your own recordings.\n'
-
-const isSampleModel = ({ service }: TranscribePlan): boolean =>
-  service.where === 'here' && service.modelFolders.length === 0 && service.model === 'call'

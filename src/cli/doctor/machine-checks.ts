@@ -15,7 +15,7 @@ import { loadOptional, resolveOptional } from '../../service/threads/load-option
 import type { Host } from '../process/host.js'
 import { isAtLeast, outdatedNode } from '../process/node-lines.js'
 import { acquire } from '../process/interruption.js'
-import { packageManifest, sampleCall } from '../process/package-files.js'
+import { embeddedModel, missingEmbeddedModel, packageManifest, sampleCall } from '../process/package-files.js'
 import { reachService } from '../service/reach-service.js'
 import { hear } from '../transcription/hear.js'
 import { failed, ok, warning, wrong, type Check, type Finding } from './check.js'
@@ -38,8 +38,10 @@ export const nodeCheck = (version: string): Check => ({
 /** Those with native parts or data, which may be missing without harm to the rest, and what loads them completely. */
 const dispensablePackages: Readonly<Record<string, () => Promise<unknown>>> = {
   libsql: async () => (await loadSqlite())(':memory:', 0).close(),
-  'rxspeech-whisper-tiny-en': () =>
-    Promise.resolve().then(() => resolveOptional('rxspeech-whisper-tiny-en/package.json', 'The model English')),
+  [embeddedModel.package]: () => {
+    const missing = missingEmbeddedModel()
+    return missing === undefined ? Promise.resolve() : Promise.reject(missing)
+  },
   'sherpa-onnx-node': () => loadOptional('sherpa-onnx-node', 'The engine sherpa-onnx'),
 }
 

@@ -9,7 +9,7 @@ import { repeatedFlag } from '../parsing/flags.js'
 import { text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
-import { sampleModels } from '../process/package-files.js'
+import { packageModels } from '../process/package-files.js'
 import { shellWord } from '../view/typed-command.js'
 
 /** Whether the text names a file or a folder that exists. */
@@ -36,7 +36,7 @@ interface ModelFolders {
 /** The folders of the flag, or those of the package. Throws `invalid-options` as `checkModelFolders` does. */
 export const modelFolders = (models: readonly string[], { env }: Pick<Host, 'env'>): ModelFolders => {
   checkModelFolders(models)
-  return { folders: models.length === 0 ? [sampleModels()] : models, kinds: builtInEngines(env) }
+  return { folders: models.length === 0 ? packageModels() : models, kinds: builtInEngines(env) }
 }
 
 /** Throws `invalid-options` for a folder that has no models where they are expected, unless it has none anywhere. */

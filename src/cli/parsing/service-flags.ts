@@ -93,7 +93,7 @@ export const serviceFlags = flagGroup('Another service:', {
 
 /** The model of a session. */
 export const modelFlags = {
-  model: flag('<name>', 'the model; required with --url (default: the only one of --models)', text),
+  model: flag('<name>', 'the model; required with --url (default: the only one of --models, or English)', text),
   modelTenant: flag('<name>', 'the tenant of the model (default: that of --tenant)', text),
   models: repeatedFlag('<dir>', 'a folder of models, <tenant>/<name>/<version>/model.json; may be repeated', text),
 }
@@ -194,7 +194,7 @@ const planEmbedded = (flags: ServiceFlags): ServicePlan => {
     project,
     tenant: tenant ?? 'Default',
     modelTenant: modelTenant ?? tenant,
-    model: model ?? (models.length === 0 ? 'call' : undefined),
+    model,
   }
 }
 

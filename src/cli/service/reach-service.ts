@@ -3,11 +3,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
 import type { Host } from '../process/host.js'
-import type { Access, ModelChoice } from './access.js'
+import type { Access } from './access.js'
 import { readCertificates } from './certificate-files.js'
 import { isSpeechError } from '../../errors/speech-error.js'
 import { usageError } from '../process/failure.js'
-import { sampleModels } from '../process/package-files.js'
+import { embeddedModel, missingEmbeddedModel, packageModels } from '../process/package-files.js'
 import type { ModelDescription } from '../../service/engines/engine.js'
 import type { ModelRegistry } from '../../service/engines/models/model-registry.js'
 
@@ -34,7 +34,7 @@ export const reachService = async (plan: ServicePlan, host: Pick<Host, 'onExit' 
 
 /** The model of the session. */
 interface ModelSelection {
-  /** Its name; by default the only model. */
+  /** Its name; by default the only one of the folders, or the embedded model. */
   readonly model?: string | undefined
   /** The tenant whose model it must be. */
   readonly modelTenant?: string | undefined
@@ -49,6 +49,8 @@ interface EmbeddedOptions extends ModelSelection {
 
 interface EmbeddedService {
   readonly access: Access
+  /** The model of the session, if the service is in this process. */
+  readonly model?: ModelDescription | undefined
   /** Ends the sessions and the service, and removes its files. Idempotent. */
   readonly close: () => Promise<void>
 }
@@ -83,7 +85,7 @@ const startEmbedded = async (
       stateFolder,
       env: host.env,
       engines: [soundswallower({ workers: embeddedThreads(usableCpus()) })],
-      modelFolders: [...modelFolders, sampleModels()],
+      modelFolders: [...modelFolders, ...packageModels()],
       tenants: [tenant],
     })
     opened.push(() => service.close({ drainMs: 0 }))
@@ -91,6 +93,7 @@ const startEmbedded = async (
     const model = chooseModel(service.models, modelFolders, selection)
     await loadFirst(service.models, model)
     return {
+      model,
       access: {
         url: wsUrl,
         grpc,
@@ -101,7 +104,7 @@ const startEmbedded = async (
         credentials: { type: 'client', authUrl, clientId, clientSecret },
         tenant,
         project,
-        model,
+        model: { name: model.name, tenant: model.tenant },
       },
       close,
     }
@@ -112,9 +115,7 @@ const startEmbedded = async (
 }
 
 /** Loads the model before any audio is sent, so that a fault in its files is reported unchanged. */
-const loadFirst = async (models: ModelRegistry, { name, tenant = 'Default' }: ModelChoice): Promise<void> => {
-  const model = models.find({ tenant, name })
-  if (model === undefined) return
+const loadFirst = async (models: ModelRegistry, model: ModelDescription): Promise<void> => {
   await models.engine(model).catch((error: unknown) => {
     throw isSpeechError(error) && error.code === 'invalid-model' ? usageError(error.message, error) : error
   })
@@ -122,13 +123,16 @@ const loadFirst = async (models: ModelRegistry, { name, tenant = 'Default' }: Mo
 
 /**
  * The model of a session with the embedded service: the selected one, otherwise the only one of the given folders,
- * otherwise that of the package. Throws `invalid-options`, which names the available models.
+ * otherwise the embedded model. Throws `invalid-options`, which names the available models, and `missing-dependency`.
  */
 const chooseModel = (
-  registry: Pick<ModelRegistry, 'list' | 'problems'>,
+  registry: Pick<ModelRegistry, 'find' | 'list' | 'problems'>,
   givenFolders: readonly string[],
-  { model, modelTenant }: ModelSelection,
-): ModelChoice => {
+  { model: typed, modelTenant }: ModelSelection,
+): ModelDescription => {
+  const model = typed ?? (givenFolders.length === 0 ? embeddedModel.name : undefined)
+  const missing = model === embeddedModel.name && typed === undefined ? missingEmbeddedModel() : undefined
+  if (missing !== undefined) throw missing
   const known = registry.list()
   const given = known.filter(({ folder }) => givenFolders.some((root) => isWithin(resolve(root), folder)))
   const candidates = givenFolders.length > 0 && model === undefined ? given : known
@@ -138,7 +142,9 @@ const chooseModel = (
   )
   const found = [...new Map(fitting.map((known) => [`${known.tenant}/${known.name}`, known])).values()]
   const [only] = found
-  if (only !== undefined && (found.length === 1 || model !== undefined)) return { name: only.name, tenant: only.tenant }
+  // Without a version: the newest.
+  const newest = only && registry.find({ tenant: only.tenant, name: only.name })
+  if (newest !== undefined && (found.length === 1 || model !== undefined)) return newest
   const [problem] = registry.problems()
   if (problem !== undefined && found.length === 0) throw usageError(problem.message)
   throw usageError(refusal(model, modelTenant, found.length > 0 ? found : candidates))

@@ -10,7 +10,7 @@ import type { ServiceOptions } from '../../service/start/service-options.js'
 import { startService } from '../../service/start/service.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
-import { sampleCall, sampleModel, sampleModels, studioFolder } from '../process/package-files.js'
+import { packageModels, sampleCall, sampleModel, studioFolder } from '../process/package-files.js'
 import { readServerCertificate } from './certificate-files.js'
 import { readConfiguration } from '../../service/configuration/read-configuration.js'
 import { readConfigurationFile, readSecret, type LoadedConfiguration } from './configuration-file.js'
@@ -57,7 +57,7 @@ export const serviceOptions = async (
   const clients = await clientsOf(loaded, env)
   return {
     stateFolder: path(values.stateFolder ?? '.rxspeech'),
-    modelFolders: models?.folders?.map(path) ?? (engines?.nats === undefined ? [sampleModels()] : []),
+    modelFolders: models?.folders?.map(path) ?? (engines?.nats === undefined ? packageModels() : []),
     natsEngines: engines?.nats && { ...natsOfFile(engines.nats, loaded, env), ...fleetOf(engines.nats) },
     limits,
     env,

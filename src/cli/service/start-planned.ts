@@ -16,7 +16,7 @@ import type { WorkerCount } from '../../service/threads/worker-count.js'
 import { startService } from '../../service/start/service.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
-import { sampleCall, sampleModel, sampleModels, studioFolder } from '../process/package-files.js'
+import { packageModels, sampleCall, sampleModel, studioFolder } from '../process/package-files.js'
 import { readServerCertificate, type CertificateFiles } from './certificate-files.js'
 
 export type PortName = 'http' | 'plainHttp' | 'grpc'
@@ -125,7 +125,7 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
     workers: plan.workers,
   }
   if (plan.mode === 'development') {
-    const modelFolders = [...plan.modelFolders, sampleModels()]
+    const modelFolders = [...plan.modelFolders, ...packageModels()]
     const { service, movedPorts } = await onFreePorts(plan, (addresses) =>
       startDevelopmentService({ ...basics, ...addresses, modelFolders }),
     ).catch((error: unknown) => {
@@ -137,7 +137,7 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
   const hasSubscribers = plan.subscriber !== undefined || (await hasStored(stateFolder))
   const service = await startService({
     ...basics,
-    modelFolders: plan.modelFolders.length === 0 ? [sampleModels()] : plan.modelFolders,
+    modelFolders: plan.modelFolders.length === 0 ? packageModels() : plan.modelFolders,
     tenants: plan.tenants,
     grantedTenants: true,
     clients: plan.subscriber && (await onlySubscriber(plan.subscriber, plan.tenants)),

@@ -54,7 +54,7 @@ export const runTranscribe = async (
     return
   }
   const startedMs = performance.now()
-  const { outcomes, exit } = await transcribeRecordings(plan, recordings, host, output)
+  const { outcomes, exit, withoutWords } = await transcribeRecordings(plan, recordings, host, output)
   await output.flushed()
   // The reader of the output has enough of it.
   if (output.closed.aborted) throw exit ?? new SilentExit(exitCode.done)
@@ -62,6 +62,7 @@ export const runTranscribe = async (
     outcome === undefined ? undefined : (outcome.error ?? recordings[at]?.fault()),
   )
   host.stderr.write(totalText(outcomes, faults, performance.now() - startedMs))
+  host.stderr.write(withoutWords.map((sentence) => `${sentence}\n`).join(''))
   const compared = recordings.flatMap(({ comparison }, at) =>
     outcomes[at] === undefined || faults[at] !== undefined ? [] : (comparison ?? []),
   )

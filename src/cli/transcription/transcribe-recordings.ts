@@ -1,10 +1,13 @@
 import { defer, from, lastValueFrom, mergeMap, Subject, toArray } from 'rxjs'
 import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
 import { atTakenRate, type Pace, type SendableAudio } from '../input/sendable-audio.js'
+import type { ModelDescription } from '../../service/engines/engine.js'
+import { isGrammarModel, whatItReads } from '../../service/engines/models/what-it-reads.js'
 import { exitCode, SilentExit } from '../process/failure.js'
 import { signalExitCode, type Host } from '../process/host.js'
 import { acquire, watchInterruption } from '../process/interruption.js'
 import type { Output } from '../process/output.js'
+import { embeddedModel, missingEmbeddedModel } from '../process/package-files.js'
 import { openSession } from '../service/open-session.js'
 import { reachService, type ServicePlan } from '../service/reach-service.js'
 import { LiveScreen } from '../view/live-screen.js'
@@ -65,6 +68,8 @@ export interface Transcriptions {
   readonly outcomes: readonly (Outcome | undefined)[]
   /** The error that the command ends with if a signal or its output ended it. */
   readonly exit: Error | undefined
+  /** Sentences for recordings of which none has words. */
+  readonly withoutWords: readonly string[]
 }
 
 /** How long a command waits after a signal for the results of the audio it has sent. */
@@ -153,7 +158,11 @@ export const transcribeRecordings = async (
         toArray(),
       ),
     )
-    return { outcomes, exit: interruption.signal.aborted ? (interruption.signal.reason as Error) : exit }
+    return {
+      outcomes,
+      exit: interruption.signal.aborted ? (interruption.signal.reason as Error) : exit,
+      withoutWords: withoutWordsText(outcomes, (await reached?.catch(() => undefined))?.model),
+    }
   } finally {
     panes.end()
     offExit()
@@ -173,10 +182,12 @@ export const transcribeRecording = async (
   host: Host,
   output: Output,
 ): Promise<string> => {
-  const { outcomes, exit } = await transcribeRecordings({ ...plan, jobs: 1 }, [recording], host, output)
+  const { outcomes, exit, withoutWords } = await transcribeRecordings({ ...plan, jobs: 1 }, [recording], host, output)
   const [outcome] = outcomes
   const error = outcome?.error ?? exit
-  if (error === undefined) return outcome?.run === undefined ? '' : summaryLine(outcome.counts, outcome.run)
+  if (error === undefined) {
+    return outcome?.run === undefined ? '' : [summaryLine(outcome.counts, outcome.run), ...withoutWords].join('\n')
+  }
   const text = error instanceof SilentExit && outcome !== undefined ? interruptedText(outcome, error) : ''
   if (text !== '') host.stderr.write(`${text}\n`)
   throw error
@@ -190,6 +201,21 @@ export const interruptedText = ({ counts, run, sentMs }: Outcome, exit: SilentEx
   if (exit.exitCode === exitCode.done) return ''
   if (run !== undefined) return summaryLine(counts, run).replace(/^(.*?) of audio/, 'interrupted at $1')
   return sentMs === undefined ? '' : `interrupted at ${secondsText(sentMs)}, without the results of its last audio`
+}
+
+/** Why complete recordings have no words: a grammar that is not theirs, or no speech. */
+const withoutWordsText = (
+  outcomes: Transcriptions['outcomes'],
+  model: ModelDescription | undefined,
+): readonly string[] => {
+  const isEmpty = outcomes.every((outcome) => outcome?.run !== undefined && outcome.counts.words === 0)
+  if (!isEmpty || model === undefined) return []
+  if (!isGrammarModel(model.options)) return ['rxspeech: No speech was found.']
+  const install = missingEmbeddedModel() === undefined ? '' : `, after npm install ${embeddedModel.package}`
+  return [
+    `rxspeech: The model ${model.name} recognizes ${whatItReads(model.options)} only, and found none. ` +
+      `For any English speech take --model ${embeddedModel.name}${install}.`,
+  ]
 }
 
 /** `3 of 12 done, 1 failed, 2 more running`. */

@@ -73,9 +73,9 @@ export const summaryLine = (counts: TranscriptCounts, { audioMs, elapsedMs }: Ru
     `real-time factor ${audioMs > 0 ? (elapsedMs / audioMs).toFixed(2) : 'unknown'}`,
   ].join(', ')
 
-/** `19 words, mean confidence 0.93`. */
+/** `19 words, mean confidence 0.93`; without it if there is none. */
 export const countsText = ({ words, confidence }: TranscriptCounts): string =>
-  `${words} ${words === 1 ? 'word' : 'words'}, mean confidence ${confidence === undefined ? 'unknown' : confidence.toFixed(2)}`
+  `${words} ${words === 1 ? 'word' : 'words'}${confidence === undefined ? '' : `, mean confidence ${confidence.toFixed(2)}`}`
 
 /** The counts of several recordings; their confidence is weighted by their words. */
 export const sumOfCounts = (counts: readonly TranscriptCounts[]): TranscriptCounts => {

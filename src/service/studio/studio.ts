@@ -4,6 +4,7 @@ import { isSpeechError } from '../../errors/speech-error.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { nonEmptyText, optionsOf } from '../../protocol/validation.js'
 import type { ModelDescription } from '../engines/engine.js'
+import { whatItReads } from '../engines/models/what-it-reads.js'
 import { isInForce, type ClientRegistration } from '../identity/clients/client.js'
 import { noStoreHeaders, sendError, sendJson, type Headers } from '../identity/http/responses.js'
 import type { Identity } from '../identity/identity.js'
@@ -254,7 +255,9 @@ const modelsOf = ({ models }: StudioService, rights: Rights | undefined, isOfSam
     const { sampleRateHz } = options
     if (rights === undefined || !isModelGranted(rights, description)) return []
     const isSample = isOfSample(description)
-    const model = { name, version, ...(tenant !== sharedTenant && { tenant }), ...(isSample && { isSample }) }
+    // The options of a model of another machine stay there.
+    const reads = description.folder === '' ? {} : { reads: whatItReads(options) }
+    const model = { name, version, ...(tenant !== sharedTenant && { tenant }), ...(isSample && { isSample }), ...reads }
     return [typeof sampleRateHz === 'number' ? { ...model, sampleRateHz } : model]
   })
 

@@ -8,6 +8,8 @@ export interface Model {
   /** Absent if all tenants have it. */
   readonly tenant?: string
   readonly sampleRateHz?: number
+  /** What it recognizes, such as `any English speech`; absent if another version of the service does not say. */
+  readonly reads?: string
   /** Whether it recognizes the sample call. */
   readonly isSample?: boolean
 }

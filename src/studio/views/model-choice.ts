@@ -4,7 +4,11 @@ import type { SourceKind } from './source-choice.js'
 
 /** Offers the models of the service, and asks for a token if the service gives none to pages. */
 export const renderModels = ({ models, token }: StudioConfig): void => {
-  const options = models.map(({ name, version }) => new Option(version === '' ? name : `${name}, version ${version}`))
+  const options = models.map(({ name, version, reads, isSample }) => {
+    const what = isSample === true ? 'the sample call only' : reads
+    const title = version === '' ? name : `${name}, version ${version}`
+    return new Option(what === undefined ? title : `${title}: ${what}`)
+  })
   element('model').replaceChildren(...(options.length === 0 ? [new Option('No model')] : options))
   element('token-form').hidden = token !== null
 }

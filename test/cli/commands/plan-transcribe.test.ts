@@ -14,7 +14,7 @@ describe('planTranscribe', () => {
   it('sends a WAV file to the embedded service as fast as possible by default', () => {
     expect(plan()).toEqual({
       files: ['a.wav'],
-      service: { where: 'here', modelFolders: [], project: 'transcribe', tenant: 'Default', model: 'call' },
+      service: { where: 'here', modelFolders: [], project: 'transcribe', tenant: 'Default' },
       over: 'grpc',
       pace: { speed: Infinity },
       format: 'text',

@@ -63,9 +63,9 @@ describe('summaryLine', () => {
     )
   })
 
-  it('states what is unknown', () => {
+  it('leaves out a confidence that is unknown', () => {
     expect(summaryLine({ words: 1, confidence: undefined }, { audioMs: 0, elapsedMs: 5 })).toBe(
-      '0.0 s of audio, 1 word, mean confidence unknown, real-time factor unknown',
+      '0.0 s of audio, 1 word, real-time factor unknown',
     )
   })
 })
