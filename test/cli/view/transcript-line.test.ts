@@ -45,8 +45,8 @@ describe('a line of a transcript', () => {
     expect(liveLine(live, marked, 40)).toBe('<how can i help  you>')
     expect(liveLine({ ...live, stableLength: 9 }, marked, 40)).toBe('how can i< help  you>')
     expect(liveLine({ ...live, stableLength: 9 }, marked, 14)).toBe('…n i< help  you>')
-    expect(liveLine({ ...live, stableLength: 9 }, marked, 6)).toBe('<… you>')
-    expect(liveLine({ ...live, stableLength: 19 }, marked, 6)).toBe('… you')
+    expect(liveLine({ ...live, stableLength: 9 }, marked, 6)).toBe('<…  you>')
+    expect(liveLine({ ...live, stableLength: 19 }, marked, 6)).toBe('…  you')
   })
 
   it.each([
