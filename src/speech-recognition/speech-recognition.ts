@@ -5,6 +5,7 @@ import type { Recognition } from '../client/session.js'
 import { toSpeechError } from '../errors/speech-error.js'
 import { schedule } from '../kernel/timers.js'
 import { accumulate, emptyTranscript, isResult } from '../operators/results/accumulate-milestones.js'
+import { primaryLanguage } from '../protocol/language.js'
 import { eventName } from '../protocol/event-name.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import {
@@ -22,6 +23,11 @@ export interface SpeechRecognitionOptions extends Omit<
 > {
   /** The model of each language, such as `{ 'en-US': 'dictation' }`; a text is the model of every language. */
   readonly models: string | Readonly<Record<string, string>>
+  /**
+   * The languages of a model of several, by their codes of ISO 639, such as `['en', 'fr']`. If that of `lang` is one of them, it is
+   * the `language` of the session. @default []
+   */
+  readonly languages?: readonly string[] | undefined
   /** The audio of each recognition. @default microphone() */
   readonly audio?: (() => ObservableInput<Uint8Array> & { readonly format: AudioFormat }) | undefined
   /**
@@ -37,7 +43,7 @@ type Handler = ((event: Event) => void) | null
 
 /** `SpeechRecognition` of the Web Speech API. */
 export interface RecognitionObject extends EventTarget {
-  /** The language; it selects the model. @default that of the document, or `en-US` */
+  /** The language; it selects the model, and with `languages` what it reads. @default that of the document, or `en-US` */
   lang: string
   /** Whether recognition goes on after the first definitive result. @default false */
   continuous: boolean
@@ -204,8 +210,17 @@ class RecognitionRun {
 
   start(): void {
     const { platform, lang, options } = this.#settings
-    const { models, audio = platform.microphone, noSpeechMs: _noSpeechMs, scheduler: _scheduler, ...session } = options
+    const {
+      models,
+      languages = [],
+      audio = platform.microphone,
+      noSpeechMs: _ms,
+      scheduler: _clock,
+      ...given
+    } = options
     const model = modelOf(models, lang)
+    const code = primaryLanguage(lang)
+    const session = languages.some((known) => primaryLanguage(known) === code) ? { ...given, language: code } : given
     // Later, because a page adds its handlers after `start` as well as before.
     queueMicrotask(() => {
       if (this.#isOver) return
@@ -321,10 +336,9 @@ class RecognitionRun {
 /** The model of a language: of the same tag, or of the same language in another country. */
 const modelOf = (models: SpeechRecognitionOptions['models'], lang: string): string | undefined => {
   if (typeof models === 'string') return models
-  const languageOf = (tag: string): string | undefined => tag.toLowerCase().split('-')[0]
   const tags = Object.keys(models)
   const tag =
     tags.find((known) => known.toLowerCase() === lang.toLowerCase()) ??
-    tags.find((known) => languageOf(known) === languageOf(lang))
+    tags.find((known) => primaryLanguage(known) === primaryLanguage(lang))
   return tag && models[tag]
 }

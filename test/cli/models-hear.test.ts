@@ -73,6 +73,15 @@ describe('rxspeech models hear', { timeout: 120_000 }, () => {
     expect(await hear(['call', raw, '--rate', '8000'])).toMatchObject({ code: 2, stdout: '' })
   })
 
+  it('refuses a language that the model lacks, with those that it has, and one that is none', async () => {
+    const refused = await hear(['call', 'samples/call.wav', '--language', 'de-AT'])
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toBe('rxspeech: --language "de" cannot be used with this model; it has en.\n')
+    const wrong = await hear(['call', 'samples/call.wav', '--language', 'German'])
+    expect(wrong.code).toBe(2)
+    expect(wrong.stderr).toContain('--language must be a language such as en or en-US, or auto, not "German".')
+  })
+
   longIt('recognizes phrases in addition to the model, and says which words it does not know', async () => {
     const said = 'friday at half past seven please'
     writeFileSync(join(folder, 'model.json'), '{"phrases":"p.txt"}')

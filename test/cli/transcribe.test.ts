@@ -130,6 +130,14 @@ describe('rxspeech transcribe of several files', () => {
     expect(threads).toBeGreaterThanOrEqual(Math.min(2, availableParallelism()))
   })
 
+  it('asks the service for the language, which refuses one that the model lacks', async () => {
+    const args = ['transcribe', agent, '--model', 'cards', ...overGrpc, '--language']
+    const refused = await runInProcess([...args, 'de'], { env })
+    expect([refused.code, refused.stdout]).toEqual([1, ''])
+    expect(refused.stderr).toContain('Language "de" cannot be used with this model; it has en.')
+    expect((await runInProcess([...args, 'en-US'], { env })).code).toBe(0)
+  })
+
   longIt('recognizes phrases in addition to the model, and prints why the service refuses them', async () => {
     const args = ['transcribe', agent, '--model', 'cards', ...overGrpc]
     const without = await runInProcess(args, { env })

@@ -1,4 +1,4 @@
-import { from, NEVER, Observable, of, throwError, type ObservableInput } from 'rxjs'
+import { EMPTY, from, NEVER, Observable, of, throwError, type ObservableInput } from 'rxjs'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { deinterleaveChannels } from '../../src/audio/channels.js'
 import type { AudioFormat } from '../../src/audio/format.js'
@@ -224,6 +224,29 @@ describe('SpeechRecognition of the Web Speech API', () => {
     const french = create({ models })
     french.lang = 'fr'
     expect(await run(french)).toEqual(['error language-not-supported', 'end'])
+  })
+
+  it('asks for the language if the model has it, and otherwise for none', async () => {
+    const spokenIn = async (lang: string, languages?: readonly string[]): Promise<readonly (string | undefined)[]> => {
+      const asked: (string | undefined)[] = []
+      const Recognition = recognitionClassOn(
+        {
+          recognize: (options) => {
+            asked.push(options.language)
+            return () => EMPTY
+          },
+          microphone: audioOf(EMPTY),
+        },
+        { url: 'ws://localhost', token: 't', models: 'many', language: 'it', languages },
+      )
+      const recognition = new Recognition()
+      recognition.lang = lang
+      await run(recognition)
+      return asked
+    }
+    expect(await spokenIn('fr-CA', ['en', 'fr'])).toEqual(['fr'])
+    expect(await spokenIn('de', ['en', 'fr'])).toEqual(['it'])
+    expect(await spokenIn('fr')).toEqual(['it'])
   })
 
   it.each([

@@ -1,5 +1,7 @@
 import { basename } from 'node:path'
 import { SpeechError } from '../../errors/speech-error.js'
+import { primaryLanguage } from '../../protocol/language.js'
+import { languageRefusal } from '../../service/engines/session-language.js'
 import { readSessionPhrases, requirePhrases } from '../../service/engines/session-phrases.js'
 import { expandFiles } from '../input/file-names.js'
 import { modelAt, modelFolders, namedModelFlags } from '../input/find-models.js'
@@ -7,7 +9,7 @@ import { openInput, type AudioInput } from '../input/open-input.js'
 import { rawFlags, rawFormat } from '../input/raw-flags.js'
 import type { CommandCall } from '../parsing/command.js'
 import { wrapText } from '../parsing/help-text.js'
-import { phraseFlags, typedPhrases } from '../input/phrase-flags.js'
+import { languageFlags, phraseFlags, typedPhrases } from '../input/phrase-flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
 import { exitCode, failureOf, SilentExit } from '../process/failure.js'
 import { acquire, watchInterruption } from '../process/interruption.js'
@@ -20,7 +22,7 @@ import { clockText } from '../view/transcript-line.js'
 /** In errors, as of a service. */
 const phrasesName = 'Phrases'
 
-export const hearFlags = { ...namedModelFlags, ...rawFlags, ...phraseFlags, json: jsonFlag }
+export const hearFlags = { ...namedModelFlags, ...rawFlags, ...languageFlags, ...phraseFlags, json: jsonFlag }
 
 interface Style {
   readonly paint: Paint
@@ -35,6 +37,7 @@ export const hearFiles = async (
   const { models, json } = flags
   const raw = rawFormat(flags)
   const phrases = readSessionPhrases(typedPhrases(flags), phrasesName)
+  const language = flags.language === undefined ? undefined : primaryLanguage(flags.language)
   const folders = modelFolders(models, host)
   const model = modelAt(name, folders)
   const kind = folders.kinds.find((one) => one.name === model.options.engine)
@@ -45,12 +48,14 @@ export const hearFiles = async (
   try {
     const engine = await acquire(kind.open(model), signal)
     try {
+      const refusal = languageRefusal(engine, language, '--language')
+      if (refusal !== undefined) throw refusal
       await requirePhrases(engine, phrases, phrasesName)
       const style = { paint: paintFor(host.stdout, host.env), columns: output.terminal.columns ?? defaultColumns }
       for (const file of files) {
         try {
           const input = await openInput({ file, raw }, host, signal)
-          const heard = await hear(engine, input, signal, { phrases }).finally(input.close)
+          const heard = await hear(engine, input, signal, { language, phrases }).finally(input.close)
           signal.throwIfAborted()
           output.write(json ? `${JSON.stringify(jsonOf(file, input, heard))}\n` : textOf(file, input, heard, style))
           const fault = input.fault()

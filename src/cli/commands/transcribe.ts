@@ -8,7 +8,7 @@ import { rawFlags, rawFormat } from '../input/raw-flags.js'
 import type { Pace } from '../input/sendable-audio.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flag, flagGroup, flagOr, switchFlag, type FlagValues } from '../parsing/flags.js'
-import { phraseFlags, typedPhrases } from '../input/phrase-flags.js'
+import { languageFlags, phraseFlags, typedPhrases } from '../input/phrase-flags.js'
 import { modelFlags, planService, serviceFlags, type Environment } from '../parsing/service-flags.js'
 import { oneOf, speakers, speed, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
@@ -61,6 +61,7 @@ export const transcribeFlags = {
       '1',
     ),
     over: flag('<transport>', 'grpc or websocket (default: that of the address, else grpc)', oneOf(transports)),
+    ...languageFlags,
     ...phraseFlags,
     ...modelFlags,
   }),
@@ -127,7 +128,7 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
 export const planTranscribe = (files: readonly string[], flags: TranscribeFlags, env: Environment): TranscribePlan => {
   const raw = rawFormat(flags)
   const service = planService(flags, env, flags.over)
-  const { timeoutMs, record, format, reference, jobs, outputDir, words } = flags
+  const { timeoutMs, record, format, reference, jobs, outputDir, words, language } = flags
   if (words && format !== 'text' && format !== 'json') {
     throw usageError(`--words is for text and json; ${format === 'ndjson' ? 'ndjson has them' : 'captions have none'}.`)
   }
@@ -137,6 +138,7 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
     service,
     over: transportOf(flags, service),
     pace: paceOf(flags, service),
+    language,
     phrases: typedPhrases(flags),
     format,
     speakers: speakersOf(flags),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { codeOf } from '../../errors/speech-error.js'
 import { flag, repeatedFlag, type FlagValues, type ParseValue } from '../parsing/flags.js'
-import { text } from '../parsing/values.js'
+import { language, text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import { decodeText } from '../../protocol/decode-text.js'
 
@@ -25,6 +25,15 @@ export const phraseFlags = {
     text,
   ),
   phrases: flag('<file>', 'a file with such sentences, one per line; # starts a comment', phrasesOfFile),
+}
+
+/** What is spoken. */
+export const languageFlags = {
+  language: flag(
+    '<tag>',
+    'the language of the speech, such as fr or pt-BR, for a model of several; auto if the model detects it (default: that of the model)',
+    language,
+  ),
 }
 
 /** Those that were typed, then those of the file; undefined if there are none. */

@@ -1,4 +1,5 @@
 import { either } from 'fp-ts'
+import { languageTag } from '../../protocol/language.js'
 import {
   codec,
   nonEmptyText,
@@ -31,6 +32,9 @@ const decoded =
     if (either.isRight(result)) return result.right
     throw usageError(`${flag} must be ${expectedBy(codec)}, not ${quoted(typed)}.`)
   }
+
+/** A language such as en or en-US, or auto. */
+export const language: ParseValue<string> = decoded(languageTag)
 
 /** Any text that is not blank. It may be a secret, so the message does not repeat it. */
 export const text: ParseValue<string> = (typed, flag) => {

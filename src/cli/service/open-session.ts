@@ -13,6 +13,8 @@ export interface SessionRequest {
   readonly format: AudioFormat
   /** The limit of each wait of the session. @default the limits of the library */
   readonly timeoutMs?: number | undefined
+  /** The language of the speech. @default that of the model */
+  readonly language?: string | undefined
   /** Sentences in addition to those of the model. @default none */
   readonly phrases?: readonly string[] | undefined
   /** Ends the audio before its source does. */
@@ -22,15 +24,16 @@ export interface SessionRequest {
 }
 
 /** The options of both transports. */
-type CommonOptions = Omit<SessionOptions, 'url'> & Pick<SessionRequest, 'phrases'>
+type CommonOptions = Omit<SessionOptions, 'url'> & Pick<SessionRequest, 'language' | 'phrases'>
 
 type OpenSession = (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
 
 /** Opens sessions with the service, over either transport. Loads only the code of that transport. */
 export const openSession = async (request: SessionRequest): Promise<OpenSession> => {
-  const { access, over, format, phrases, timeoutMs, finalize$, record = unrecorded } = request
+  const { access, over, format, language, phrases, timeoutMs, finalize$, record = unrecorded } = request
   const options: CommonOptions = {
     format,
+    language,
     phrases,
     finalize$,
     token: tokenSource(access, timeoutMs),

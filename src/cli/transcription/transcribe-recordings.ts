@@ -30,6 +30,8 @@ export interface TranscriptionPlan {
   readonly service: ServicePlan
   readonly over: 'grpc' | 'websocket'
   readonly pace: Pace
+  /** The language of the speech. @default that of the model */
+  readonly language?: string | undefined
   /** Sentences that are recognized in addition to those of the model. */
   readonly phrases?: readonly string[] | undefined
   readonly timeoutMs?: number | undefined
@@ -266,7 +268,7 @@ const runRecording = async (
   name: string | undefined,
 ): Promise<Outcome> => {
   const { host, progressLine } = run
-  const { over, pace, phrases, timeoutMs, record } = run.plan
+  const { over, pace, language, phrases, timeoutMs, record } = run.plan
   const { finalize$, signal } = running
   const opened: (() => Promise<void> | void)[] = []
   const reader = new TranscriptReader()
@@ -288,6 +290,7 @@ const runRecording = async (
       over,
       format: audio.format,
       finalize$,
+      language,
       phrases,
       timeoutMs,
       record: cassette?.record,
