@@ -49,6 +49,17 @@ describe.skipIf(process.platform === 'win32')('the folder of the sockets for rel
     server.close()
   })
 
+  it('keeps what it cannot examine or remove, and serves', async () => {
+    await mkdir(control, { mode: 0o700 })
+    await writeFile(join(state, 'file'), '')
+    await writeFile(join(control, 'a.json'), JSON.stringify({ address: join(state, 'file', 'x.sock') }))
+    await symlink(join(control, 'b.sock'), join(control, 'b.sock'))
+    await mkdir(join(control, 'c.json'))
+    expect(await open()).toBeDefined()
+    expect(warnings).toEqual([])
+    expect(await readdir(control)).toEqual(expect.arrayContaining(['a.json', 'b.sock', 'c.json']))
+  })
+
   it('removes the file and the socket of a process that is gone when it is asked to reload', async () => {
     await mkdir(control, { mode: 0o700 })
     const address = join(control, 'dead.sock')

@@ -37,6 +37,8 @@ const reloadAnswer = optionsOf<ReloadAnswer>()(
 const request = 'reload\n'
 /** A client that connects and asks nothing is disconnected. */
 const askWithinMs = 5_000
+/** A local socket is connected at once, unless its process hangs. */
+const connectWithinMs = 2_000
 /** Models can take minutes to load. */
 const answerWithinMs = 600_000
 /** The longest path of a local socket on all systems, in bytes. */
@@ -176,17 +178,21 @@ const namesIn = async (folder: string): Promise<readonly string[]> => {
   return names.filter((name) => name.endsWith('.json')).toSorted()
 }
 
-/** Removes what processes have left that were killed: their files, their sockets, and files that were not complete. */
+/**
+ * Removes what processes have left that were killed: their files, their sockets, and files that were not complete. What cannot be
+ * examined or removed is left.
+ */
 const removeStale = async (folder: string): Promise<void> => {
-  for (const name of await readdir(folder)) {
-    const path = join(folder, name)
-    const address = name.endsWith('.json') ? await addressIn(path) : path
-    if (name.endsWith('.json') || name.endsWith('.sock')) {
-      const socket = await openSocket(address)
-      if (socket === undefined) await removeFiles(path, address)
-      else socket.destroy()
-    } else if (name.endsWith('.new') && (await ageMs(path)) > incompleteMs) await rm(path, { force: true })
-  }
+  for (const name of await readdir(folder)) await removeIfStale(join(folder, name)).catch(() => undefined)
+}
+
+const removeIfStale = async (path: string): Promise<void> => {
+  if (path.endsWith('.json') || path.endsWith('.sock')) {
+    const address = path.endsWith('.json') ? await addressIn(path) : path
+    const socket = await openSocket(address)
+    if (socket === undefined) await removeFiles(path, address)
+    else socket.destroy()
+  } else if (path.endsWith('.new') && (await ageMs(path)) > incompleteMs) await rm(path, { force: true })
 }
 
 const ageMs = async (path: string): Promise<number> => {
@@ -211,7 +217,7 @@ const addressIn = async (file: string): Promise<string> => {
   return typeof address === 'string' ? address : ''
 }
 
-/** Undefined if nothing listens there. Rejects if this user may not use it. */
+/** Undefined if nothing listens there. Rejects if this user may not use it, or it does not answer in time. */
 const openSocket = (address: string): Promise<Socket | undefined> =>
   new Promise((resolve, reject) => {
     if (address === '') {
@@ -219,7 +225,12 @@ const openSocket = (address: string): Promise<Socket | undefined> =>
       return
     }
     const socket = connect(address)
-    socket.once('connect', () => resolve(socket))
+    socket.setTimeout(connectWithinMs, () => socket.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })))
+    socket.once('connect', () => {
+      socket.setTimeout(0)
+      socket.removeAllListeners('timeout')
+      resolve(socket)
+    })
     socket.once('error', (error) => {
       const code = codeOf(error)
       if (code === 'ECONNREFUSED' || code === 'ENOENT') resolve(undefined)
