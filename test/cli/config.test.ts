@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -200,6 +200,21 @@ describe('rxspeech serve --config --check', () => {
     await symlink(join(folder, 'elsewhere'), join(folder, 'state/control'))
     await refused(/control is a link/)
   })
+
+  it.skipIf(process.platform === 'win32')(
+    'names key files that others can read, and does not change them',
+    async () => {
+      await write('service.yaml', 'stateFolder: state\n')
+      const keys = join(folder, 'state/signing-keys.json')
+      await write('state/signing-keys.json', '{"keys": []}')
+      await chmod(keys, 0o644)
+      expect(await check()).toMatchObject({
+        code: 0,
+        stderr: expect.stringMatching(/signing-keys\.json can be read by other users/) as unknown,
+      })
+      expect((await stat(keys)).mode & 0o777).toBe(0o644)
+    },
+  )
 
   it('creates nothing where there is no state yet, and accepts that of a running service', async () => {
     await write('service.yaml', 'stateFolder: above/state\nhttp: 127.0.0.1:0\n')

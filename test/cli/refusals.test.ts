@@ -30,6 +30,17 @@ const refused = async (args: readonly string[], env: Readonly<Record<string, str
 const secret = 'hunter2-hunter2-hunter2'
 
 describe('a process that fails', () => {
+  it('says that a service needs to generate code, where that is forbidden', async () => {
+    const env = { NODE_OPTIONS: '--disallow-code-generation-from-strings' }
+    const { code, stderr } = await run(['serve', '--dev', '--state', join(folder, 'state')], { env })
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^rxspeech: A service needs packages of gRPC that generate code.*start it without/,
+      ) as unknown,
+    })
+  })
+
   it.each<[number, string[]]>([
     [1, ['token', '--auth-url', 'https://127.0.0.1:9', '--client-id', 'a', '--client-secret', secret]],
     [2, ['transcibe']],

@@ -200,7 +200,8 @@ const checkConfigured = async (
   if (loaded === undefined) throw usageError('--check needs a file; set it with --config.')
   const { checkService } = await import('../../service/start/check-service.js')
   const { serviceOptions } = await loadConfigured()
-  const problems = await checkService(await serviceOptions(loaded, host.env))
+  const { problems, notices } = await checkService(await serviceOptions(loaded, host.env))
+  for (const notice of notices) host.stderr.write(`${notice}\n`)
   if (problems.length === 0) {
     output.write(`${loaded.file} has no faults.\n`)
     return

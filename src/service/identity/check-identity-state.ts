@@ -4,9 +4,9 @@ import { codeOf } from '../../errors/speech-error.js'
 import { readSigningKeys, signingKeysFile } from './keys/signing-keys.js'
 import { needsStore, type IdentityStateOptions } from './identity-state.js'
 import { checkDatabase } from './state/database.js'
-import { checkIssuer } from './state/issuer-lock.js'
+import { checkIssuer, issuerFileName } from './state/issuer-lock.js'
 import { loadSqlite } from './state/sqlite.js'
-import { stateFileError, storeFileName } from './state/state-files.js'
+import { ownerOnly, stateFileError, storeFileName } from './state/state-files.js'
 import { checkStateFolder } from './state/trusted-files.js'
 import { readRevokedTokens, revokedTokensFile } from './tokens/revocations.js'
 
@@ -15,10 +15,11 @@ interface CheckedState extends Pick<IdentityStateOptions, 'clients'> {
 }
 
 /**
- * Reads everything in a state folder as a service that starts with it, without creating or changing anything. Rejects with
- * `missing-dependency` where the service needs SQLite and cannot load it, and otherwise as the service.
+ * Reads everything in a state folder as a service that starts with it, without creating or changing anything. Resolves with a
+ * sentence for each file that others can read. Rejects with `missing-dependency` where the service needs SQLite and cannot load
+ * it, and otherwise as the service.
  */
-export const checkIdentityState = async ({ stateFolder, clients }: CheckedState): Promise<void> => {
+export const checkIdentityState = async ({ stateFolder, clients }: CheckedState): Promise<readonly string[]> => {
   const hasSqlite = await loadSqlite().then(
     () => true,
     (error: unknown) => {
@@ -39,8 +40,20 @@ export const checkIdentityState = async ({ stateFolder, clients }: CheckedState)
     await checkDatabase(stateFolder)
     await checkIssuer(stateFolder)
   }
-  await readSigningKeys(join(stateFolder, signingKeysFile))
-  await readRevokedTokens(join(stateFolder, revokedTokensFile))
+  await readSigningKeys(join(stateFolder, signingKeysFile), { changesNothing: true })
+  await readRevokedTokens(join(stateFolder, revokedTokensFile), { changesNothing: true })
+  return readableByOthers(stateFolder)
+}
+
+const readableByOthers = async (stateFolder: string): Promise<readonly string[]> => {
+  const sentences: string[] = []
+  for (const name of [signingKeysFile, revokedTokensFile, issuerFileName, storeFileName]) {
+    const path = join(stateFolder, name)
+    const found = await stat(path).catch(() => undefined)
+    if (found !== undefined && (found.mode & ~ownerOnly & 0o777) !== 0 && process.platform !== 'win32')
+      sentences.push(`${path} can be read by other users; a service changes its mode when it starts.`)
+  }
+  return sentences
 }
 
 /** Whether files can be written to the folder, or it can be created. */

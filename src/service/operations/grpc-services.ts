@@ -4,7 +4,6 @@ import type { Server, ServerDuplexStream, UntypedServiceImplementation } from '@
 import { loadOptional } from '../threads/load-optional.js'
 import { join } from 'node:path'
 import { findPackageRoot } from '../threads/package-files.js'
-import { strictDefinition } from './strict-descriptors.js'
 
 /** The services that grpc.health.v1 reports: the whole server, and `dataflow`. */
 const healthServices = ['', 'dataflow'] as const
@@ -86,10 +85,11 @@ const translating = (handlers: UntypedServiceImplementation): UntypedServiceImpl
 
 /** Server reflection (`grpc.reflection.v1` and `v1alpha`) of `dataflow` and `grpc.health.v1`. Rejects with `missing-dependency`. */
 export const openGrpcReflection = async (): Promise<(server: Server) => void> => {
-  const [{ ReflectionService }, { protoPath }, { loadSync }] = await Promise.all([
+  const [{ ReflectionService }, { protoPath }, { loadSync }, { strictDefinition }] = await Promise.all([
     loadOptional<typeof GrpcReflection>('@grpc/reflection', 'Server reflection'),
     loadOptional<typeof GrpcHealthCheck>('grpc-health-check', 'The health service'),
     import('@grpc/proto-loader'),
+    import('./strict-descriptors.js'),
   ])
   const own = join(findPackageRoot(__dirname), 'proto', 'dataflow.proto')
   const reflection = new ReflectionService({

@@ -13,29 +13,44 @@ import { resolveOptional } from '../threads/load-optional.js'
 import { resolveWorkerCount } from '../threads/worker-count.js'
 import { openIdentity, openRequests } from './identity-service.js'
 import { chooseDefaultModel, openModels, openProjects } from './models-and-projects.js'
-import { checkRecordingsFolder, closeAll, operationsOptions, type Opened } from './running-service.js'
+import {
+  checkCodeGeneration,
+  checkRecordingsFolder,
+  closeAll,
+  operationsOptions,
+  type Opened,
+} from './running-service.js'
 import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from './service-options.js'
 import { loopbackAnyPort, openServiceHttp } from './session-server.js'
+
+/** What a service with these options would start with. */
+export interface CheckedService {
+  /** An `invalid-model` or an `invalid-project` for each broken one, with which a service starts nevertheless. */
+  readonly problems: readonly SpeechError[]
+  /** Sentences about files of the state folder, whose modes a service corrects. */
+  readonly notices: readonly string[]
+}
 
 /**
  * Opens what `startService` opens with these options, and closes it again: listeners on other ports of the same hosts, the
  * identity with what is in the state folder, which is not changed, models, projects and custom nodes. It loads no engines, and
- * connects to no NATS server. Rejects as `startService`; a port in use is no fault, because the service may run. Returns an
- * `invalid-model` or an `invalid-project` for each broken one, with which a service starts nevertheless.
+ * connects to no NATS server. Rejects as `startService`; a port in use is no fault, because the service may run.
  */
-export const checkService = async (options: ServiceOptions): Promise<readonly SpeechError[]> => {
+export const checkService = async (options: ServiceOptions): Promise<CheckedService> => {
   const { stateFolder, identity = {}, natsEngines } = options
   checkServiceOptions(options)
   checkRecordingsFolder(options)
+  checkCodeGeneration()
   checkSharedIdentity({ ...identity, issuer: options.issuer })
   resolveWorkerCount(options.workers ?? 1)
   await loadVoiceActivity()
   if (natsEngines !== undefined) resolveOptional('@nats-io/transport-node', 'The connection to NATS')
   if (identity.nats !== undefined) resolveOptional('@nats-io/kv', 'A shared identity')
-  else if (stateFolder !== undefined) await checkIdentityState({ stateFolder, clients: options.clients })
+  const hasState = identity.nats === undefined && stateFolder !== undefined
+  const notices = hasState ? await checkIdentityState({ stateFolder, clients: options.clients }) : []
   const opened: Opened = []
   try {
-    return await openParts(
+    const problems = await openParts(
       {
         ...options,
         http: await otherPort(options.http ?? loopbackAnyPort),
@@ -47,6 +62,7 @@ export const checkService = async (options: ServiceOptions): Promise<readonly Sp
       },
       opened,
     )
+    return { problems, notices }
   } finally {
     await closeAll(opened, options.scheduler)
   }

@@ -1,11 +1,12 @@
 import { statSync } from 'node:fs'
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
-import { codeOf, SpeechError } from '../../errors/speech-error.js'
+import { codeOf, isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import { within } from '../../kernel/timers.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { durationMs, optionsOf } from '../../protocol/validation.js'
 import type { ModelRegistry } from '../engines/models/model-registry.js'
 import { repairRecordings } from '../nodes/recordings/repair-recordings.js'
+import { loadDataflow } from '../../transport/grpc/proto.js'
 import type { OperationsOptions } from '../operations/operations.js'
 import type { ProjectRegistry } from '../project/project.js'
 import type { ReloadResult } from './reload.js'
@@ -99,6 +100,18 @@ export const checkRecordingsFolder = ({ recordingsFolder: folder }: ServiceOptio
   }
   if (isFolder) return
   throw new SpeechError('invalid-options', `The folder of recordings ${folder} is a file; name a folder.`)
+}
+
+/** Throws `missing-dependency` in a process that forbids to generate code, as the packages of gRPC do. */
+export const checkCodeGeneration = (): void => {
+  try {
+    loadDataflow()
+  } catch (cause) {
+    if (!isSpeechError(cause) || cause.code !== 'missing-dependency') throw cause
+    const sentence =
+      'A service needs packages of gRPC that generate code, which this process forbids; start it without --disallow-code-generation-from-strings.'
+    throw new SpeechError('missing-dependency', sentence, { cause })
+  }
 }
 
 /** Starts to repair the recordings of a killed process; returns a function that waits for it. */

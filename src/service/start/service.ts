@@ -8,6 +8,7 @@ import { createAdmission, openIdentity, openRequests } from './identity-service.
 import { chooseDefaultModel, openProjects } from './models-and-projects.js'
 import { finishReload, prepareReload, Reloader } from './reload.js'
 import {
+  checkCodeGeneration,
   checkRecordingsFolder,
   closeAll,
   operationsOptions,
@@ -32,6 +33,7 @@ import { openTracing } from './tracing.js'
 export const startService = async (options: ServiceOptions): Promise<Service> => {
   checkServiceOptions(options)
   checkRecordingsFolder(options)
+  checkCodeGeneration()
   // Every session needs it, so a missing package should fail the start.
   await loadVoiceActivity()
   const opened: Opened = []

@@ -42,11 +42,11 @@ interface WireMessage {
 
 const noBytes = new Uint8Array(0)
 
-/** Loaded with the first session, because it generates code already while it loads. */
-const protoLoader = (): typeof ProtoLoader => {
+/** Loaded with the first session, because it generates code, in a bundle already while it loads. */
+const withProtoLoader = <T>(use: (loader: typeof ProtoLoader) => T): T => {
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- synchronous, and found by bundlers
-    return require('@grpc/proto-loader') as typeof ProtoLoader
+    return use(require('@grpc/proto-loader') as typeof ProtoLoader)
   } catch (error) {
     if (!(error instanceof EvalError)) throw error
     throw new SpeechError(
@@ -257,19 +257,21 @@ const checkFields = (
 
 const loaderOptions: ProtoLoader.Options = { keepCase: true, defaults: true }
 
-const loadOwn = (): DataflowService => serviceOf(protoLoader().fromJSON(dataflowDescriptor, loaderOptions), 'rxspeech')
+const loadOwn = (): DataflowService =>
+  withProtoLoader(({ fromJSON }) => serviceOf(fromJSON(dataflowDescriptor, loaderOptions), 'rxspeech'))
 
-const load = (protoPath: string): DataflowService => {
-  const file = basename(protoPath)
-  const { loadSync } = protoLoader()
-  let definition: PackageDefinition
-  try {
-    definition = loadSync(protoPath, loaderOptions)
-  } catch (error) {
-    throw new SpeechError('invalid-options', `${file} cannot be read as a proto; check protoPath.`, { cause: error })
-  }
-  return serviceOf(definition, file)
-}
+const load = (protoPath: string): DataflowService =>
+  withProtoLoader(({ loadSync }) => {
+    const file = basename(protoPath)
+    let definition: PackageDefinition
+    try {
+      definition = loadSync(protoPath, loaderOptions)
+    } catch (error) {
+      if (error instanceof EvalError) throw error
+      throw new SpeechError('invalid-options', `${file} cannot be read as a proto; check protoPath.`, { cause: error })
+    }
+    return serviceOf(definition, file)
+  })
 
 const serviceOf = (definition: PackageDefinition, file: string): DataflowService => {
   const stream = findStream(definition, file)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { either } from 'fp-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
-import { fileStamp, readPrivateJson, stateFileError, writePrivateFile } from '../state/state-files.js'
+import { fileStamp, readPrivateJson, stateFileError, writePrivateFile, type ReadOptions } from '../state/state-files.js'
 import {
   createKey,
   decodeKeys,
@@ -46,8 +46,8 @@ export interface StoredSigningKeys extends SigningKeys {
 }
 
 /** The keys of a file; none if it is missing. Rejects with `invalid-options` when it is damaged. */
-export const readSigningKeys = async (path: string): Promise<readonly SigningKey[]> => {
-  const keys = decodeKeys(await readPrivateJson(path, { keys: [] }))
+export const readSigningKeys = async (path: string, options?: ReadOptions): Promise<readonly SigningKey[]> => {
+  const keys = decodeKeys(await readPrivateJson(path, { keys: [] }, options))
   // New keys would invalidate every token in use, so a person has to decide.
   if (either.isLeft(keys)) {
     throw new SpeechError(

@@ -89,15 +89,24 @@ export const fileStamp = async (path: string): Promise<string | undefined> => {
   }
 }
 
+/** How a private file is read. */
+export interface ReadOptions {
+  /** Whether nothing is changed, not even the permissions. @default false */
+  readonly changesNothing?: boolean | undefined
+}
+
 /**
  * Reads a file of the state folder and removes the read permission of others; undefined if there is no file. Rejects with
  * `invalid-options` if others can write it.
  */
-export const readPrivateFile = async (path: string): Promise<string | undefined> => {
+export const readPrivateFile = async (
+  path: string,
+  { changesNothing = false }: ReadOptions = {},
+): Promise<string | undefined> => {
   try {
     await checkStateFile(path)
     const text = await readFile(path, 'utf8')
-    await chmod(path, ownerOnly)
+    if (!changesNothing) await chmod(path, ownerOnly)
     return text
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
@@ -106,8 +115,12 @@ export const readPrivateFile = async (path: string): Promise<string | undefined>
 }
 
 /** Reads a JSON file of the state folder, or `absent` if there is no file. Left: the text is not JSON. */
-export const readPrivateJson = async (path: string, absent: unknown): Promise<either.Either<never[], unknown>> => {
-  const text = await readPrivateFile(path)
+export const readPrivateJson = async (
+  path: string,
+  absent: unknown,
+  options?: ReadOptions,
+): Promise<either.Either<never[], unknown>> => {
+  const text = await readPrivateFile(path, options)
   if (text === undefined) return either.right(absent)
   return either.tryCatch(
     () => JSON.parse(text) as unknown,

@@ -3,7 +3,7 @@ import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { tokenLifetimeMs } from '../keys/key-list.js'
-import { readPrivateJson, writePrivateFile } from '../state/state-files.js'
+import { readPrivateJson, writePrivateFile, type ReadOptions } from '../state/state-files.js'
 
 /** Single tokens that are no longer valid. To end all tokens of a client, cancel its registration. */
 export interface Revocations {
@@ -73,8 +73,11 @@ const fileCodec: t.Type<{ readonly revoked: readonly RevokedToken[] }, unknown> 
 })
 
 /** The entries of the file, or undefined if there is none. Rejects with `invalid-options` when it is damaged. */
-export const readRevokedTokens = async (path: string): Promise<readonly RevokedToken[] | undefined> => {
-  const json = await readPrivateJson(path, undefined)
+export const readRevokedTokens = async (
+  path: string,
+  options?: ReadOptions,
+): Promise<readonly RevokedToken[] | undefined> => {
+  const json = await readPrivateJson(path, undefined, options)
   if (either.isRight(json) && json.right === undefined) return undefined
   const file = either.chain((value: unknown) => fileCodec.decode(value))(json)
   // An empty list would accept revoked tokens again.
