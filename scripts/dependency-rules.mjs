@@ -89,6 +89,7 @@ const entryPoint = `^src/(${entryPoints.join('|').replaceAll('.', '\\.')})$`
 /** Programs, which are run and not imported. */
 export const programs = [
   'cli/main.ts',
+  'service/engines/catalogue/bunzip-worker.ts',
   'service/engines/sherpa-onnx/worker.ts',
   'service/engines/soundswallower/worker.ts',
   'service/custom-nodes/custom-node-worker.ts',

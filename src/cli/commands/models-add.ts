@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
-import { addModel, checkModelName, type NewModel } from '../../service/engines/models/add-model.js'
+import { addModel, checkModelName, copyFiles } from '../../service/engines/models/add-model.js'
 import type { EngineKind } from '../../service/engines/engine.js'
 import type { FoundModel } from '../../service/engines/models/model-folders.js'
 import { findSherpaModel } from '../../service/engines/sherpa-onnx/find-model.js'
@@ -54,14 +54,14 @@ export const addToModels = async ({
   const { options, files, kind } = await planContent(flags, given)
   const place = { folder, tenant, name: checkModelName('name', name), version }
   try {
-    return await addModel({ ...place, options: { ...options, ...(batch && { batch }) }, files }, kind)
+    return await addModel(place, copyFiles({ ...options, ...(batch && { batch }) }, files), kind)
   } catch (error) {
     throw isSpeechError(error) && error.code === 'invalid-model' ? inputFault(error, files) : error
   }
 }
 
 /** The fault of a file that was typed: the model with its copy is gone. */
-const inputFault = (error: SpeechError, files: NewModel['files']): SpeechError => {
+const inputFault = (error: SpeechError, files: Content['files']): SpeechError => {
   const sentence = error.message.replace(/^Model \S+: /, '').replace('to "dictionary".', 'with --dictionary FILE.')
   const isNamed = Object.keys(files).some((name) => sentence.includes(name))
   const named = Object.entries(files).reduce((text, [name, typed]) => text.replaceAll(name, () => typed), sentence)
@@ -70,7 +70,12 @@ const inputFault = (error: SpeechError, files: NewModel['files']): SpeechError =
 }
 
 /** What a model consists of, and the engine that loads it. */
-type Content = Pick<NewModel, 'options' | 'files'> & { readonly kind: EngineKind }
+interface Content {
+  readonly options: FoundModel['model']['options']
+  /** The files to copy, by their names in the folder of the model. */
+  readonly files: Readonly<Record<string, string>>
+  readonly kind: EngineKind
+}
 
 const planContent = (flags: AddFlags, given: readonly string[]): Content | Promise<Content> => {
   if (flags.sherpaOnnx !== undefined) {

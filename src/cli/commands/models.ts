@@ -18,6 +18,9 @@ import { tableText } from '../view/plain-text.js'
 import { addFlags, addToModels } from './models-add.js'
 import { hearFiles, hearFlags } from './models-hear.js'
 import { lintFlags, lintModels } from './models-lint.js'
+import { pull, pullFlags } from './models-pull.js'
+import { removeFlags, removeModel } from './models-remove.js'
+import { searchFlags, searchModels } from './models-search.js'
 import { typesFlags, writeTypes } from './models-types.js'
 
 const listFlags = {
@@ -33,9 +36,11 @@ const listFlags = {
 export const addModels = (command: Command, context: CommandContext): void => {
   defineCommandGroup(command.helpCommand(false), context, {
     description:
-      'Lists the models of folders, and creates models from grammars, phrase lists, and models for dictation. A service finds them when it starts, and after rxspeech reload.',
+      'Lists the models of folders, downloads models for any speech, and creates models from grammars, phrase lists and folders. A service finds them when it starts, and after rxspeech reload.',
     examples: [
       ['rxspeech models --models ./models', 'list the models and their faults'],
+      ['rxspeech models search fr', 'models of the catalogue that read French'],
+      ['rxspeech models pull kroko-fr', 'download one of them to ./models'],
       ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one per line'],
       ['rxspeech models add english --sherpa-onnx ./zipformer-en --models ./models', 'a model for dictation'],
     ],
@@ -57,6 +62,36 @@ export const addModels = (command: Command, context: CommandContext): void => {
       run: addOne,
     },
   )
+  defineCommand(command.command('search').summary('find a model of the catalogue'), context, {
+    description:
+      'Lists the published models that the catalogue describes: the size of their download and on disk, whether text appears while someone speaks, their licence and their languages. Without words all of them. The exit code is 3 if none fits.',
+    argument: ['[words...]', 'a language, such as fr or French, a part of the name, live, or a licence'],
+    flags: searchFlags,
+    examples: [
+      ['rxspeech models search fr', 'models that read French'],
+      ['rxspeech models search english live', 'models for English whose text appears while someone speaks'],
+    ],
+    run: searchModels,
+  })
+  defineCommand(command.command('pull').summary('download a model and add it'), context, {
+    description:
+      'Downloads a model of the catalogue or another archive of sherpa-onnx, verifies its checksum, unpacks the files that are needed, and loads it. It is added only when all of that has succeeded. A download that was interrupted continues with the next call.',
+    argument: ['<model>', 'a name of rxspeech models search, or the address or the file of a .tar.bz2'],
+    flags: pullFlags,
+    examples: [
+      ['rxspeech models pull kroko-en', 'text while someone speaks English, to ./models'],
+      ['rxspeech models pull parakeet-v3 --mirror https://files.example.com/asr', 'from another place'],
+      ['rxspeech models pull ./sherpa-onnx-whisper-tiny.tar.bz2', 'from a file, without a network'],
+    ],
+    run: pullOne,
+  })
+  defineCommand(command.command('remove').summary('remove a model of a folder'), context, {
+    description:
+      'Removes a version of a model, or all of its versions, after a question. A service that has loaded the model goes on with it until rxspeech reload, unless its engine process is started again.',
+    argument: ['<model>', '[<tenant>/]<name>[/<version>]'],
+    flags: removeFlags,
+    run: removeModel,
+  })
   defineCommand(command.command('lint').summary('check models: words, sounds, rules and loops'), context, {
     description:
       'Checks the files of models and prints all faults with their places: words that the dictionary lacks, phrases that sound alike, rules that cannot be reached, loops. Loads no engine. The exit code is 3 if there is an error.',
@@ -101,6 +136,11 @@ const addOne = async (call: CommandCall<typeof addFlags, string>): Promise<void>
       ? `${JSON.stringify(modelJson({ model }))}\n`
       : `The model ${model.tenant}/${model.name}/${model.version} is in ${model.folder}.\n`,
   )
+}
+
+const pullOne = async (call: CommandCall<typeof pullFlags, string>): Promise<void> => {
+  const model = await pull(call)
+  if (model !== undefined) call.output.write(`${JSON.stringify(modelJson({ model }))}\n`)
 }
 
 const stringOf = (value: unknown): string | null =>

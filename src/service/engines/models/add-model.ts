@@ -1,34 +1,22 @@
-import {
-  chmod,
-  constants,
-  copyFile,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { chmod, constants, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { codeOf, isSpeechError, SpeechError } from '../../../errors/speech-error.js'
 import { decodeText } from '../../../protocol/decode-text.js'
 import type { EngineKind, ModelDescription } from '../engine.js'
+import { makeUnfinished, removeAbandoned } from './unfinished-folders.js'
 
-/** A model that is made from files. */
-export interface NewModel {
+/** Where a model goes. */
+export interface ModelPlace {
   /** The folder of models, with the layout `<tenant>/<name>/<version>`; it is made if it does not exist. */
   readonly folder: string
   readonly tenant: string
   readonly name: string
   /** @default one more than the newest, `1` if there is none */
   readonly version?: string | undefined
-  /** The content of `model.json`. */
-  readonly options: ModelDescription['options']
-  /** The files to copy, by their names in the folder of the model. */
-  readonly files: Readonly<Record<string, string>>
 }
+
+/** Puts the files of a model into an empty folder, and resolves with the content of `model.json`. */
+export type WriteModel = (folder: string) => Promise<ModelDescription['options']>
 
 const namePattern = /^(?!\.)[A-Za-z0-9._-]{1,64}$/
 
@@ -75,7 +63,7 @@ const nextVersion = (versions: readonly string[]): string => {
 /** Where the model goes. Rejects if something is there already, or if the folder has another layout. */
 const findPlace = async (
   root: string,
-  { tenant, name, version }: NewModel,
+  { tenant, name, version }: ModelPlace,
 ): Promise<{ readonly version: string; readonly folder: string }> => {
   const modelFolder = join(root, checkModelName('tenant', tenant), checkModelName('name', name))
   for (const folder of [root, join(root, tenant), modelFolder]) {
@@ -92,30 +80,39 @@ const findPlace = async (
 const modelExists = (tenant: string, name: string, version: string): SpeechError =>
   new SpeechError('invalid-options', `The model ${tenant}/${name}/${version} is there already; choose another version.`)
 
-/** Copies the files into a folder, and writes `model.json`. */
-const writeModel = async (folder: string, { options, files }: NewModel): Promise<void> => {
-  for (const [name, file] of Object.entries(files)) await copyInput(file, join(folder, name))
-  await writeFile(join(folder, 'model.json'), `${JSON.stringify(options, undefined, 2)}\n`)
-}
+/**
+ * Copies the files of a model.
+ *
+ * @param files by their names in the folder of the model
+ */
+export const copyFiles =
+  (options: ModelDescription['options'], files: Readonly<Record<string, string>>): WriteModel =>
+  async (folder) => {
+    for (const [name, file] of Object.entries(files)) {
+      await mkdir(dirname(join(folder, name)), { recursive: true })
+      await copyInput(file, join(folder, name))
+    }
+    return options
+  }
 
 /**
  * Makes a model. It is written to a temporary folder, loaded by the engine as a service would, and only then moved to its
  * place: a folder of models never contains half a model, and none is overwritten. Services find it after a reload.
  *
  * Rejects with `invalid-options` for names, files and places that are not allowed, with `invalid-model` if the engine refuses
- * it.
+ * it, and with the error of `write`.
  */
-export const addModel = async (model: NewModel, kind: EngineKind): Promise<ModelDescription> => {
-  const root = resolve(model.folder)
-  const { tenant, name, options } = model
-  const { version, folder } = await findPlace(root, model)
-  await mkdir(root, { recursive: true }).catch((cause: unknown) => {
+export const addModel = async (place: ModelPlace, write: WriteModel, kind: EngineKind): Promise<ModelDescription> => {
+  const root = resolve(place.folder)
+  const { tenant, name } = place
+  const { version, folder } = await findPlace(root, place)
+  await removeAbandoned(root)
+  const temporary = await makeUnfinished(root, 'adding').catch((cause: unknown) => {
     throw new SpeechError('invalid-options', `The folder ${root} cannot be made.`, { cause })
   })
-  // A hidden folder, which no scan takes for a tenant.
-  const temporary = await mkdtemp(join(root, '.adding-'))
   try {
-    await writeModel(temporary, model)
+    const options = await write(temporary)
+    await writeFile(join(temporary, 'model.json'), `${JSON.stringify(options, undefined, 2)}\n`)
     const engine = await kind.open({ tenant, name, version, folder: temporary, options })
     await engine.close()
     await chmod(temporary, 0o755)
