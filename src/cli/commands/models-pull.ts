@@ -3,21 +3,11 @@ import { basename, join } from 'node:path'
 import { either } from 'fp-ts'
 import { nearestName } from '../../protocol/nearest-name.js'
 import { parseJsonObject } from '../../protocol/parse-json.js'
-import {
-  archiveEnding,
-  filesOf,
-  modelNamed,
-  modelOfArchive,
-  readsWhat,
-} from '../../service/engines/catalogue/catalogue.js'
+import { archiveEnding, modelNamed, modelOfArchive, readsWhat } from '../../service/engines/catalogue/catalogue.js'
 import { catalogue, releaseUrl, type CatalogueModel } from '../../service/engines/catalogue/catalogue-table.js'
 import { checkFileUrl } from '../../service/engines/catalogue/http-get.js'
-import {
-  pullModel,
-  sourceFile,
-  type ArchiveSource,
-  type DescribedFiles,
-} from '../../service/engines/catalogue/pull-model.js'
+import { pullModel, sourceFile, type ArchiveSource } from '../../service/engines/catalogue/pull-model.js'
+import { describeModel, type DescribedFiles } from '../../service/engines/catalogue/describe.js'
 import { checkModelName } from '../../service/engines/models/add-model.js'
 import { scanModelFolder, type FoundModel } from '../../service/engines/models/model-folders.js'
 import { findSherpaModel } from '../../service/engines/sherpa-onnx/find-model.js'
@@ -49,6 +39,7 @@ export const pullFlags = {
   ),
   tenant: flagOr('<name>', 'its tenant', (typed) => checkModelName('tenant', typed), 'Default'),
   version: flag('<version>', 'its version (default: the newest plus one)', (typed) => checkModelName('version', typed)),
+  language: flag('<code>', 'of sessions that name none, such as de (default: the model detects it, or has one)', text),
   mirror: flag('<url>', 'a folder with the same archives, and with checksum.txt', mirrorUrl),
   accept: switchFlag('take an archive that has no checksum, or another one'),
   acceptLicence: switchFlag('accept a licence that is unknown, or has more conditions than to name its authors'),
@@ -63,7 +54,7 @@ export const pull = async ({
   host,
   output,
 }: CommandCall<typeof pullFlags, string>): Promise<FoundModel['model'] | undefined> => {
-  const { models: folder, tenant, version, accept, acceptLicence, proxy, json } = flags
+  const { models: folder, tenant, version, language, accept, acceptLicence, proxy, json } = flags
   const { source, known, stem } = findSource(typed, flags.mirror)
   const name = checkModelName('name', flags.as ?? known?.name ?? stem.replace(/^sherpa-onnx-/, '').slice(0, 64))
   const present = known === undefined || version !== undefined ? undefined : findPresent(folder, tenant, name, known)
@@ -86,7 +77,7 @@ export const pull = async ({
       acceptsContent: accept,
       acceptLicence: async (licence) =>
         acceptLicence || (await ask(licenceQuestion(licence), host, interruption.signal)) === true,
-      describe: known === undefined ? describeFolder : () => Promise.resolve(describeKnown(known)),
+      describe: known === undefined ? describeFolder : () => Promise.resolve(describeModel(known, language)),
       kind: sherpaOnnx(),
       proxy,
       signal: interruption.signal,
@@ -155,18 +146,6 @@ const findPresent = (
   if (newest === undefined || !existsSync(join(newest.folder, sourceFile))) return undefined
   const source = parseJsonObject(readFileSync(join(newest.folder, sourceFile), 'utf8'))
   return either.isRight(source) && source.right['sha256'] === sha256 ? newest : undefined
-}
-
-/** `model.json` of a model of the catalogue. */
-const describeKnown = (known: CatalogueModel): DescribedFiles => {
-  const { type, layout, languages } = known
-  const options = {
-    engine: 'sherpa-onnx',
-    [type]: layout.parts,
-    ...(layout.tokens !== undefined && { tokens: layout.tokens }),
-    ...(/^\w+$/.test(languages) && { language: languages }),
-  }
-  return { options, files: filesOf(known) }
 }
 
 /** `model.json` of another model, whose type its files show. */

@@ -8,6 +8,7 @@ import { findAbandoned, makeUnfinished } from '../models/unfinished-folders.js'
 import type { CatalogueModel } from './catalogue-table.js'
 import { filesOf, isRestrictive } from './catalogue.js'
 import { releasedSha256, sha256Of } from './checksums.js'
+import type { DescribedFiles } from './describe.js'
 import { checkSpace, type FreeBytes } from './disk-space.js'
 import { download, type DownloadOptions } from './download.js'
 import { unpack } from './unpack.js'
@@ -40,12 +41,6 @@ export interface PullOptions {
   readonly freeBytes?: FreeBytes | undefined
   /** See `DownloadOptions`. */
   readonly firstDelayMs?: DownloadOptions['firstDelayMs']
-}
-
-/** The part of `model.json` that names files, and all of these files. */
-export interface DescribedFiles {
-  readonly options: ModelDescription['options']
-  readonly files: readonly string[]
 }
 
 /** The file in the folder of a model that says where it came from. */

@@ -8,6 +8,8 @@ import {
   readsWhat,
   searchCatalogue,
 } from '../../../../src/service/engines/catalogue/catalogue.js'
+import { describeModel } from '../../../../src/service/engines/catalogue/describe.js'
+import { readSherpaOptions } from '../../../../src/service/engines/sherpa-onnx/model.js'
 import { checkModelName } from '../../../../src/service/engines/models/add-model.js'
 
 const namesOf = (...words: readonly string[]): readonly string[] => searchCatalogue(words).map(({ name }) => name)
@@ -25,7 +27,10 @@ describe('the catalogue', () => {
     expect(
       languagesOf(model).every((code) => new Intl.DisplayNames(['en'], { type: 'language' }).of(code) !== code),
     ).toBe(true)
-    const files = filesOf(model)
+    const { options, files } = describeModel(model)
+    expect(files).toEqual(filesOf(model))
+    const described = { tenant: 'Default', name: model.name, version: '1', folder: '/nowhere', options }
+    expect(readSherpaOptions(described).types.map(({ streaming }) => streaming)).toEqual([model.isLive])
     expect(new Set(files).size).toBe(files.length)
     for (const file of files) expect(file).toMatch(/^(tokenizer\/)?[\w.-]+\.(onnx|ort|txt|json|data)$/)
   })

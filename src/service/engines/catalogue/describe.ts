@@ -1,0 +1,35 @@
+import type { ModelDescription } from '../engine.js'
+import { sherpaTypes } from '../sherpa-onnx/model-types.js'
+import type { CatalogueModel } from './catalogue-table.js'
+import { filesOf, languagesOf } from './catalogue.js'
+
+/** The content of `model.json` without further choices, and the files of the model. */
+export interface DescribedFiles {
+  readonly options: ModelDescription['options']
+  readonly files: readonly string[]
+}
+
+/**
+ * `model.json` of a model of the catalogue.
+ *
+ * @param language of sessions that name none. @default its only one; English where a session must have one
+ */
+export const describeModel = (known: CatalogueModel, language?: string): DescribedFiles => {
+  const { type, layout, isLive } = known
+  const types = sherpaTypes.filter(({ key }) => key === type)
+  const own = types.find(({ streaming }) => streaming === isLive)
+  const codes = languagesOf(known)
+  const usual = codes.length === 1 ? codes[0] : own?.needsLanguage === true ? 'en' : undefined
+  const chosen = language ?? usual
+  // Where the type takes languages, and neither it nor the files say which.
+  const names = type === 'transducer' && own?.language.by === 'stream' && codes.length > 1
+  const options = {
+    engine: 'sherpa-onnx',
+    [type]: layout.parts,
+    ...(layout.tokens !== undefined && { tokens: layout.tokens }),
+    ...(types.some(({ streaming }) => streaming !== isLive) && { streaming: isLive }),
+    ...(chosen !== undefined && { language: chosen }),
+    ...(names && { languages: codes }),
+  }
+  return { options, files: filesOf(known) }
+}
