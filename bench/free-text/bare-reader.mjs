@@ -1,5 +1,5 @@
-// The bare engine: whisper by sherpa-onnx in this process, without a service. WHISPER names the folder of the model with the prefix of
-// its files, such as packages/rxspeech-whisper-tiny-en/tiny.en, and SILERO the file of Silero's voice activity.
+// The bare engine: whisper tiny.en of the package by sherpa-onnx in this process, without a service. WHISPER names other files of
+// whisper, up to what their names have in common, and SILERO the file of Silero's voice activity.
 import { createRequire } from 'node:module'
 
 const { OfflineRecognizer, Vad } = createRequire(import.meta.url)('sherpa-onnx-node')
@@ -11,8 +11,10 @@ export const cpuSeconds = () => {
   return (user + system) / 1e6
 }
 
-export const openReader = (prefix = process.env['WHISPER']) => {
-  if (prefix === undefined) throw new Error('Set WHISPER to the path of the model files up to their common prefix.')
+const packaged = new URL('../../packages/rxspeech-whisper-tiny-en/models/Default/English/1/tiny.en', import.meta.url)
+  .pathname
+
+export const openReader = (prefix = process.env['WHISPER'] ?? packaged) => {
   const recognizer = new OfflineRecognizer({
     modelConfig: {
       whisper: {
@@ -37,7 +39,6 @@ const windowSamples = 512
 
 /** Silero v5, frame by frame: the verdict of a window of 32 ms holds until the next one. `threshold` is its probability. */
 export const openSilero = (threshold, model = process.env['SILERO']) => {
-  if (model === undefined) throw new Error('Set SILERO to the path of silero_vad_v5.onnx.')
   const sileroVad = { model, threshold, minSilenceDuration: 0.001, minSpeechDuration: 0.001, windowSize: windowSamples }
   const vad = new Vad({ sileroVad, sampleRate: rateHz, numThreads: 1 }, 60)
   let window = new Float32Array(windowSamples)

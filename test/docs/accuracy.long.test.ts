@@ -79,6 +79,7 @@ describe('docs/ACCURACY.md', () => {
       'Rejection and confidence',
       'Shifts and levels',
       'Voice activity',
+      'Voice activity of free speech',
       'Sound check',
     ])
     for (const section of sections.values()) {

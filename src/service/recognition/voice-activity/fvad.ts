@@ -1,4 +1,5 @@
 import { SpeechError } from '../../../errors/speech-error.js'
+import { bandFrame, bandRateHz } from './telephone-band.js'
 
 /** The functions used of the WebAssembly build of WebRTC's voice activity detector. */
 interface FvadModule {
@@ -14,7 +15,7 @@ interface FvadModule {
 
 /** The detector of one channel. */
 export interface Fvad {
-  /** WebRTC's verdict on a frame of 10 ms. It stays true for some frames after the voice. */
+  /** WebRTC's verdict on a frame of 10 ms at 8 kHz. It stays true for some frames after the voice. */
   process(frame: Int16Array): boolean
   /** 0 (easiest to trigger) to 3. Keeps the detector's history. */
   setMode(mode: number): void
@@ -27,13 +28,13 @@ interface LoadedModule {
   readonly frameAddress: number
 }
 
-const maxFrameBytes = 480 * 2
+const frameBytes = bandFrame * 2
 
 const loadModule = async (): Promise<LoadedModule> => {
   // @ts-expect-error: the package has no declarations
   const { default: create } = (await import('@echogarden/fvad-wasm')) as { readonly default: () => Promise<FvadModule> }
   const wasm = await create()
-  return { wasm, frameAddress: wasm._malloc(maxFrameBytes) }
+  return { wasm, frameAddress: wasm._malloc(frameBytes) }
 }
 
 let loading: Promise<LoadedModule> | undefined
@@ -53,13 +54,13 @@ export const loadVoiceActivity = async (): Promise<void> => {
 }
 
 /** Opens a detector for one channel. `mode` is 0 (easiest to trigger) to 3. */
-export const openFvad = async (sampleRateHz: 8000 | 16_000 | 32_000 | 48_000, mode: number): Promise<Fvad> => {
+export const openFvad = async (mode: number): Promise<Fvad> => {
   const { wasm, frameAddress } = await loadOnce()
   const handle = wasm._fvad_new()
   if (handle === 0)
     throw new SpeechError('overloaded', 'There is no memory for another voice detector; try again later.')
   wasm._fvad_set_mode(handle, mode)
-  wasm._fvad_set_sample_rate(handle, sampleRateHz)
+  wasm._fvad_set_sample_rate(handle, bandRateHz)
   let isOpen = true
   return {
     process(frame) {

@@ -1,5 +1,5 @@
-/** Samples of a frame after decimation to 8 kHz, so that the track is the same at every rate. */
-const framePoints = 80
+import { bandFrame, bandRateHz } from './telephone-band.js'
+
 const windowPoints = 160
 const bufferPoints = 320
 const windowFrom = bufferPoints - windowPoints
@@ -8,7 +8,7 @@ const fillFrames = 3
 
 /** Noise of rooms is strong below this frequency, where voices have nothing. */
 const cornerHz = 120
-const highPassShare = 1 - Math.exp((-2 * Math.PI * cornerHz) / 8000)
+const highPassShare = 1 - Math.exp((-2 * Math.PI * cornerHz) / bandRateHz)
 
 /** The pitch periods of voices, 400 to 70 Hz. */
 const minLag = 20
@@ -96,7 +96,7 @@ export class PitchTrack {
     }
     if (period === 0) return
     let power = 0
-    for (let index = bufferPoints - framePoints; index < bufferPoints; index++) power += at(this.#buffer, index) ** 2
+    for (let index = bufferPoints - bandFrame; index < bufferPoints; index++) power += at(this.#buffer, index) ** 2
     this.#periods = [...this.#periods, period].slice(-maxRun)
     this.#powers = [...this.#powers, power].slice(-maxRun)
   }
@@ -116,15 +116,12 @@ export class PitchTrack {
 
   /** With little above 1 kHz, and without what is below voices. */
   #append(frame: Int16Array): void {
-    const step = frame.length / framePoints
-    this.#buffer.copyWithin(0, framePoints)
-    for (let point = 0; point < framePoints; point += 1) {
-      let sum = 0
-      for (let offset = 0; offset < step; offset += 1) sum += frame[point * step + offset] ?? 0
-      const sample = sum / step
+    this.#buffer.copyWithin(0, bandFrame)
+    for (let point = 0; point < bandFrame; point += 1) {
+      const sample = frame[point] ?? 0
       this.#low += highPassShare * (sample - this.#low)
       const high = sample - this.#low
-      this.#buffer[bufferPoints - framePoints + point] = (high + 2 * this.#last + this.#earlier) / 4
+      this.#buffer[bufferPoints - bandFrame + point] = (high + 2 * this.#last + this.#earlier) / 4
       this.#earlier = this.#last
       this.#last = high
     }

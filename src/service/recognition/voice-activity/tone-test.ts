@@ -1,24 +1,16 @@
+import { bandFrame } from './telephone-band.js'
+
 const order = 4
-/** Samples of a frame after decimation to 8 kHz, so that the test is the same at every rate. */
-const points = 80
-const maxFrame = 480
+const points = bandFrame
 
 /** Products of the frame with itself, shifted by row and by column. All calls share one set, because no call nests. */
 const size = order + 1
 const products = new Float64Array(size * size)
 const solution = new Float64Array(order)
-const decimated = new Float64Array(points)
+/** The frame, as numbers of the precision that the sums need. */
+const signal = new Float64Array(points)
 
 const at = (array: Float64Array, index: number): number => array[index] ?? 0
-
-const decimate = (frame: Int16Array): void => {
-  const step = Math.min(frame.length, maxFrame) / points
-  for (let point = 0; point < points; point += 1) {
-    let sum = 0
-    for (let offset = 0; offset < step; offset += 1) sum += frame[point * step + offset] ?? 0
-    decimated[point] = sum
-  }
-}
 
 /**
  * `products[i, j]` is the sum of x[t − i]·x[t − j]. Only the first column is summed; a step down the diagonal changes a
@@ -27,13 +19,13 @@ const decimate = (frame: Int16Array): void => {
 const fillProducts = (): void => {
   for (let shift = 0; shift < size; shift += 1) {
     let sum = 0
-    for (let now = order; now < points; now += 1) sum += at(decimated, now) * at(decimated, now - shift)
+    for (let now = order; now < points; now += 1) sum += at(signal, now) * at(signal, now - shift)
     products[shift * size] = sum
   }
   for (let row = 1; row < size; row += 1) {
     for (let column = 1; column <= row; column += 1) {
-      const first = at(decimated, order - row) * at(decimated, order - column)
-      const last = at(decimated, points - row) * at(decimated, points - column)
+      const first = at(signal, order - row) * at(signal, order - column)
+      const last = at(signal, points - row) * at(signal, points - column)
       products[row * size + column] = at(products, (row - 1) * size + column - 1) + first - last
     }
   }
@@ -66,7 +58,7 @@ const explainedPower = (): number => {
  * ones and 0.01 for soft ones. Speech has a larger share, except for sonorants, for up to 250 ms.
  */
 export const unpredictedShare = (frame: Int16Array): number => {
-  decimate(frame)
+  signal.set(frame)
   fillProducts()
   const power = at(products, 0)
   return power > 0 ? Math.max(0, power - explainedPower()) / power : 1
@@ -92,13 +84,13 @@ export const predict = (frame: Int16Array): Prediction => {
 
 /** The share of the power of a frame that the predictor of another frame does not explain, as `unpredictedShare`; it can be above 1. */
 export const shareLeftBy = (coefficients: Float64Array, frame: Int16Array): number => {
-  decimate(frame)
+  signal.set(frame)
   let power = 0
   let left = 0
   for (let now = order; now < points; now += 1) {
-    let rest = at(decimated, now)
+    let rest = at(signal, now)
     power += rest ** 2
-    for (let back = 1; back <= order; back += 1) rest -= at(coefficients, back - 1) * at(decimated, now - back)
+    for (let back = 1; back <= order; back += 1) rest -= at(coefficients, back - 1) * at(signal, now - back)
     left += rest ** 2
   }
   return power > 0 ? left / power : 1

@@ -2,6 +2,7 @@ import { SpeechError } from '../../../errors/speech-error.js'
 import { openFvad, type Fvad } from './fvad.js'
 import { NoiseFloor } from './noise-floor.js'
 import { OnsetEvidence } from './onset-evidence.js'
+import { bandRateHz, TelephoneBand } from './telephone-band.js'
 import { unpredictedShare } from './tone-test.js'
 import { Voicing } from './voicing.js'
 
@@ -43,7 +44,7 @@ export const createVoiceDetector = async ({
     throw new SpeechError('invalid-format', `sampleRateHz must be one of ${rates.join(', ')} for voice activity.`)
   }
   const { mode, entryDb } = thresholdsOf(sensitivity)
-  return new GatedDetector(await openFvad(rate, mode), entryDb, rate)
+  return new GatedDetector(await openFvad(mode), entryDb, rate === bandRateHz ? undefined : new TelephoneBand(rate))
 }
 
 /** By sensitivity 1 to 10: the mode of WebRTC's detector, and how far above the noise floor a frame must be, in dB. */
@@ -83,13 +84,15 @@ const soundPauseFrames = 20
 const maxSoundFrames = 50
 
 /**
- * Combines WebRTC's verdict with an adaptive gate; each alone would classify steady noise or a soft rustle as speech.
+ * Combines WebRTC's verdict with an adaptive gate; each alone would classify steady noise or a soft rustle as speech. Both examine
+ * the band of a telephone, whatever the rate.
  */
 class GatedDetector implements VoiceDetector {
   readonly #fvad: Fvad
   #entryDb: number
   readonly #floor = new NoiseFloor()
-  readonly #level: LevelFilter
+  readonly #band: TelephoneBand | undefined
+  readonly #level = new LevelFilter()
   /** Only until the floor is certain, once and for all. */
   #voicing: Voicing | undefined = new Voicing()
   readonly #onset = new OnsetEvidence()
@@ -103,17 +106,18 @@ class GatedDetector implements VoiceDetector {
   soundFrames = 0
   #pauseFrames = 0
 
-  constructor(fvad: Fvad, entryDb: number, sampleRateHz: number) {
+  constructor(fvad: Fvad, entryDb: number, band: TelephoneBand | undefined) {
     this.#fvad = fvad
     this.#entryDb = entryDb
-    this.#level = new LevelFilter(sampleRateHz)
+    this.#band = band
   }
 
   get isDoubtful(): boolean {
     return !this.#isFrozen && !this.#onset.hasVoice
   }
 
-  isSpeech(frame: Int16Array): boolean {
+  isSpeech(samples: Int16Array): boolean {
+    const frame = this.#band?.take(samples) ?? samples
     const levelDb = this.#level.levelDb(frame)
     const isSpeech = this.#judge(frame, levelDb)
     if (!this.#isFrozen) {
@@ -189,6 +193,7 @@ class GatedDetector implements VoiceDetector {
 
 /** Two consecutive first-order filters attenuate frequencies below about this one. */
 const cornerHz = 50
+const share = 1 - Math.exp((-2 * Math.PI * cornerHz) / bandRateHz)
 const fullScalePower = 2 ** 30
 
 /**
@@ -197,17 +202,11 @@ const fullScalePower = 2 ** 30
  * count as noise.
  */
 export class LevelFilter {
-  readonly #share: number
   #first = 0
   #second = 0
   #hasStarted = false
 
-  constructor(sampleRateHz: number) {
-    this.#share = 1 - Math.exp((-2 * Math.PI * cornerHz) / sampleRateHz)
-  }
-
   levelDb(frame: Int16Array): number {
-    const share = this.#share
     const { length } = frame
     // An offset that exists from the first sample on is not a step.
     let first = this.#hasStarted ? this.#first : (frame[0] ?? 0)

@@ -1,7 +1,6 @@
+import { bandFrame } from './telephone-band.js'
 import { unpredictedShare } from './tone-test.js'
 
-/** Samples of a frame after decimation to 8 kHz, so that the test is the same at every rate. */
-const framePoints = 80
 const windowPoints = 120
 const bufferPoints = 240
 
@@ -84,12 +83,7 @@ export class Voicing {
   }
 
   #append(frame: Int16Array): void {
-    const step = frame.length / framePoints
-    this.#buffer.copyWithin(0, framePoints)
-    for (let point = 0; point < framePoints; point += 1) {
-      let sum = 0
-      for (let offset = 0; offset < step; offset += 1) sum += frame[point * step + offset] ?? 0
-      this.#buffer[bufferPoints - framePoints + point] = sum / step
-    }
+    this.#buffer.copyWithin(0, bandFrame)
+    this.#buffer.set(frame, bufferPoints - bandFrame)
   }
 }

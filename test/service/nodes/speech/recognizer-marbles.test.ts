@@ -13,7 +13,7 @@ import { nodeContext } from '../node-context.js'
 
 // The detector is loaded once per process; from then on it opens without a delay.
 beforeAll(async () => {
-  const detector = await openFvad(8000, 0)
+  const detector = await openFvad(0)
   detector.free()
 })
 
