@@ -97,10 +97,7 @@ const peers = {
   },
   'faster-whisper-server': {
     program: 'faster_whisper_server',
-    args: (port, model) =>
-      `-m faster_whisper_server --host 127.0.0.1 --port ${port} --model_size_or_path ${model} --device cpu --compute_type int8`.split(
-        ' ',
-      ),
+    args: (port, model) => `-m faster_whisper_server --host 127.0.0.1 --port ${port} ${model}`.split(' '),
     read: readOpenai,
   },
   WhisperLiveKit: {
