@@ -8,6 +8,14 @@ import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { Engine } from '../../src/service/engines/engine.js'
 import { createSegmentEngine } from '../../src/service/engines/segment-engine.js'
 import { inMemoryService, type InMemoryService } from '../../src/testing/in-memory-service.js'
+import {
+  connectRecognizer,
+  finalizeRecognition,
+  parsed,
+  recognize as startOf,
+  untilFinal,
+  vanish,
+} from '../service/recognizer/recognizer-connection.js'
 import { spoken } from '../service/sessions/spoken.js'
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
@@ -130,6 +138,19 @@ describe('the language of a session', () => {
     const [own, asked] = await Promise.all(texts)
     expect(own).toMatch(/^fr/)
     expect(asked).toMatch(/^en/)
+  })
+
+  it('is another one with the next recognize of a connection', async () => {
+    const connection = connectRecognizer(() => Promise.resolve(engineOf(['en', 'fr'])))
+    const said = async (language: string): Promise<string> => {
+      connection.send(startOf({ language }), await spoken(2_000), finalizeRecognition)
+      return parsed((await untilFinal(connection)).at(-1) ?? '')['text'] ?? ''
+    }
+    expect(await said('en')).toMatch(/^en one/)
+    expect(await said('fr')).toMatch(/^fr one/)
+    connection.send(startOf({ language: 'de' }))
+    expect(parsed(await connection.receive())['operation-result']).toMatch(/^invalid-field: language "de" /)
+    vanish(connection)
   })
 
   it('changes with an Update from the next segment on, and one that the model lacks changes nothing', async () => {

@@ -110,6 +110,13 @@ describe('the messages of recognize (PROTOCOL 4.2)', () => {
     expect(read(JSON.stringify({ 'message-name': 'partial-result', ...result }))).toEqual({
       event: { type: 'partial', ...full },
     })
+    const partialOf = (stable: unknown) =>
+      read(JSON.stringify({ 'message-name': 'partial-result', ...result, 'stable-length': stable }))
+    expect(partialOf('2')).toEqual({ event: { type: 'partial', ...full, stableLength: 2 } })
+    // What cannot be true counts as absent, like what cannot be read.
+    for (const stable of ['3', '-1', '0', '1.5', 'all', null, true, [2]]) {
+      expect(partialOf(stable), String(stable)).toEqual({ event: { type: 'partial', ...full } })
+    }
     expect(read(JSON.stringify({ 'message-name': 'milestone-result', text: 'hi' }))).toEqual({
       event: { type: 'milestone', text: 'hi' },
     })

@@ -140,6 +140,15 @@ describe('sessionEventOf', () => {
     expect(Object.values(eventName)).toEqual(names)
   })
 
+  it('has no stable length that the text cannot have', () => {
+    const lengthOf = (StableLength: unknown) => {
+      const read = sessionEventOf(event('SR Partial', { Text: 'hello', StableLength }))
+      return read.type === 'partial' && 'stableLength' in read ? read.stableLength : 'none'
+    }
+    expect([5, '4'].map(lengthOf)).toEqual([5, 4])
+    for (const wrong of [6, -1, 0, 1.5, 'all', null, true, [2]]) expect(lengthOf(wrong), String(wrong)).toBe('none')
+  })
+
   it('types the three results, each with its fields', () => {
     const base = { ...times, text: 'hello world', recognitionId: 'r-1' }
     const { words, slots, confidence, isIncomplete, heardMs, error, stableLength } = fullResult

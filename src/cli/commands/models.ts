@@ -151,6 +151,7 @@ const modelJson = ({ model, problem }: FoundModel) => {
   const { tenant, name, version, folder, options } = model
   const isEmbedded = options.engine === 'soundswallower'
   const rate = options['sampleRateHz'] ?? (isEmbedded ? 8000 : null)
+  const { languages } = options
   const language = stringOf(options['language']) ?? (isEmbedded ? 'en-us' : null)
   return {
     tenant,
@@ -158,7 +159,7 @@ const modelJson = ({ model, problem }: FoundModel) => {
     version,
     engine: options.engine === '' ? null : options.engine,
     sampleRateHz: typeof rate === 'number' ? rate : null,
-    languages: language === null ? [] : [language],
+    languages: Array.isArray(languages) ? languages.map(String) : language === null ? [] : [language],
     reads: folder === sampleModel() ? 'the sample call only' : options.engine === '' ? null : whatItReads(options),
     folder,
     problem: problem?.message ?? null,

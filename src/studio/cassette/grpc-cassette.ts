@@ -88,12 +88,13 @@ const answerOf = ({ contentType, text = '{}' }: CassetteLine, channel: number): 
   const { Name: name, Channel: of, StartMsec: startMs, EndMsec: endMs, Data: data } = message
   const result = typeof name === 'string' ? results[name] : undefined
   if (result === undefined || !isObject(data) || (typeof of === 'number' && of >= 0 && of !== channel)) return undefined
-  const { Text: said = '', Confidence: confidence, HeardMsec: heardMs, Words: words } = data
+  const { Text: said = '', StableLength: stableLength, Confidence: confidence, HeardMsec: heardMs, Words: words } = data
   return request(result, {
     'recognition-id': 'recorded',
     text: said,
     'start-msec': numberText(startMs),
     'end-msec': numberText(endMs),
+    'stable-length': numberText(stableLength),
     confidence: numberText(confidence),
     'heard-msec': numberText(heardMs),
     words: Array.isArray(words) ? JSON.stringify(words.filter(isObject).map(wordOf)) : undefined,
