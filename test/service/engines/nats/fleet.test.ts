@@ -265,6 +265,8 @@ describe('segments over NATS', () => {
       expect(lane.texts).toHaveLength(1)
     }
     expect([none.engine.opened(), english.engine.opened()]).toEqual([0, 0])
+    // Others are not even asked.
+    expect(requests(fleet).filter(({ type }) => type === 'open')).toHaveLength(6)
     const asked = [one, two].flatMap(({ engine }) => engine.settings.map(({ language }) => language))
     expect(asked).toEqual(Array.from({ length: 6 }, () => 'fr'))
   })
