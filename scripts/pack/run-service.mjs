@@ -8,6 +8,9 @@ import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 
 const timeoutMs = 120_000
+
+/** The first one of the sample call. */
+const sentence = 'good evening harbor grill'
 const execute = promisify(execFile)
 
 const configuration = `
@@ -20,8 +23,8 @@ models:
 `
 
 /**
- * Creates a subscription, starts the service for others with its page, gets a token and transcribes the beginning of the sample
- * call, each with the commands that `npm install` made; then the same call without a service.
+ * Transcribes a recording as a new user does, without a model and a service; then creates a subscription, starts the service for
+ * others with its page, gets a token and transcribes the same recording, each with the commands that `npm install` made.
  *
  * @param {string} project where both packages are installed
  * @param {string} program the Node that runs the commands
@@ -40,6 +43,20 @@ export const runService = async (project, program) => {
     return (await run).stdout
   }
 
+  // The header of the sample call has 58 bytes and ends with the length of the samples; a second has 16,000 bytes.
+  const call = await readFile(join(project, 'node_modules/rxspeech-service/samples/call.wav'))
+  const telephone = call.subarray(58, 58 + 5 * 16_000)
+  call.writeUInt32LE(50 + telephone.length, 4)
+  call.writeUInt32LE(telephone.length, 54)
+  await writeFile(join(project, 'my.wav'), call.subarray(0, 58 + telephone.length))
+  const transcribe = ['transcribe', '-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
+  /** @param {string} transcript @param {string} words */
+  const mustHave = (transcript, words) => {
+    if (!transcript.includes(words)) throw new Error(`Words are missing: ${transcript}`)
+  }
+  for (const command of ['demo', 'transcribe']) mustHave(await rxspeech([command, 'my.wav']), 'left: Good evening')
+  mustHave(await rxspeech([...transcribe, '--model', 'call'], {}, telephone), sentence)
+
   await writeFile(join(project, 'service.yaml'), configuration)
   const { clientId, clientSecret } = JSON.parse(
     await rxspeech(['subscription', 'create', '--config', 'service.yaml', '--json']),
@@ -55,17 +72,8 @@ export const runService = async (project, program) => {
     if (!page.includes('<title>')) throw new Error(`The page of the service is missing: ${page}`)
     const secret = { RXSPEECH_CLIENT_SECRET: clientSecret }
     const RXSPEECH_TOKEN = (await rxspeech(['token', '--auth-url', authUrl, '--client-id', clientId], secret)).trim()
-
-    const call = await readFile(join(project, 'node_modules/rxspeech-service/samples/call.wav'))
-    const telephone = call.subarray(58, 58 + 5 * 16_000)
-    const transcribe = ['transcribe', '-', '--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
-    for (const [args, env] of /** @type {const} */ ([
-      [[...transcribe, '--url', wsUrl, '--model', 'call'], { RXSPEECH_TOKEN }],
-      [transcribe, {}],
-    ])) {
-      const transcript = await rxspeech(args, env, telephone)
-      if (!transcript.includes('good evening harbor grill')) throw new Error(`Words are missing: ${transcript}`)
-    }
+    const remote = [...transcribe, '--url', wsUrl, '--model', 'call']
+    mustHave(await rxspeech(remote, { RXSPEECH_TOKEN }, telephone), sentence)
   } finally {
     serve.kill('SIGTERM')
     await ended
