@@ -183,28 +183,31 @@ describe('rxspeech serve --dev', () => {
     expect(code).toBe(1)
   })
 
-  it('sends a running session its last results at SIGTERM, exits with 0 and prints nothing more on stdout', async () => {
-    const { grpc = '' } = served.access
-    const child = start(['transcribe', ...raw, '--format', 'ndjson', '--grpc', grpc, ...client], { env })
-    child.stdin.on('error', () => undefined)
-    const clientEnd = ended(child)
-    const received = new Promise<void>((resolve) => {
-      child.stdout.on('data', (text: string) => {
-        if (text.includes('"type":"partial"')) resolve()
+  longIt(
+    'sends a running session its last results at SIGTERM, exits with 0 and prints nothing more on stdout',
+    async () => {
+      const { grpc = '' } = served.access
+      const child = start(['transcribe', ...raw, '--format', 'ndjson', '--grpc', grpc, ...client], { env })
+      child.stdin.on('error', () => undefined)
+      const clientEnd = ended(child)
+      const received = new Promise<void>((resolve) => {
+        child.stdout.on('data', (text: string) => {
+          if (text.includes('"type":"partial"')) resolve()
+        })
       })
-    })
-    child.stdin.write(callSamples(3000))
-    await received
-    served.child.kill('SIGTERM')
-    const { code, stdout, stderr } = await served.end
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `${served.line}\n` })
-    expect(stderr).not.toContain(served.access['clientSecret'])
-    // The client looks for another service, which does not exist, until it is stopped as well.
-    child.kill('SIGTERM')
-    const { stdout: clientOutput } = await clientEnd
-    expect(clientOutput).toContain('"type":"milestone"')
-    expect(clientOutput).toMatch(/"state":"reconnecting".*"cause":"going-away"/)
-  })
+      child.stdin.write(callSamples(3000))
+      await received
+      served.child.kill('SIGTERM')
+      const { code, stdout, stderr } = await served.end
+      expect({ code, stdout }).toEqual({ code: 0, stdout: `${served.line}\n` })
+      expect(stderr).not.toContain(served.access['clientSecret'])
+      // The client looks for another service, which does not exist, until it is stopped as well.
+      child.kill('SIGTERM')
+      const { stdout: clientOutput } = await clientEnd
+      expect(clientOutput).toContain('"type":"milestone"')
+      expect(clientOutput).toMatch(/"state":"reconnecting".*"cause":"going-away"/)
+    },
+  )
 })
 
 describe('rxspeech serve', () => {

@@ -304,7 +304,7 @@ describe('rxspeech transcribe', () => {
     )
   })
 
-  it('prints captions of a stereo WAV file as WebVTT, in order and with voices, and nothing else', async () => {
+  longIt('prints captions of a stereo WAV file as WebVTT, in order and with voices, and nothing else', async () => {
     const args = ['transcribe', call, '--format', 'vtt', '--speakers', 'Agent,Guest', ...overGrpc]
     const { code, stdout, stderr } = await runInProcess(args, { env })
     expect(stdout).toMatch(
@@ -380,7 +380,7 @@ describe('rxspeech transcribe', () => {
     expect(code).toBe(0)
   })
 
-  it('prints the same over gRPC and over WebSocket, from raw samples on standard input', async () => {
+  longIt('prints the same over gRPC and over WebSocket, from raw samples on standard input', async () => {
     const transcribed = async (address: readonly string[]) => {
       const args = ['transcribe', '-', ...raw, '--format', 'ndjson', ...address]
       const { code, stdout } = await runInProcess(args, { env, stdin: callSamples(durationMs) })

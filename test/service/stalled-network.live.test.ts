@@ -8,7 +8,7 @@ import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { callSamples } from '../cli/command.js'
 import { tcpProxy, type TcpProxy } from '../transport/tcp-proxy.js'
 import { plainService, type PlainService } from './plain-service.js'
-import { first } from '../thorough.js'
+import { first, longIt } from '../thorough.js'
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -63,7 +63,7 @@ describe.each(first(1, ['websocket', 'grpc'] as const))(
       expect(found).toHaveLength(1)
     })
 
-    it('differs from a client that sends nothing, whose words so far come after a second', async () => {
+    longIt('differs from a client that sends nothing, whose words so far come after a second', async () => {
       const found = await milestones(async (_proxy, audio$) => {
         await delay(4_000)
         audio$.next(audio(1_600, 5_000))

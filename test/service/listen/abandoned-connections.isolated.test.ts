@@ -17,6 +17,7 @@ import {
 } from '../../../src/service/listen/grpc-connections.js'
 import type { ServerCertificate } from '../../../src/service/listen/listen-address.js'
 import { RequestAllowance, RequestAllowances } from '../../../src/service/listen/request-allowance.js'
+import { longIt } from '../../thorough.js'
 import { frameType, preface, rawPeer, readFrames, requests, write } from './http2-peer.js'
 
 let folder: string
@@ -75,7 +76,7 @@ describe('connections with a thousand requests that are closed before the respon
 
 describe('a live connection', () => {
   // Takes twice as long as a silent connection may last, within which a busy machine answers.
-  it('stays open without requests, because it answers pings', async () => {
+  longIt('stays open without requests, because it answers pings', async () => {
     const patient = { ...timeouts, keepaliveMs: 50, keepaliveTimeoutMs: 2_000 }
     const { port } = await listenWith({ timeouts: patient })
     const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false })

@@ -147,7 +147,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over NATS'), () => {
     await expect.poll(() => two.ageMs()).toBeLessThan(1_500)
   })
 
-  it('notices that the server hangs, by its age', async () => {
+  longIt('notices that the server hangs, by its age', async () => {
     nextBucket()
     const { identity } = await open()
     server.suspend()
