@@ -176,7 +176,7 @@ describe('rxspeech models', () => {
     expect(await attempt('--int8')).toMatchObject({ transducer: { encoder: 'encoder-epoch-1.int8.onnx' } })
     rename('joiner-epoch-1.onnx', 'joiner.txt')
     rename('decoder-epoch-1.onnx', 'decoder.txt')
-    expect(await attempt()).toMatch(/has no streaming model: encoder, decoder and joiner/)
+    expect(await attempt()).toMatch(/has no model: encoder, decoder and joiner/)
     rmSync(published, { recursive: true })
   })
 })

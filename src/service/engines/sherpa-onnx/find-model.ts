@@ -1,5 +1,9 @@
 import { readdir } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { sherpaTypes, type SherpaType } from './model-types.js'
+import { isStreamingNetwork } from './networks.js'
+import { readOnnxFile } from './onnx-file.js'
 
 /** The options of `model.json` that name files of a folder, such as `transducer`. */
 export interface FoundSherpaModel {
@@ -11,11 +15,18 @@ export interface FoundSherpaModel {
 }
 
 const isQuantized = (name: string): boolean => /(?:^|[.\-_])int8(?:[.\-_]|$)/.test(name)
+const isNetwork = (name: string): boolean => /\.(?:onnx|ort)$/.test(name)
+
+/** A type that a folder may have, and its files by their keys. */
+interface Candidate {
+  readonly type: SherpaType
+  readonly parts: Readonly<Record<string, string>>
+}
 
 /**
- * Finds a streaming model in a folder, by the names that its makers give to files: `encoder….onnx`, `decoder….onnx` and
- * `joiner….onnx` of a transducer, the first two of a Paraformer, one other `….onnx` of a CTC model, and `tokens.txt`. Rejects
- * with `invalid-options` that says what is missing or ambiguous.
+ * Finds a model in a folder, by the names that its makers give to files, such as `encoder….onnx`, `decoder….onnx` and
+ * `joiner….onnx` of a transducer, and `tokens.txt`. Where several types have such files, what a file says of its type decides, or the
+ * names of the folder and the files. Rejects with `invalid-options` that says what is missing or ambiguous.
  *
  * @param prefersInt8 which file is chosen where the folder has both, one quantized to 8 bits and one that is not
  */
@@ -33,36 +44,71 @@ export const findSherpaModel = async (folder: string, prefersInt8: boolean): Pro
     if (chosen.length < 2) return chosen[0]
     throw refuse(`has several files that may be its ${what}: ${chosen.toSorted().join(', ')}; leave one there.`)
   }
-  const networks = names.filter((name) => name.endsWith('.onnx'))
-  const isPart = (name: string): boolean => /encoder|decoder|joiner/.test(name)
-  const part = (role: string): string | undefined =>
-    choose(
-      role,
-      networks.filter((name) => name.includes(role)),
-    )
-  const [encoder, decoder, joiner] = [part('encoder'), part('decoder'), part('joiner')]
   const tokens = choose(
     'tokens',
     names.filter((name) => /^(?:.*[.\-_])?tokens\.txt$/.test(name)),
   )
-  if (tokens === undefined) throw refuse('has no tokens.txt, which belongs to every model of sherpa-onnx.')
-  const bpeVocab = names.includes('bpe.vocab') ? 'bpe.vocab' : undefined
-  const found = (key: string, parts: Readonly<Record<string, string>>): FoundSherpaModel => ({
-    options: { [key]: parts, tokens },
-    files: [...Object.values(parts), tokens],
-    bpeVocab,
+  const networks = names.filter(isNetwork)
+  const candidates = sherpaTypes.flatMap((type): readonly Candidate[] => {
+    const { files, folders = {}, hasTokens = true } = type
+    const found = Object.entries(files).map(
+      ([key, pattern]) => [key, networks.filter((name) => pattern.test(name))] as const,
+    )
+    const used = new Set(found.flatMap(([, fitting]) => fitting))
+    // A network that the type does not have is of another type.
+    if (found.some(([, fitting]) => fitting.length === 0) || networks.some((name) => !used.has(name))) return []
+    if (hasTokens && tokens === undefined) return []
+    if (Object.keys(folders).some((name) => !names.includes(name))) return []
+    const parts = found.map(([key, fitting]) => [key, choose(key, fitting) ?? ''] as const)
+    return [
+      {
+        type,
+        parts: { ...Object.fromEntries(parts), ...Object.fromEntries(Object.keys(folders).map((key) => [key, key])) },
+      },
+    ]
   })
-  if (encoder !== undefined && decoder !== undefined) {
-    return joiner === undefined
-      ? found('paraformer', { encoder, decoder })
-      : found('transducer', { encoder, decoder, joiner })
+  const chosen = await chooseCandidate(folder, names, candidates)
+  if (chosen === undefined) {
+    if (tokens === undefined) throw refuse('has no tokens.txt, which belongs to nearly every model of sherpa-onnx.')
+    throw refuse('has no model: encoder, decoder and joiner, encoder and decoder, or one other file, as .onnx.')
   }
-  const model = choose(
-    'model',
-    networks.filter((name) => !isPart(name)),
+  if ('types' in chosen) {
+    throw refuse(
+      `may have a model of ${chosen.types.join(', ')}; write model.json by hand, or name the folder after its type.`,
+    )
+  }
+  const { type, parts } = chosen
+  const own = type.hasTokens === false ? {} : { tokens }
+  const inside = Object.entries(type.folders ?? {}).flatMap(([key, files]) => files.map((name) => `${key}/${name}`))
+  const networkNames = Object.keys(type.files).flatMap((key) => parts[key] ?? [])
+  // Tensors of a large network are in a file beside it.
+  const external = networkNames.map((name) => `${name}.data`).filter((name) => names.includes(name))
+  return {
+    options: { [type.key]: parts, ...own },
+    files: [...networkNames, ...external, ...inside, ...Object.values(own).flatMap((name) => name ?? [])],
+    bpeVocab: names.includes('bpe.vocab') ? 'bpe.vocab' : undefined,
+  }
+}
+
+/** Of several types that have such files, the one that a network says, or that the names say; if they do not, the usual one. */
+const chooseCandidate = async (
+  folder: string,
+  names: readonly string[],
+  candidates: readonly Candidate[],
+): Promise<Candidate | { readonly types: readonly string[] } | undefined> => {
+  if (candidates.length < 2) return candidates[0]
+  const files = new Set(
+    candidates.flatMap(({ type, parts }) => Object.keys(type.files).flatMap((key) => parts[key] ?? [])),
   )
-  if (model !== undefined && [encoder, decoder, joiner].every((name) => name === undefined)) {
-    return found('zipformer2Ctc', { model })
-  }
-  throw refuse('has no streaming model: encoder, decoder and joiner, encoder and decoder, or one other file, as .onnx.')
+  const facts = await Promise.all([...files].map((name) => readOnnxFile(join(folder, name))))
+  const networks = Object.fromEntries(facts.flatMap((of, at) => (of === undefined ? [] : [[at, { ...of, bytes: 0 }]])))
+  const isStreaming = isStreamingNetwork(networks)
+  const said = facts.map((of) => of?.metadata['model_type'] ?? '').join(' ')
+  const named = [basename(folder), ...names].join(' ')
+  const fitting = isStreaming ? candidates.filter(({ type }) => type.streaming) : candidates
+  const keysOf = (some: readonly Candidate[]): readonly string[] => [...new Set(some.map(({ type }) => type.key))]
+  const hinted = [said, named].map((text) => fitting.filter(({ type }) => type.hint?.test(text) === true))
+  const usual = fitting.filter(({ type }) => type.hint === undefined)
+  const chosen = [...hinted, usual].find((some) => keysOf(some).length === 1)
+  return chosen?.[0] ?? { types: keysOf(fitting) }
 }

@@ -22,6 +22,8 @@ export interface SherpaType {
   readonly models: string
   /** Its files by their keys, and how the makers of models name each. */
   readonly files: Readonly<Record<string, RegExp>>
+  /** What a network calls its type, or the names of its files and folder have, where several types have such files. */
+  readonly hint?: RegExp
   /** Folders by their keys, with the files that each must have. */
   readonly folders?: Readonly<Record<string, readonly string[]>>
   /** Without a file of tokens, because its tokenizer is a folder. */
@@ -67,7 +69,9 @@ const encoder = /encoder/
 const decoder = /decoder/
 const joiner = /joiner/
 /** The only network of its folder. */
-const model = /^(?!.*(?:encoder|decoder|joiner))/
+const model = /^(?!.*(?:encode|decode|joiner))/
+/** Not of a transducer: those have other files. */
+const nemoCtc = /EncDec(?:CTC|Hybrid)|nemo|parakeet|giga-?am/i
 const tokenCount = wholeNumber({ min: 1, max: 100_000 })
 const sampling = { temperature: number({ min: 0, max: 10 }), topP: number({ min: 0, max: 1 }), seed: wholeNumber() }
 const nothing: LanguageSetting = { by: 'nothing' }
@@ -138,6 +142,7 @@ export const sherpaTypes: readonly SherpaType[] = [
   {
     ...features,
     key: 'nemoCtc',
+    hint: nemoCtc,
     streaming: true,
     models: 'streaming NeMo FastConformer CTC',
     files: { model },
@@ -147,6 +152,7 @@ export const sherpaTypes: readonly SherpaType[] = [
   {
     ...base,
     key: 'toneCtc',
+    hint: /\bt[-_]?one\b/i,
     streaming: true,
     models: 'T-one, telephone calls in Russian',
     files: { model },
@@ -168,19 +174,28 @@ export const sherpaTypes: readonly SherpaType[] = [
     tailMs: 300,
     hasBeamSearch: true,
   },
-  ctc('nemoCtc', 'NeMo Parakeet CTC, FastConformer CTC, GigaAM CTC', { punctuates: 'some', tailMs: 300 }),
-  ctc('zipformerCtc', 'Zipformer CTC'),
-  ctc('wenetCtc', 'WeNet'),
-  ctc('teleSpeechCtc', 'TeleSpeech, Chinese and its dialects', { isPath: true, languages: ['zh'] }),
-  ctc('omnilingual', 'Omnilingual ASR, 1600 languages', { rates: [16_000], maxSeconds: 40 }),
-  ctc('dolphin', 'Dolphin, languages of Asia'),
-  ctc('medasr', 'MedASR, medical English', { languages: ['en'] }),
-  ctc('fireRedAsrCtc', 'FireRedASR 2 CTC, Chinese and English', { languages: ['zh', 'en'] }),
-  ctc('tdnn', 'TDNN of yes and no', { rates: [8_000], times: 'no' }),
+  ctc('nemoCtc', 'NeMo Parakeet CTC, FastConformer CTC, GigaAM CTC', {
+    hint: nemoCtc,
+    punctuates: 'some',
+    tailMs: 300,
+  }),
+  ctc('zipformerCtc', 'Zipformer CTC', { hint: /zipformer.*ctc/i }),
+  ctc('wenetCtc', 'WeNet', { hint: /wenet/i }),
+  ctc('teleSpeechCtc', 'TeleSpeech, Chinese and its dialects', {
+    hint: /tele[-_]?speech/i,
+    isPath: true,
+    languages: ['zh'],
+  }),
+  ctc('omnilingual', 'Omnilingual ASR, 1600 languages', { hint: /omnilingual/i, rates: [16_000], maxSeconds: 40 }),
+  ctc('dolphin', 'Dolphin, languages of Asia', { hint: /dolphin/i }),
+  ctc('medasr', 'MedASR, medical English', { hint: /medasr/i, languages: ['en'] }),
+  ctc('fireRedAsrCtc', 'FireRedASR 2 CTC, Chinese and English', { hint: /fire[-_]?red/i, languages: ['zh', 'en'] }),
+  ctc('tdnn', 'TDNN of yes and no', { hint: /tdnn/i, rates: [8_000], times: 'no' }),
   {
     ...features,
     key: 'paraformer',
     streaming: false,
+    hint: /paraformer/i,
     models: 'Paraformer',
     files: { model },
     times: 'some',
@@ -189,6 +204,7 @@ export const sherpaTypes: readonly SherpaType[] = [
   {
     ...base,
     key: 'whisper',
+    hint: /whisper/i,
     streaming: false,
     models: 'Whisper, Distil-Whisper',
     files: { encoder, decoder },
@@ -225,6 +241,7 @@ export const sherpaTypes: readonly SherpaType[] = [
     ...base,
     key: 'moonshine',
     streaming: false,
+    hint: /merged/,
     models: 'Moonshine 2',
     files: { encoder, mergedDecoder: /decoder[.\-_]model[.\-_]merged|merged/ },
     punctuates: 'yes',
@@ -235,6 +252,7 @@ export const sherpaTypes: readonly SherpaType[] = [
   {
     ...base,
     key: 'senseVoice',
+    hint: /sense[-_]?voice/i,
     streaming: false,
     models: 'SenseVoice',
     files: { model },
@@ -249,6 +267,7 @@ export const sherpaTypes: readonly SherpaType[] = [
   {
     ...base,
     key: 'canary',
+    hint: /canary|EncDecMultiTask/i,
     streaming: false,
     models: 'NeMo Canary 180M flash',
     files: { encoder, decoder },
@@ -265,6 +284,7 @@ export const sherpaTypes: readonly SherpaType[] = [
   {
     ...base,
     key: 'fireRedAsr',
+    hint: /fire[-_]?red/i,
     streaming: false,
     models: 'FireRedASR AED, Chinese and English',
     files: { encoder, decoder },
@@ -274,6 +294,7 @@ export const sherpaTypes: readonly SherpaType[] = [
   {
     ...base,
     key: 'cohereTranscribe',
+    hint: /cohere/i,
     streaming: false,
     models: 'Cohere Transcribe',
     files: { encoder, decoder },
