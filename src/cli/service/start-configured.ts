@@ -86,6 +86,8 @@ export const serviceOptions = async (
     trustedProxies: values.trustedProxies,
     proxyProtocol: values.proxyProtocol,
     maxMessageBytes,
+    preload: models?.preload,
+    idleMinutes: models?.idleMinutes,
     defaultModel: models?.defaultModel,
     certificate:
       tls?.certificateFile === undefined || tls.keyFile === undefined

@@ -1,5 +1,6 @@
 import { defaultSessionLimits } from '../sessions/session-context.js'
 import { proxyProtocols } from '../listen/accepted-connections.js'
+import { idleMinutes } from '../engines/models/model-registry.js'
 import { modelsByName } from '../engines/nats/fleet-options.js'
 import { logLevels } from '../operations/logger.js'
 import { natsKeys } from './nats-configuration.js'
@@ -71,6 +72,16 @@ export const configuration = section({
   stateFolder: setting(text, '.rxspeech', 'The folder of signing keys, subscriptions and revoked tokens.'),
   models: section({
     folders: setting(names, 'that of the package', 'Folders of models, `<tenant>/<name>/<version>/model.json`.'),
+    preload: setting(
+      yesOrNo,
+      'false',
+      'Whether all models are loaded at the start, and not only the default one; others with their first session.',
+    ),
+    idleMinutes: setting(
+      idleMinutes,
+      '0',
+      'How long no session must use a model until it leaves memory, and is loaded again for the next; 0 for never.',
+    ),
     defaultModel: setting(text, 'the first of the tenant Default', 'The model of a session that names none.'),
   }),
   engines: section({

@@ -179,6 +179,8 @@ export interface Engine {
    * their work themselves; the lag of the others is measured from outside.
    */
   waitMs?(): number
+  /** Whether its model is in memory; it is loaded for the next channel if it is not. @default true */
+  isLoaded?(): boolean
   /** Frees everything; running channels and later ones fail with `engine-failed`, not retryable. Idempotent. */
   close(): Promise<void>
 }
@@ -190,6 +192,7 @@ export const withRecognize = (engine: Engine, recognize: Engine['recognize']): E
   ready: () => engine.ready(),
   checkPhrases: (phrases) => engine.checkPhrases?.(phrases) ?? Promise.resolve([]),
   busyMs: () => engine.busyMs?.(),
+  isLoaded: () => engine.isLoaded?.() ?? true,
   waitMs: () => engine.waitMs?.() ?? 0,
   close: () => engine.close(),
 })

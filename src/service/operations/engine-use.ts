@@ -56,11 +56,16 @@ export class EngineUse implements EngineWork {
   /** Samples that the engine has read since the sums were last read. */
   #readSamples = 0
   #busyMs: (() => number | undefined) | undefined
+  #isLoaded: () => boolean = () => false
   #reportedBusyMs = 0
 
   /** @param now the clock, in milliseconds */
   constructor(now: () => number) {
     this.#now = now
+  }
+
+  get isLoaded(): boolean {
+    return this.#isLoaded()
   }
 
   /** Segments that are open or have no result yet. */
@@ -123,6 +128,7 @@ export class EngineUse implements EngineWork {
     this.#sums = { ...this.#sums, opened: this.#sums.opened + 1 }
     this.#sampleRateHz = engine.capabilities.sampleRateHz
     this.#busyMs = () => engine.busyMs?.()
+    this.#isLoaded = () => engine.isLoaded?.() ?? true
     this.#reportedBusyMs = 0
     const counted = withRecognize(
       engine,

@@ -137,6 +137,11 @@ export const metricTable = {
     labels: ['model', 'outcome'],
     help: 'Requested engines: opened or failed.',
   },
+  rxspeech_engine_loaded: {
+    type: 'gauge',
+    labels: ['model'],
+    help: 'Whether the model is in memory: 1, or 0 if it has left it, see `models.idleMinutes`.',
+  },
   rxspeech_engine_channels: { type: 'gauge', labels: ['model'], help: 'Channels that the engine of a model serves.' },
   rxspeech_engine_segments: {
     type: 'gauge',

@@ -206,6 +206,7 @@ class Meters {
   readEngines(engines: EngineMeter): void {
     for (const { label, use } of engines.uses()) {
       const model = { model: this.#models.of(label) }
+      this.set('rxspeech_engine_loaded', model, use.isLoaded ? 1 : 0)
       this.set('rxspeech_engine_channels', model, use.channels)
       this.set('rxspeech_engine_segments', model, use.segments)
       this.set('rxspeech_engine_queued_seconds', model, use.queuedMs / 1000)

@@ -33,10 +33,10 @@ export const builtInEngines = (env: ServiceOptions['env'], cpus: number = usable
  * @param cpus how many CPUs the built-in engines may use; default: all
  */
 export const openModels = (
-  { modelFolders: folders, engines = [], env, scheduler, onFault }: ServiceOptions,
+  { modelFolders: folders, engines = [], env, idleMinutes, scheduler, onFault }: ServiceOptions,
   cpus?: number,
 ): ModelRegistry =>
-  createModelRegistry({ folders, kinds: [...builtInEngines(env, cpus), ...engines], scheduler, onFault })
+  createModelRegistry({ folders, kinds: [...builtInEngines(env, cpus), ...engines], idleMinutes, scheduler, onFault })
 
 /** Whether a model that a project names exists. */
 export const hasModelIn =

@@ -21,6 +21,7 @@ import { identityGroup, type IdentityOptions } from '../identity/identity.js'
 import { defaultSessionLimits, type SessionLimits } from '../sessions/session-context.js'
 import type { CustomNodeSource } from '../custom-nodes/custom-node-source.js'
 import type { EngineKind } from '../engines/engine.js'
+import { idleMinutes } from '../engines/models/model-registry.js'
 import { natsEnginesOptions, type NatsEnginesOptions } from '../engines/nats/fleet-options.js'
 import { defaultMaxLagMs } from '../engines/lag.js'
 import type { ClientStore } from '../identity/clients/client.js'
@@ -67,6 +68,10 @@ export interface ServiceOptions {
    * @default none
    */
   readonly natsEngines?: NatsEnginesOptions | undefined
+  /** Whether all models are loaded at the start, and not only the default one; others with their first session. @default false */
+  readonly preload?: boolean | undefined
+  /** How long no session must use a model until it leaves memory, in minutes; 0 for never. @default 0 */
+  readonly idleMinutes?: number | undefined
   /** The model of sessions that name none. @default the first model of the tenant `Default` */
   readonly defaultModel?: string | undefined
   /** Folders of projects, in the layout `<tenant>/<name>/<version>.yaml`; see docs/PROJECTS.md. @default none */
@@ -181,6 +186,8 @@ export const serviceCodecs = {
   clients: objectWith('find'),
   engines: listOf(anything),
   natsEngines: natsEnginesOptions,
+  preload: flag,
+  idleMinutes,
   defaultModel: text,
   projectFolders: listOf(text),
   nodes: listOf(anything),

@@ -150,6 +150,7 @@ export const openSessionServer = async (server: SessionServerOptions): Promise<S
   })
   http.handle({ request: server.onRequest, upgrade })
   operation.opened(firstModel(models, server.defaultModel))
+  if (options.preload === true) void preload(models)
   return {
     grpcAddress: grpc.address,
     draining$: drain$.pipe(
@@ -178,6 +179,11 @@ const firstModel = (models: ModelRegistry, defaultModel: string | undefined): Mo
   const chosen =
     defaultModel === undefined ? undefined : models.find({ tenant: sharedTenant, name: defaultModel, version: '' })
   return chosen ?? models.list()[0]
+}
+
+/** One after another, so that first sessions keep the cores. What is wrong with a model, its first session or a reload reports. */
+const preload = async (models: ModelRegistry): Promise<void> => {
+  for (const model of models.list()) await models.engine(model).catch(() => undefined)
 }
 
 const endSessions = async (

@@ -1,6 +1,6 @@
 import { asyncScheduler, Subject, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError, toSpeechError } from '../../../errors/speech-error.js'
-import { within } from '../../../kernel/timers.js'
+import { maxTimerMs, within } from '../../../kernel/timers.js'
 import { listOf } from '../../../protocol/collections.js'
 import {
   anything,
@@ -11,11 +11,13 @@ import {
   optionsOf,
   schedulerValue,
   text,
+  wholeNumber,
 } from '../../../protocol/validation.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
 import { withSegmentRetry } from '../segment-retry.js'
 import { scanModelFolder, type FoundModel } from './model-folders.js'
 import { fingerprintOf } from './fingerprint.js'
+import { openIdleEngine } from './idle-engine.js'
 import { invalidModel, modelLabel } from './model-json.js'
 import { SharedEngine } from './shared-engine.js'
 
@@ -29,15 +31,20 @@ export interface ModelRegistryOptions {
   readonly onFault?: ((error: SpeechError) => void) | undefined
   /** Whether segments are retried here when an engine fails. @default true */
   readonly retry?: boolean | undefined
+  /** How long no session must use a model until it leaves memory, in minutes; 0 for never. @default 0 */
+  readonly idleMinutes?: number | undefined
   /** How long `close` waits for engines that load or do not close, in milliseconds. @default 5000 */
   readonly closeWithinMs?: number | undefined
   /** The clock of the time-outs and of the retries. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
 
+/** A timer cannot be longer. */
+export const idleMinutes = wholeNumber({ min: 0, max: Math.floor(maxTimerMs / 60_000) })
+
 const modelRegistryOptions = optionsOf<ModelRegistryOptions>()(
   { folders: listOf(text), kinds: listOf(anything) },
-  { onFault: functionValue, retry: flag, closeWithinMs: durationMs(0), scheduler: schedulerValue },
+  { onFault: functionValue, retry: flag, idleMinutes, closeWithinMs: durationMs(0), scheduler: schedulerValue },
 )
 
 /** What a client names (PROTOCOL 4.2: model-name, model-tenant, model-version). */
@@ -196,6 +203,7 @@ interface Entry extends FoundModel {
 export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistry => {
   checkOptions(modelRegistryOptions, options)
   const { folders, onFault, retry = true, closeWithinMs = 5_000, scheduler = asyncScheduler } = options
+  const idleMs = (options.idleMinutes ?? 0) * 60_000
   const kinds = kindsByName(options.kinds)
   const change$ = new Subject<void>()
   /** Engines that were replaced and are not closed yet. */
@@ -216,7 +224,8 @@ export const createModelRegistry = (options: ModelRegistryOptions): ModelRegistr
     const kind = kinds.get(model.options.engine)
     if (problem !== undefined) throw problem
     if (kind === undefined) throw invalidModel(model, 'it is not in the model folders.')
-    const engine = await kind.open(model)
+    const openIt = (): Promise<Engine> => kind.open(model)
+    const engine = idleMs === 0 ? await openIt() : await openIdleEngine(openIt, { idleMs, scheduler })
     return retry ? withSegmentRetry(engine, { scheduler, onFault }) : engine
   }
 

@@ -266,6 +266,39 @@ describe('WorkerPool', () => {
     expect(worker(0).posted).toEqual(['open 1', 'open 2'])
   })
 
+  it('replaces a worker that is worn, which works until another is ready and its last segment is decided', () => {
+    const { pool, open, workers, worker, segmentEvents } = fakePool(1, 2)
+    const worn = { type: 'worn' } as const
+    open('a')
+    worker(0).events.message(ready)
+    worker(0).events.message(worn)
+    expect(workers).toHaveLength(2)
+    open('b')
+    expect(worker(0).posted).toEqual(['open 1', 'open 2'])
+    worker(1).events.message(ready)
+    open('c')
+    expect(worker(1).posted).toEqual(['open 3'])
+    worker(0).events.message(decided(1))
+    expect(worker(0).terminated).toBe(false)
+    worker(0).events.message(decided(2))
+    expect([worker(0).terminated, workers.length]).toEqual([true, 2])
+    expect(segmentEvents).toEqual(['a decided 0', 'b decided 0'])
+    expect(pool.segmentsAtOnce).toBe(2)
+  })
+
+  it('keeps a worn worker in whose place another is refused', () => {
+    const { open, worker, segmentEvents } = fakePool(1, 1)
+    open('a')
+    worker(0).events.message(ready)
+    worker(0).events.message({ type: 'worn' })
+    worker(1).events.message({ type: 'refused', sentence: 'no memory' })
+    worker(1).events.ended(undefined)
+    worker(0).events.message(decided(1))
+    open('b')
+    worker(0).events.message(decided(2))
+    expect(segmentEvents).toEqual(['a decided 0', 'b decided 0'])
+  })
+
   it('fails every segment and terminates every worker when it is closed, and fails later segments', async () => {
     const { pool, open, worker, workers, segmentEvents } = fakePool(1, 1)
     open('a')
