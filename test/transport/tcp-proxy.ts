@@ -26,8 +26,8 @@ export const listen = async (server: Server): Promise<number> => {
 
 export const stop = (server: Server): Promise<void> => new Promise((resolve) => server.close(() => resolve()))
 
-/** Forwards to a port of this machine, so that a test can break the connection between client and service. */
-export const tcpProxy = async (targetPort: number): Promise<TcpProxy> => {
+/** Forwards to a port of this machine, so that a test can break the connection between client and service, or change the port. */
+export const tcpProxy = async (targetPort: number | (() => number)): Promise<TcpProxy> => {
   const sockets = new Set<Socket>()
   const waiting = new Set<() => void>()
   const keep = (socket: Socket): Socket => {
@@ -42,7 +42,8 @@ export const tcpProxy = async (targetPort: number): Promise<TcpProxy> => {
     })
   }
   const server = createServer((near) => {
-    const far = keep(connect(targetPort, '127.0.0.1'))
+    const port = typeof targetPort === 'number' ? targetPort : targetPort()
+    const far = keep(connect(port, '127.0.0.1'))
     keep(near).pipe(far).pipe(near)
     // A connection that breaks does not end its pipe.
     near.on('close', () => far.destroySoon())

@@ -111,8 +111,11 @@ export const refusedBy = ({ peer }: ServerName, what: string, text = ''): Speech
   return new SpeechError('refused', `${peer} ${what}${line === '' ? '' : `: ${line}`}`)
 }
 
-/** How long connecting and the fixed part of an answer may take, in milliseconds. */
-const fixedMs = 7_000
+/**
+ * How long connecting and the fixed part of an answer may take, in milliseconds. Whisper has half a second of work with any audio,
+ * which on a busy machine takes many seconds; a deadline that ends it too early makes the server do it again.
+ */
+const fixedMs = 20_000
 /** How much longer than its audio a reading may take, with one request at a time. */
 const maxTimeFactor = 3
 /** A server that did nothing for a while may have unloaded its model, and a large one takes a while to load. */

@@ -250,17 +250,17 @@ describe('a failure of a transcription server', () => {
     server.answer(silent, json({ text: 'a' }), silent)
     const cold = read(reader)
     await server.received(1)
-    clock.advanceTo(69_999)
+    clock.advanceTo(82_999)
     await flushPromises()
     expect(clock.waiting).toBe(1)
-    clock.advanceTo(70_000)
+    clock.advanceTo(83_000)
     expect(kindOf(await cold)).toBe('engine-failed retryable loss')
     await server.requests[0]?.closed
     await read(reader)
     const warm = read(reader)
     await server.received(3)
-    clock.advanceTo(80_000)
-    expect(await warm).toMatchObject({ cause: { message: `127.0.0.1:${server.port} did not answer within 10000 ms.` } })
+    clock.advanceTo(106_000)
+    expect(await warm).toMatchObject({ cause: { message: `127.0.0.1:${server.port} did not answer within 23000 ms.` } })
   })
 
   it('is not waited for when the reading is aborted, or the reader closed: the request ends', async () => {

@@ -143,11 +143,11 @@ describe('an utterance of a Wyoming server', () => {
     const clock = new VirtualClock()
     const hole = await blackHole()
     const reading = read(readerOf(clock, hole.port))
-    await expect.poll(() => clock.dueMs, { interval: 1 }).toEqual([67_751])
-    clock.advanceTo(67_751)
+    await expect.poll(() => clock.dueMs, { interval: 1 }).toEqual([80_751])
+    clock.advanceTo(80_751)
     const error = await reading
     expect(kindOf(error)).toBe('engine-failed retryable loss')
-    expect(error).toMatchObject({ cause: { message: `127.0.0.1:${hole.port} did not answer within 67751 ms.` } })
+    expect(error).toMatchObject({ cause: { message: `127.0.0.1:${hole.port} did not answer within 80751 ms.` } })
     await hole.close()
   })
 
