@@ -71,7 +71,7 @@ const said = [
 ] as const
 
 /** The first seconds of the sample call. */
-const call = async (length: number): Promise<Recording> => {
+const call = async (length: number): Promise<Pick<Recording, 'format' | 'bytes'>> => {
   const { format, bytes } = await readRecording(callFile)
   return { format, bytes: bytes.subarray(0, length * format.sampleRateHz * format.channels) }
 }
