@@ -253,8 +253,8 @@ describe('segments over NATS', () => {
         engine: countingEngine(fleet.clock, languages && { languages }),
         capacity: 100,
       })
-    const [one, two, none] = [start(['en', 'fr']), start(['en', 'fr']), start()]
-    const english = start(['en'])
+    const [none, english] = [start(), start(['en'])]
+    const [one, two] = [start(['en', 'fr']), start(['en', 'fr'])]
     await fleet.pass(300)
     for (let at = 0; at < 6; at += 1) {
       const lane = await fleet.openLane({ language: 'fr' })
@@ -1133,7 +1133,8 @@ describe('segments over NATS', () => {
     ['of a version that has phrases, without phrases', 2, 'Default/calls/1', false],
     ['of a model that it does not have', 1, 'Default/other/1', false],
     ['while it drains', 1, 'Default/calls/1', true],
-  ])('refuses a segment %s', async (_what, v, model, drains) => {
+    ['in a language that its model does not have', 1, 'Default/calls/1', false, 'fr'],
+  ] as const)('refuses a segment %s', async (_what, v, model, drains, language?: string) => {
     const fleet = await fleetOf(0)
     const { host } = fleet.startEngine()
     if (drains) void host.drain(60_000)
@@ -1141,7 +1142,7 @@ describe('segments over NATS', () => {
     const bus = fleet.broker.connect()
     const reply = 'rxspeech.edge.other.0123456789abcdef.1'
     bus.messages(reply).subscribe(({ payload }) => answers.push(payload.toString()))
-    const open = Buffer.from(`\u0001${JSON.stringify({ v, model, startMs: 0 })}`)
+    const open = Buffer.from(`\u0001${JSON.stringify({ v, model, startMs: 0, language })}`)
     bus.publish(engineSubject(host.address), open, reply)
     await fleet.pass(20)
     expect(answers).toEqual(['{"t":"full"}'])
