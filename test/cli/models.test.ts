@@ -118,7 +118,10 @@ describe('rxspeech models', () => {
   )
 
   it.each<[readonly string[], RegExp]>([
-    [['a'], /needs --grammar, --phrases or --sherpa-onnx/],
+    [['a'], /needs a folder, --grammar or --phrases/],
+    [['a', '/nowhere/x'], /"\/nowhere\/x" cannot be read/],
+    [['a', '/nowhere/x', '--sherpa-onnx', '/nowhere/x'], /Name the folder once/],
+    [['a', '/nowhere/x', '--phrases', 'y'], /--phrases does not fit a model for sherpa-onnx/],
     [['a', '--grammar', 'x', '--phrases', 'y'], /Set either --grammar or --phrases/],
     [['a', '--sherpa-onnx', '/nowhere/x'], /"\/nowhere\/x" cannot be read/],
     [['a', '--sherpa-onnx', 'x', '--phrases', 'y'], /--phrases does not fit a model for sherpa-onnx/],
@@ -136,7 +139,7 @@ describe('rxspeech models', () => {
     writeFileSync(join(published, 'README.md'), 'not needed')
     const hotwords = join(folder, 'words.txt')
     writeFileSync(hotwords, 'ten of clubs\n')
-    const flags = ['--sherpa-onnx', published, '--rate', '8000', '--hotwords', hotwords, '--json']
+    const flags = [published, '--rate', '8000', '--hotwords', hotwords, '--json']
     const { code, stdout, stderr } = await add('english', ...flags)
     expect([code, stderr]).toEqual([0, ''])
     expect(JSON.parse(stdout)).toMatchObject({ engine: 'sherpa-onnx', sampleRateHz: 8000, problem: null })

@@ -18,11 +18,11 @@ const grammarFlags = {
   phrases: flag('<file>', 'sentences, one per line', text),
   dictionary: flag('<file>', 'words that the dictionary lacks: a word and its phones per line', text),
 }
-const soundswallowerFlags = {
-  language: flag('<name>', 'of a grammar or phrases: en-us or fr-fr (default: en-us)', oneOf(['en-us', 'fr-fr'])),
+const languageFlags = {
+  language: flag('<code>', 'of a grammar or phrases: en-us or fr-fr (default: en-us); of a folder: such as de', text),
 }
 const sherpaFlags = {
-  sherpaOnnx: flag('<dir>', 'a streaming model for dictation: its .onnx files and tokens.txt', text),
+  sherpaOnnx: flag('<dir>', 'the folder, in place of the argument', text),
   rate: flag('<hertz>', 'the rate of that model: 8000 or 16000 (default: 16000)', oneOf(['8000', '16000'])),
   int8: switchFlag('its files that are quantized to 8 bits, where it has both'),
   hotwords: flag('<file>', 'phrases that it shall prefer, one per line; only for a transducer', text),
@@ -37,21 +37,21 @@ const placeFlags = {
 
 export const addFlags = {
   ...placeFlags,
-  ...flagGroup('A model of what can be said:', { ...grammarFlags, ...soundswallowerFlags }),
-  ...flagGroup('A model for dictation with sherpa-onnx:', sherpaFlags),
+  ...languageFlags,
+  ...flagGroup('A model of what can be said:', grammarFlags),
+  ...flagGroup('A model of any speech, a folder as its makers publish it:', sherpaFlags),
 }
 
 type AddFlags = FlagValues<typeof addFlags>
 
-/** Adds a model once its engine has loaded it. */
-export const addToModels = async ({
-  argument: name,
-  flags,
-  given,
-}: CommandCall<typeof addFlags, string>): Promise<FoundModel['model']> => {
+/** Adds a model once its engine has loaded it: of the files of flags, or of a folder. */
+export const addToModels = async (
+  { argument: typedFolder, flags, given }: CommandCall<typeof addFlags, string | undefined>,
+  name: string,
+): Promise<FoundModel['model']> => {
   const { models: folder, tenant = 'Default', version, batch } = flags
   if (folder === undefined) throw usageError('A model needs a folder of models; set it with --models.')
-  const { options, files, kind } = await planContent(flags, given)
+  const { options, files, kind } = await planContent(typedFolder, flags, given)
   const place = { folder, tenant, name: checkModelName('name', name), version }
   try {
     return await addModel(place, copyFiles({ ...options, ...(batch && { batch }) }, files), kind)
@@ -77,16 +77,24 @@ interface Content {
   readonly kind: EngineKind
 }
 
-const planContent = (flags: AddFlags, given: readonly string[]): Content | Promise<Content> => {
-  if (flags.sherpaOnnx !== undefined) {
-    refuseOthers('sherpa-onnx', given, sherpaFlags)
-    return planSherpa(flags.sherpaOnnx, flags)
+const planContent = (
+  typedFolder: string | undefined,
+  flags: AddFlags,
+  given: readonly string[],
+): Content | Promise<Content> => {
+  const { sherpaOnnx: flagFolder } = flags
+  if (typedFolder !== undefined && flagFolder !== undefined)
+    throw usageError('Name the folder once; omit --sherpa-onnx.')
+  const folder = typedFolder ?? flagFolder
+  if (folder !== undefined) {
+    refuseOthers('sherpa-onnx', given, { ...sherpaFlags, ...languageFlags })
+    return planSherpa(folder, flags)
   }
   if (flags.grammar === undefined && flags.phrases === undefined) {
-    throw usageError('A model needs --grammar, --phrases or --sherpa-onnx.')
+    throw usageError('A model needs a folder, --grammar or --phrases.')
   }
-  refuseOthers('a grammar or phrases', given, { ...grammarFlags, ...soundswallowerFlags })
-  const { language } = flags
+  refuseOthers('a grammar or phrases', given, { ...grammarFlags, ...languageFlags })
+  const language = flags.language === undefined ? undefined : grammarLanguage(flags.language, '--language')
   const { options, files } = planGrammar(flags)
   return {
     options: { engine: 'soundswallower', ...options, ...(language !== undefined && { language }) },
@@ -94,6 +102,8 @@ const planContent = (flags: AddFlags, given: readonly string[]): Content | Promi
     kind: soundswallower({ workers: 1, decodersPerWorker: 1 }),
   }
 }
+
+const grammarLanguage = oneOf(['en-us', 'fr-fr'])
 
 /** Throws `invalid-options` for a flag that a model of this kind does not have. */
 const refuseOthers = (what: string, given: readonly string[], own: object): void => {
@@ -122,7 +132,7 @@ const planGrammar = ({
   }
 }
 
-const planSherpa = async (folder: string, { rate, int8, hotwords }: AddFlags): Promise<Content> => {
+const planSherpa = async (folder: string, { rate, int8, hotwords, language }: AddFlags): Promise<Content> => {
   const { options, files, bpeVocab } = await findSherpaModel(folder, int8)
   const hotwordOptions = {
     hotwords: 'hotwords.txt',
@@ -135,6 +145,7 @@ const planSherpa = async (folder: string, { rate, int8, hotwords }: AddFlags): P
       engine: 'sherpa-onnx',
       ...options,
       ...(rate !== undefined && { sampleRateHz: Number(rate) }),
+      ...(language !== undefined && { language }),
       ...(hotwords !== undefined && hotwordOptions),
     },
     files: {

@@ -16,6 +16,7 @@ import { text } from '../parsing/values.js'
 import { sampleModel } from '../process/package-files.js'
 import { tableText } from '../view/plain-text.js'
 import { addFlags, addToModels } from './models-add.js'
+import { checkFlags, checkModel } from './models-check.js'
 import { hearFiles, hearFlags } from './models-hear.js'
 import { lintFlags, lintModels } from './models-lint.js'
 import { pull, pullFlags } from './models-pull.js'
@@ -42,7 +43,7 @@ export const addModels = (command: Command, context: CommandContext): void => {
       ['rxspeech models search fr', 'models of the catalogue that read French'],
       ['rxspeech models pull kroko-fr', 'download one of them to ./models'],
       ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one per line'],
-      ['rxspeech models add english --sherpa-onnx ./zipformer-en --models ./models', 'a model for dictation'],
+      ['rxspeech models add english ./zipformer-en --models ./models', 'a model of a folder, for any speech'],
     ],
   })
   refuseUnknownSubcommands(command)
@@ -51,17 +52,18 @@ export const addModels = (command: Command, context: CommandContext): void => {
     flags: listFlags,
     run: listModels,
   })
-  defineCommand(
-    command.command('add').summary('create a model from a grammar, from phrases or for dictation'),
-    context,
-    {
-      description:
-        'Creates a model: of sentences for the embedded engine, or for another. It is added only after its engine has loaded it; no model is overwritten.',
-      argument: ['<name>', 'what clients call it: letters, digits, ".", "_" and "-"'],
-      flags: addFlags,
-      run: addOne,
-    },
-  )
+  const add = command.command('add').argument('<name>', 'what clients call it: letters, digits, ".", "_" and "-"')
+  defineCommand(add.summary('create a model from a folder of sherpa-onnx, a grammar or phrases'), context, {
+    description:
+      'Creates a model: of a folder with a model of sherpa-onnx, whose type its files show, or of sentences for the embedded engine. It is added only after its engine has loaded it; no model is overwritten.',
+    argument: ['[dir]', 'a folder with .onnx files and tokens.txt'],
+    flags: addFlags,
+    examples: [
+      ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one per line'],
+      ['rxspeech models add english ./sherpa-onnx-whisper-tiny.en --models ./models', 'a model of any speech'],
+    ],
+    run: (call: CommandCall<typeof addFlags, string | undefined>) => addOne(call, add.args[0] ?? ''),
+  })
   defineCommand(command.command('search').summary('find a model of the catalogue'), context, {
     description:
       'Lists the published models that the catalogue describes: the size of their download and on disk, whether text appears while someone speaks, their licence and their languages. Without words all of them. The exit code is 3 if none fits.',
@@ -100,6 +102,15 @@ export const addModels = (command: Command, context: CommandContext): void => {
     examples: [['rxspeech models lint ./models', 'check all models of a folder']],
     run: lintModels,
   })
+  const check = command.command('check').argument('<model>', 'a folder, or [<tenant>/]<name>[/<version>]')
+  defineCommand(check.summary('load a model, and measure its speed, memory and words'), context, {
+    description:
+      'Loads a model in this process, reads the first 10 s of a recording, and prints how long loading and reading took, the memory, and the words. The exit code is 1 for a model that does not load, or whose engine fails.',
+    argument: ['[file]', 'a WAV file (default: the call that comes with the package)'],
+    flags: checkFlags,
+    examples: [['rxspeech models check parakeet-v3 my.wav --models ./models', 'whether this machine is fast enough']],
+    run: (call: CommandCall<typeof checkFlags, string | undefined>) => checkModel(call, check.args[0] ?? ''),
+  })
   const hear = command.command('hear').argument('<model>', 'a folder, or [<tenant>/]<name>[/<version>]')
   defineCommand(hear.summary('recognize recordings with a model in this process'), context, {
     description:
@@ -129,8 +140,8 @@ const listModels = ({ flags: { models, json }, host, output }: CommandCall<typeo
   output.write(json ? `${JSON.stringify(found.map(modelJson))}\n` : modelTable(found))
 }
 
-const addOne = async (call: CommandCall<typeof addFlags, string>): Promise<void> => {
-  const model = await addToModels(call)
+const addOne = async (call: CommandCall<typeof addFlags, string | undefined>, name: string): Promise<void> => {
+  const model = await addToModels(call, name)
   call.output.write(
     call.flags.json
       ? `${JSON.stringify(modelJson({ model }))}\n`
