@@ -12,7 +12,7 @@ export interface VoskStream {
 }
 
 /** Called for each frame of audio and for the end; what it returns is sent. */
-export type Answer = (received: readonly (string | number)[], socket: WebSocket) => unknown
+export type Answer = (received: readonly (string | number)[], socket: WebSocket, audio?: Buffer) => unknown
 
 export interface VoskServer {
   readonly url: string
@@ -35,7 +35,7 @@ export const voskServer = async (answer: Answer, port = 0): Promise<VoskServer> 
       const text = isBinary ? data.length : data.toString()
       received.push(text)
       if (typeof text === 'string' && text.includes('config')) return
-      const result = script.answer(received, socket)
+      const result = script.answer(received, socket, isBinary ? data : undefined)
       if (result === undefined) return
       socket.send(typeof result === 'string' ? result : JSON.stringify(result))
       // Any other spelling would be audio.
