@@ -324,7 +324,10 @@ const languagesOf = (type: SherpaType, options: SherpaOptions, networks: Network
   const known = isMultilingual ? whisper['all_language_codes']?.split(',') : type.key === 'whisper' ? ['en'] : undefined
   const languages = options.languages ?? known ?? type.languages ?? own
   const detects = isMultilingual || (type.detects === true && languages !== own)
-  return languages !== undefined && detects ? ['auto', ...languages] : languages
+  if (languages === undefined) return undefined
+  // It has several, and takes none.
+  if (type.language.by === 'nothing' && languages.length > 1) return ['auto']
+  return detects ? ['auto', ...languages] : languages
 }
 
 /**
@@ -351,7 +354,8 @@ export const readSherpaModel = async (
   const letters = tokens === '' ? 'lower' : await checkTokens(model, options.tokens ?? '', tokens, type, networks)
   const languages = languagesOf(type, options, networks)
   const { language = languages?.length === 1 && type.key === 'whisper' ? languages[0] : undefined } = options
-  if (language !== undefined && languages !== undefined && !languages.includes(language)) {
+  const isFree = type.language.by === 'nothing' && languages?.[0] === 'auto'
+  if (language !== undefined && languages?.includes(language) === false && !isFree) {
     throw invalidModel(
       model,
       `"language" is "${language}", which the model does not have; it has ${languages.join(', ')}.`,

@@ -62,6 +62,7 @@ const openOffline = async (model: ModelDescription, plan: SherpaPlan, start: Sta
     maxReadMs: (plan.type.maxSeconds ?? 28) * 1000,
     partials: plan.partials,
     language,
+    languages: plan.languages,
     phrases: plan.takesPhrases,
     ready: () => reader.ready(),
     checkPhrases: (phrases) => reader.checkPhrases(phrases),
