@@ -49,7 +49,7 @@ export type SegmentPart =
 export type Hypothesis =
   /**
    * The text of the open segment so far, which may change behind its first `stableLength` UTF-16 code units: these begin all later
-   * texts of the segment, and its result. Absent: all of it may change.
+   * partials of the segment, and their words stay in its result, which may have others between them. Absent: all of it may change.
    */
   | {
       readonly type: 'partial'
@@ -111,8 +111,7 @@ export interface EngineCapabilities {
   /** How many segments it decodes at the same time. Further ones wait in a queue of the engine. */
   readonly segmentsAtOnce: number
   /**
-   * How much true audio it uses on both sides of a segment, in milliseconds: `before` and `after` of the parts. Only as much is
-   * given as the segment itself lacks of silence around its speech. @default 0
+   * How much true audio it uses on both sides of a segment, in milliseconds: `before` and `after` of the parts. @default 0
    */
   readonly contextMs?: number | undefined
 }

@@ -24,6 +24,8 @@ export interface RetryOptions {
    * @default [0, 1000, 2500, 4500, 6500], for an engine that has to come back
    */
   readonly delaysAfterLossMs?: readonly number[] | undefined
+  /** How many samples before the rest of a segment, of which a part is decided, are its context. @default 0 */
+  readonly contextSamples?: number | undefined
   /** Called with failures that are retried, and when an engine is overloaded. Any other failure ends the session with its error. */
   readonly onFault?: ((error: SpeechError) => void) | undefined
   /** @default asyncScheduler */
@@ -123,7 +125,7 @@ class RetriedChannel {
     this.#onFault = onFault
     this.#scheduler = scheduler
     this.#out = out
-    this.#segments = new UndecidedSegments(maxKeptBytes)
+    this.#segments = new UndecidedSegments(maxKeptBytes, options.contextSamples)
     this.#startAttempt()
   }
 
@@ -191,7 +193,8 @@ class RetriedChannel {
   }
 
   #decide(attempt: Attempt, segment: Hypothesis & { readonly type: 'segment' }): void {
-    const sampleCount = this.#segments.removeOldest()
+    const sampleCount = segment.decidedSamples ?? this.#segments.removeOldest()
+    if (segment.decidedSamples !== undefined) this.#segments.cutOldest(sampleCount, segment.endMs)
     this.#reportedSamples = Math.max(this.#reportedSamples - sampleCount, 0)
     attempt.processedSamples = Math.max(attempt.processedSamples - sampleCount, 0)
     this.#budget = new RetryBudget(this.#delaysAfterLossMs)
@@ -268,5 +271,10 @@ export const retrySegments =
     })
 
 /** Returns the same engine, whose channels are retried after failures. */
-export const withSegmentRetry = (engine: Engine, options: RetryOptions = {}): Engine =>
-  withRecognize(engine, (settings) => retrySegments(() => engine.recognize(settings), options))
+export const withSegmentRetry = (engine: Engine, options: RetryOptions = {}): Engine => {
+  const { sampleRateHz, contextMs = 0 } = engine.capabilities
+  const contextSamples = (sampleRateHz * contextMs) / 1000
+  return withRecognize(engine, (settings) =>
+    retrySegments(() => engine.recognize(settings), { contextSamples, ...options }),
+  )
+}

@@ -5,7 +5,7 @@ import { withRecognize, type Engine, type Hypothesis, type SegmentPart } from '.
 
 /**
  * The same engine for one session, with a span for each segment: from its first audio to its result, with the end of its
- * audio, its first partial and each attempt that failed as events. Returns the engine itself if the session is not traced.
+ * audio, its first partial, results of parts and each attempt that failed as events. Returns the engine itself if the session is not traced.
  */
 export const traceSegments = (engine: Engine, session: TraceSpan | undefined): Engine =>
   session === undefined
@@ -68,7 +68,9 @@ class SegmentSpans {
     const oldest = this.#open[0]
     if (oldest === undefined) return
     const { span } = oldest
-    if (hypothesis.type === 'segment') {
+    if (hypothesis.type === 'segment' && hypothesis.decidedSamples !== undefined) {
+      span?.event('part decided', { 'rxspeech.end_ms': hypothesis.endMs })
+    } else if (hypothesis.type === 'segment') {
       this.#open.shift()
       span?.set({ 'rxspeech.end_ms': hypothesis.endMs })
       span?.end()

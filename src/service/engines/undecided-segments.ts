@@ -6,7 +6,7 @@ const partSamples = 1600
 
 /** A segment without a result, with the audio that the engine was given. */
 class UndecidedSegment {
-  readonly open: Extract<SegmentPart, { readonly type: 'open' }>
+  open: Extract<SegmentPart, { readonly type: 'open' }>
   /** Undefined while it is open. */
   close: Extract<SegmentPart, { readonly type: 'close' }> | undefined
   /** Whether an answer to `check` is awaited. */
@@ -30,20 +30,33 @@ class UndecidedSegment {
   }
 
   get bytes(): number {
-    return this.#samples?.byteLength ?? 0
+    const context = (this.open.before?.byteLength ?? 0) + (this.close?.after?.byteLength ?? 0)
+    return context + (this.#samples?.byteLength ?? 0)
+  }
+
+  /** The first samples have a result, which ends at `endMs`; the rest begins there, with the audio before it as context. */
+  cut(sampleCount: number, endMs: number, contextSamples: number): void {
+    const before = this.#samples?.slice(Math.max(sampleCount - contextSamples, 0), sampleCount)
+    this.open = { ...this.open, startMs: endMs, ...(contextSamples > 0 && { before }) }
+    this.#samples = this.#samples?.slice(sampleCount, this.#sampleCount)
+    this.#sampleCount = Math.max(this.#sampleCount - sampleCount, 0)
   }
 
   /** How many bytes the segment would occupy with `sampleCount` more samples. */
   bytesWith(sampleCount: number): number {
+    const added = this.#capacityWith(sampleCount) - (this.#samples?.length ?? 0)
+    return this.bytes + bytesPerSample * added
+  }
+
+  #capacityWith(sampleCount: number): number {
     const needed = this.#sampleCount + sampleCount
     const capacity = this.#samples?.length ?? 0
-    const grown = needed <= capacity ? capacity : Math.max(needed, Math.min(2 * capacity, this.#maxSamples))
-    return bytesPerSample * grown
+    return needed <= capacity ? capacity : Math.max(needed, Math.min(2 * capacity, this.#maxSamples))
   }
 
   add(samples: Int16Array): void {
     if (this.#samples !== undefined) {
-      const capacity = this.bytesWith(samples.length) / bytesPerSample
+      const capacity = this.#capacityWith(samples.length)
       if (capacity > this.#samples.length) {
         const grown = new Int16Array(capacity)
         grown.set(this.#samples.subarray(0, this.#sampleCount))
@@ -79,10 +92,13 @@ class UndecidedSegment {
  */
 export class UndecidedSegments {
   readonly #maxBytes: number
+  readonly #contextSamples: number
   readonly #segments: UndecidedSegment[] = []
 
-  constructor(maxBytes: number) {
+  /** @param contextSamples how much audio before the rest of a segment is part of its open */
+  constructor(maxBytes: number, contextSamples = 0) {
     this.#maxBytes = maxBytes
+    this.#contextSamples = contextSamples
   }
 
   add(part: SegmentPart): void {
@@ -110,6 +126,11 @@ export class UndecidedSegments {
   /** Removes the oldest segment, which has a result. Returns how many samples it had. */
   removeOldest(): number {
     return this.#segments.shift()?.sampleCount ?? 0
+  }
+
+  /** The first samples of the oldest segment have a result, which ends at `endMs`. */
+  cutOldest(sampleCount: number, endMs: number): void {
+    this.#segments[0]?.cut(sampleCount, endMs, this.#contextSamples)
   }
 
   /** Where the oldest begins, in milliseconds since the session's first sample. */

@@ -8,6 +8,8 @@ interface OpenSegment {
   readonly openedAtMs: number
   samples: number
   taken: number
+  /** Of those that have a result. */
+  decided: number
   closedAtMs: number | undefined
 }
 
@@ -58,6 +60,7 @@ export class EngineUse implements EngineWork {
   #busyMs: (() => number | undefined) | undefined
   #isLoaded: () => boolean = () => false
   #reportedBusyMs = 0
+  #waitMs: () => number = () => 0
 
   /** @param now the clock, in milliseconds */
   constructor(now: () => number) {
@@ -81,7 +84,7 @@ export class EngineUse implements EngineWork {
   /** Measures the lag; call it every 100 ms. With the limit 0 the engine is never behind. */
   sample(maxLagMs: number): void {
     const beforeMs = this.#lagNowMs
-    this.#lagNowMs = this.#measureLagMs()
+    this.#lagNowMs = Math.max(this.#measureLagMs(), this.#waitMs())
     // After a pause of this thread the first sample precedes the answers of that time.
     this.#lagsMs.push(Math.min(beforeMs, this.#lagNowMs))
     if (this.#lagsMs.length > samplesInWindow) this.#lagsMs.shift()
@@ -129,6 +132,7 @@ export class EngineUse implements EngineWork {
     this.#sampleRateHz = engine.capabilities.sampleRateHz
     this.#busyMs = () => engine.busyMs?.()
     this.#isLoaded = () => engine.isLoaded?.() ?? true
+    this.#waitMs = () => engine.waitMs?.() ?? 0
     this.#reportedBusyMs = 0
     const counted = withRecognize(
       engine,
@@ -173,7 +177,7 @@ export class EngineUse implements EngineWork {
 
   #countInput(channel: OpenSegment[], part: SegmentPart): void {
     if (part.type === 'open') {
-      const segment = { openedAtMs: this.#now(), samples: 0, taken: 0, closedAtMs: undefined }
+      const segment = { openedAtMs: this.#now(), samples: 0, taken: 0, decided: 0, closedAtMs: undefined }
       channel.push(segment)
       this.#open.add(segment)
     } else if (part.type === 'audio') {
@@ -196,8 +200,15 @@ export class EngineUse implements EngineWork {
       this.#countRead(segment, Math.min(hypothesis.sampleCount, segment.samples - segment.taken))
     } else if (hypothesis.type === 'segment') {
       this.#progressed()
-      const segment = channel.shift()
+      const { decidedSamples } = hypothesis
+      const [segment] = channel
       if (segment === undefined) return
+      if (decidedSamples !== undefined) {
+        segment.decided += decidedSamples
+        this.#countRead(segment, Math.max(segment.decided - segment.taken, 0))
+        return
+      }
+      channel.shift()
       this.#countRead(segment, segment.samples - segment.taken)
       this.#remove(segment)
     }

@@ -57,7 +57,8 @@ export class ChannelResults {
       case 'partial':
         return this.#partial(hypothesis)
       case 'segment':
-        this.#progress.decideOldest()
+        if (hypothesis.decidedSamples === undefined) this.#progress.decideOldest()
+        else this.#progress.decidePart(hypothesis.decidedSamples, hypothesis.endMs)
         return [
           ...this.#decided(withinAudio(hypothesis, this.#progress.receivedMs)),
           ...this.#processed(),

@@ -2,8 +2,8 @@ import type { SegmentPart } from '../engines/engine.js'
 
 /** A segment that the engine has not decided yet, in samples sent to the engine. */
 interface PendingSegment {
-  readonly startMs: number
-  readonly from: number
+  startMs: number
+  from: number
   to: number
 }
 
@@ -74,6 +74,15 @@ export class EngineProgress {
     if (decided === undefined) return
     this.#decidedSegments += 1
     this.#acknowledged = Math.max(this.#acknowledged, decided.to)
+  }
+
+  /** The engine decided so many samples of its oldest segment, which goes on at `endMs`. */
+  decidePart(sampleCount: number, endMs: number): void {
+    const [oldest] = this.#pending
+    if (oldest === undefined) return
+    oldest.from = Math.min(oldest.from + sampleCount, oldest.to)
+    oldest.startMs = endMs
+    this.#acknowledged = Math.max(this.#acknowledged, oldest.from)
   }
 
   /** Whether the engine lags by more than a decoding step. As long as it does, missing audio is not the client's silence. */

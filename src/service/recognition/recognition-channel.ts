@@ -127,8 +127,8 @@ export class RecognitionChannel implements Unsubscribable {
       this.#engine.unsubscribe()
       return
     }
-    const asksEngine = engine.capabilities.checks === true
-    openSegmenter({ parameters: this.#adapted(parameters), inputRateHz, engineRateHz, asksEngine }).then(
+    const { checks: asksEngine, contextMs } = engine.capabilities
+    openSegmenter({ parameters: this.#adapted(parameters), inputRateHz, engineRateHz, asksEngine, contextMs }).then(
       (segmenter) => {
         if (this.#state !== 'open') {
           segmenter.free()

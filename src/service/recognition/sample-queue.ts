@@ -9,11 +9,18 @@ export class SampleQueue {
   #offset = 0
   #length = 0
   readonly #initialCapacity: number
+  readonly #kept: number
   #begin = 0
+  /** How many of the samples that have left are still here, before the oldest. */
+  #past = 0
 
-  /** @param initialCapacity what the first samples reserve */
-  constructor(initialCapacity: number) {
-    this.#initialCapacity = initialCapacity
+  /**
+   * @param initialCapacity what the first samples reserve
+   * @param kept how many of the samples that have left can still be copied
+   */
+  constructor(initialCapacity: number, kept = 0) {
+    this.#initialCapacity = initialCapacity + kept
+    this.#kept = kept
   }
 
   /** Position of the oldest sample held. */
@@ -23,7 +30,14 @@ export class SampleQueue {
 
   /** Position behind the newest sample. */
   get end(): number {
-    return this.#begin + this.#length
+    return this.#begin + this.#length - this.#past
+  }
+
+  /** A copy of the samples `[from, to)`, as far as they are here. */
+  copy(from: number, to: number): Int16Array {
+    const first = Math.max(from - this.#begin + this.#past, 0)
+    const end = Math.min(to - this.#begin + this.#past, this.#length)
+    return this.#copy(first, Math.max(end, first))
   }
 
   append(frame: Int16Array): void {
@@ -42,7 +56,7 @@ export class SampleQueue {
   /** Removes the samples before `position` and returns a copy of them. */
   take(position: number): Int16Array {
     const count = this.#countBefore(position)
-    const taken = this.#copy(count, count)
+    const taken = this.#copy(this.#past, this.#past + count)
     this.#discard(count)
     return taken
   }
@@ -52,23 +66,28 @@ export class SampleQueue {
   }
 
   #countBefore(position: number): number {
-    return Math.min(Math.max(position - this.#begin, 0), this.#length)
+    return Math.min(Math.max(position - this.#begin, 0), this.#length - this.#past)
   }
 
   #discard(count: number): void {
     this.#begin += count
-    this.#offset = (this.#offset + count) % Math.max(this.#samples.length, 1)
-    this.#length -= count
+    this.#past += count
+    const forgotten = Math.max(this.#past - this.#kept, 0)
+    this.#past -= forgotten
+    this.#offset = (this.#offset + forgotten) % Math.max(this.#samples.length, 1)
+    this.#length -= forgotten
   }
 
-  /** The oldest `count` samples in a new array. */
-  #copy(count: number, length: number): Int16Array {
-    const end = this.#offset + count
-    if (end <= this.#samples.length && count === length) return this.#samples.slice(this.#offset, end)
+  /** The samples `[from, to)` of the ring, counted from its oldest, in a new array of some length. */
+  #copy(from: number, to: number, length = to - from): Int16Array {
+    const capacity = this.#samples.length
+    const begin = this.#offset + from
+    const end = this.#offset + to
+    if (end <= capacity && length === to - from) return this.#samples.slice(begin, end)
     const copy = new Int16Array(length)
-    copy.set(this.#samples.subarray(this.#offset, end))
-    const wrapped = end - this.#samples.length
-    if (wrapped > 0) copy.set(this.#samples.subarray(0, wrapped), count - wrapped)
+    if (begin < capacity) copy.set(this.#samples.subarray(begin, end))
+    const wrapped = this.#samples.subarray(Math.max(begin - capacity, 0), Math.max(end - capacity, 0))
+    copy.set(wrapped, to - from - wrapped.length)
     return copy
   }
 
@@ -78,7 +97,7 @@ export class SampleQueue {
     const isOversized = length > Math.max(this.#initialCapacity, 5 * needed)
     if (needed <= length && !isOversized) return
     const capacity = needed <= this.#initialCapacity ? this.#initialCapacity : Math.ceil(1.25 * needed)
-    this.#samples = this.#copy(this.#length, capacity)
+    this.#samples = this.#copy(0, this.#length, capacity)
     this.#offset = 0
   }
 }

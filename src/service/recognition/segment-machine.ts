@@ -121,19 +121,25 @@ export class SegmentMachine {
   readonly #samplesPerMs: number
   readonly #maxPart: number
   readonly #asksEngine: boolean
+  readonly #context: number
   #isDoubtful = false
   /** Samples since the sound began that the newest frame belongs to, or that paused shortly before it. */
   #sound = 0
   #rules: Rules
 
-  /** With `asksEngine`, `check` is put out, and `answer` must be called before the next frame. */
-  constructor(parameters: SegmenterParameters, sampleRateHz: number, asksEngine = false) {
+  /**
+   * With `asksEngine`, `check` is put out, and `answer` must be called before the next frame. `contextMs` is that of the
+   * engine's capabilities.
+   */
+  constructor(parameters: SegmenterParameters, sampleRateHz: number, asksEngine = false, contextMs = 0) {
     const samplesPerMs = sampleRateHz / 1000
+    this.#context = contextMs * samplesPerMs
     this.#samplesPerMs = samplesPerMs
     this.#asksEngine = asksEngine
     this.#maxPart = maxPartMs * samplesPerMs
     this.#rules = rulesOf(parameters, samplesPerMs, 0, asksEngine)
-    this.#queue = new SampleQueue(this.#rules.preSpeech + this.#rules.onsetRun + frameMs * samplesPerMs)
+    const waiting = this.#rules.preSpeech + this.#rules.onsetRun + frameMs * samplesPerMs
+    this.#queue = new SampleQueue(waiting, this.#context)
   }
 
   /** Whether a confirmed segment is in speech. */
@@ -334,7 +340,9 @@ export class SegmentMachine {
     this.#queue.discardBefore(start)
     this.#isGracefulReported = false
     const startMs = this.#ms(start)
-    this.#outputs.push({ type: 'speech-started', startMs, atMs: this.#ms(this.#queue.end) }, { type: 'open', startMs })
+    const context = this.#context > 0 && { before: this.#queue.copy(start - this.#context, start) }
+    const atMs = this.#ms(this.#queue.end)
+    this.#outputs.push({ type: 'speech-started', startMs, atMs }, { type: 'open', startMs, ...context })
     return { start, onset, lastSpeechEnd, askedAt: start }
   }
 
@@ -349,7 +357,8 @@ export class SegmentMachine {
     this.#release(segment, end)
     const startMs = this.#ms(segment.start)
     const endMs = this.#ms(end)
-    this.#outputs.push({ type: 'speech-ended', startMs, endMs }, { type: 'close', endMs, isCut })
+    const context = this.#context > 0 && { after: this.#queue.copy(end, end + this.#context) }
+    this.#outputs.push({ type: 'speech-ended', startMs, endMs }, { type: 'close', endMs, isCut, ...context })
     this.#reportedEnd = end
     this.#quietSince = end
     this.#silentSince = segment.lastSpeechEnd

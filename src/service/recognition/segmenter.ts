@@ -43,6 +43,8 @@ export interface SegmenterOptions {
   readonly engineRateHz?: number | undefined
   /** Whether the engine answers `check`; then each one must be answered. @default false */
   readonly asksEngine?: boolean | undefined
+  /** See `EngineCapabilities`. @default 0 */
+  readonly contextMs?: number | undefined
 }
 
 /**
@@ -50,10 +52,10 @@ export interface SegmenterOptions {
  * of the field, `invalid-format`, `invalid-options` for an input rate out of range, or `missing-dependency`.
  */
 export const createSegmenter = async (options: SegmenterOptions): Promise<Segmenter> => {
-  const { inputRateHz, engineRateHz = inputRateHz, asksEngine } = options
+  const { inputRateHz, engineRateHz = inputRateHz, asksEngine, contextMs } = options
   const parameters = validateSegmenterParameters(options.parameters)
   const detector = await createVoiceDetector({ sampleRateHz: engineRateHz, sensitivity: parameters.sensitivity })
-  const segmenter = joinSegmenter(detector, parameters, engineRateHz, asksEngine)
+  const segmenter = joinSegmenter(detector, parameters, engineRateHz, asksEngine, contextMs)
   return inputRateHz === engineRateHz ? segmenter : withResampler(segmenter, inputRateHz, engineRateHz)
 }
 
@@ -89,7 +91,9 @@ export const joinSegmenter = (
   parameters: SegmenterParameters,
   sampleRateHz: number,
   asksEngine = false,
-): Segmenter => new JoinedSegmenter(detector, parameters, sampleRateHz, asksEngine)
+  contextMs = 0,
+): Segmenter =>
+  new JoinedSegmenter(detector, new SegmentMachine(parameters, sampleRateHz, asksEngine, contextMs), sampleRateHz)
 
 /**
  * Frames wait until there are this many of them, unless one of them may end a segment. So the end of speech is decided
@@ -130,9 +134,9 @@ class JoinedSegmenter implements Segmenter {
   #later: Int16Array[] = []
   kept = 0
 
-  constructor(detector: VoiceDetector, parameters: SegmenterParameters, sampleRateHz: number, asksEngine: boolean) {
+  constructor(detector: VoiceDetector, machine: SegmentMachine, sampleRateHz: number) {
     this.#detector = detector
-    this.#machine = new SegmentMachine(parameters, sampleRateHz, asksEngine)
+    this.#machine = machine
     this.#frameLength = (sampleRateHz * frameMs) / 1000
   }
 

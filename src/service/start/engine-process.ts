@@ -327,7 +327,16 @@ const loadModels = async (
 }
 
 const describe = ({ tenant, name, version, options }: ModelDescription, { capabilities }: Engine) => {
-  const { sampleRateHz, kind, partials, words, checks = false, phrases = false, languages } = capabilities
+  const {
+    sampleRateHz,
+    kind,
+    partials,
+    words,
+    checks = false,
+    phrases = false,
+    languages,
+    contextMs = 0,
+  } = capabilities
   return {
     tenant,
     name,
@@ -337,6 +346,7 @@ const describe = ({ tenant, name, version, options }: ModelDescription, { capabi
     partials,
     words,
     ...(checks && { checks }),
+    ...(contextMs > 0 && { contextMs }),
     ...(phrases && { phrases }),
     ...(languages && { languages }),
     ...(options['batch'] === true && { batch: true }),

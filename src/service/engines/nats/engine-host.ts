@@ -26,6 +26,7 @@ import {
   createAddress,
   decodeRequest,
   encodeJson,
+  decodeSamples,
   engineSubject,
   goneSubject,
   isAttemptSubject,
@@ -225,7 +226,7 @@ export class EngineHost {
   }
 
   #open(replyTo: string, request: EngineRequest & { readonly type: 'open' }): void {
-    const { v, model, startMs, reject, phrases, language, traceparent } = request
+    const { v, model, startMs, reject, phrases, language, traceparent, before, parts } = request
     const known = v === (phrases === undefined ? protocolVersion : phrasesVersion) ? this.#models.get(model) : undefined
     const able = known?.engine.capabilities
     const takesPhrases = phrases === undefined || able?.phrases === true
@@ -241,7 +242,10 @@ export class EngineHost {
     let isOver = false
     const segment = new HostedSegment(
       served.engine,
-      { startMs, settings: { reject, phrases, language } },
+      {
+        ...{ startMs, settings: { reject, phrases, language }, parts },
+        ...(before !== undefined && { before: decodeSamples(before) }),
+      },
       {
         answer: (answer) => this.#answer(replyTo, answer, goneSubject(this.address, number)),
         onFault: this.#options.onFault,

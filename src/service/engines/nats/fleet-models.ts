@@ -239,11 +239,11 @@ class FleetModels {
 
   #openEngine(advert: AdvertisedModel): Engine {
     const { fleet, onFault } = this.#options
-    const { sampleRateHz, kind, partials, words, checks = false, phrases = false, languages } = advert
+    const { sampleRateHz, kind, partials, words, checks = false, phrases = false, languages, contextMs = 0 } = advert
     const model = wanted(advert)
     const engine = createSegmentEngine({
       capabilities: {
-        ...{ sampleRateHz, kind, partials, words, checks, phrases, languages },
+        ...{ sampleRateHz, kind, partials, words, checks, phrases, languages, contextMs },
         segmentsAtOnce: Number.MAX_SAFE_INTEGER,
       },
       openChannel: (settings) => fleet.openChannel(model, settings),
@@ -266,7 +266,7 @@ class FleetModels {
 
 const wanted = (advert: AdvertisedModel) => ({ label: modelLabel(advert), sampleRateHz: advert.sampleRateHz })
 
-const capabilities = ['sampleRateHz', 'kind', 'partials', 'words', 'checks', 'phrases', 'batch'] as const
+const capabilities = ['sampleRateHz', 'kind', 'partials', 'words', 'checks', 'phrases', 'batch', 'contextMs'] as const
 
 const isAlike = (one: AdvertisedModel, other: AdvertisedModel): boolean =>
   capabilities.every((name) => one[name] === other[name]) && one.languages?.join() === other.languages?.join()

@@ -2,6 +2,7 @@ import { SpeechError } from '../../../errors/speech-error.js'
 import type { EngineSegment, RecognizeSettings, SegmentListener } from '../engine.js'
 import { FrameCutter } from '../frame-cutter.js'
 import {
+  encodeSamples,
   phrasesVersion,
   protocolVersion,
   type EngineAnswer,
@@ -62,6 +63,7 @@ export interface FleetSegmentStart {
   readonly startMs: number
   readonly settings: RecognizeSettings
   readonly traceparent?: string | undefined
+  readonly before?: Int16Array | undefined
 }
 
 /** An attempt at one engine. */
@@ -71,6 +73,7 @@ interface Attempt {
   isOpen: boolean
   sentSamples: number
   takenSamples: number
+  decidedSamples: number
   isClosed: boolean
   readonly canCheck: boolean
   ticksSinceSent: number
@@ -99,6 +102,8 @@ export class FleetSegment implements EngineSegment {
   readonly #startMs: number
   readonly #settings: RecognizeSettings
   readonly #traceparent: string | undefined
+  readonly #before: Int16Array | undefined
+  #after: Int16Array | undefined
   readonly #listener: SegmentListener
   readonly #fleet: SegmentFleet
   readonly #cutter: FrameCutter
@@ -116,7 +121,7 @@ export class FleetSegment implements EngineSegment {
 
   constructor(
     model: WantedModel,
-    { arrival, startMs, settings, traceparent }: FleetSegmentStart,
+    { arrival, startMs, settings, traceparent, before }: FleetSegmentStart,
     listener: SegmentListener,
     fleet: SegmentFleet,
   ) {
@@ -125,6 +130,7 @@ export class FleetSegment implements EngineSegment {
     this.#startMs = startMs
     this.#settings = settings
     this.#traceparent = traceparent
+    this.#before = before
     this.#listener = listener
     this.#fleet = fleet
     this.#windowSamples = (model.sampleRateHz * windowMs) / 1000
@@ -143,10 +149,11 @@ export class FleetSegment implements EngineSegment {
     this.#pump()
   }
 
-  close(endMs: number, isCut = false): void {
+  close(endMs: number, isCut = false, after?: Int16Array): void {
     if (this.#state.type === 'over') return
     this.#cutter.flush()
     this.#endMs = endMs
+    this.#after = after
     this.#isCut = isCut
     this.#pump()
   }
@@ -162,7 +169,16 @@ export class FleetSegment implements EngineSegment {
   open(engine: ProcessAddress, number: number, canCheck: boolean): void {
     if (this.#state.type !== 'waiting') return
     const attempt = {
-      ...{ number, engine, canCheck, isOpen: false, sentSamples: 0, takenSamples: 0, isClosed: false },
+      ...{
+        number,
+        engine,
+        canCheck,
+        isOpen: false,
+        sentSamples: 0,
+        takenSamples: 0,
+        decidedSamples: 0,
+        isClosed: false,
+      },
       ...{ ticksSinceSent: 0, ticksSinceOpened: 0, stalledTicks: 0, hasProgress: false, partial: undefined },
     }
     this.#state = { type: 'attempting', attempt }
@@ -174,6 +190,8 @@ export class FleetSegment implements EngineSegment {
       ...(reject !== undefined && { reject }),
       ...(language !== undefined && { language }),
       ...(traceparent !== undefined && { traceparent }),
+      ...(this.#before && { before: encodeSamples(this.#before) }),
+      parts: true,
     })
   }
 
@@ -255,8 +273,13 @@ export class FleetSegment implements EngineSegment {
         if ((answer.total ?? attempt.sentSamples) === attempt.sentSamples) this.#answerCheck(answer.isComplete)
         progressed(attempt)
         return
+      case 'part':
+        this.#takePart(attempt, answer)
+        return
       case 'decided':
         if (!attempt.isClosed) this.#lose('violation')
+        // The result of a part was lost on the way.
+        else if ((answer.from ?? 0) !== attempt.decidedSamples) this.#lose('gap')
         else if (this.#end('decided')) {
           this.#fleet.onDecided(attempt.engine)
           const { text, confidence, words, slots, isIncomplete } = answer
@@ -287,6 +310,19 @@ export class FleetSegment implements EngineSegment {
     attempt.partial = partial ?? attempt.partial
     this.#listener.progress(sampleCount, partial, stableLength)
     this.#pump()
+  }
+
+  #takePart(attempt: Attempt, part: Extract<EngineAnswer, { readonly t: 'part' }>): void {
+    const { from, samples, text, words, confidence } = part
+    if (from + samples > attempt.sentSamples) this.#lose('violation')
+    else if (from > attempt.decidedSamples) this.#lose('gap')
+    // One that came twice.
+    else if (from === attempt.decidedSamples) {
+      attempt.decidedSamples += samples
+      attempt.partial = undefined
+      progressed(attempt)
+      this.#listener.decidedPart(samples, words, { text, ...(confidence !== undefined && { confidence }) })
+    }
   }
 
   /** Sends as much as the window permits, and the end after the last hop. */
@@ -323,7 +359,10 @@ export class FleetSegment implements EngineSegment {
   #sendEnd(attempt: Attempt): void {
     if (this.#endMs === undefined || attempt.isClosed) return
     attempt.isClosed = true
-    this.#send(attempt, { type: 'close', total: attempt.sentSamples, endMs: this.#endMs, isCut: this.#isCut })
+    this.#send(attempt, {
+      ...{ type: 'close', total: attempt.sentSamples, endMs: this.#endMs, isCut: this.#isCut },
+      ...(this.#after && { after: encodeSamples(this.#after) }),
+    })
   }
 
   #send(attempt: Attempt, request: EngineRequest): void {

@@ -151,9 +151,9 @@ export class Fleet {
   /** Opens segments of a model; see `OpenSegment`. */
   openChannel(given: WantedModel, settings: RecognizeSettings): OpenSegment {
     const model = { ...given, phrases: settings.phrases !== undefined, language: settings.language }
-    return (startMs, listener, traceparent): EngineSegment => {
+    return (startMs, listener, traceparent, before): EngineSegment => {
       this.#lastArrival += 1
-      const start = { arrival: this.#lastArrival, startMs, settings, traceparent }
+      const start = { arrival: this.#lastArrival, startMs, settings, traceparent, before }
       const segment = new FleetSegment(model, start, listener, this.#segmentFleet)
       this.#queue(segment)
       return segment

@@ -3,12 +3,14 @@ import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
 import type { TraceSpan } from '../../../tracing/open-telemetry.js'
 import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from '../engine.js'
 import { isLoss } from '../segment-retry.js'
-import type { EngineAnswer, EngineRequest } from './protocol.js'
+import { decodeSamples, type EngineAnswer, type EngineRequest } from './protocol.js'
 
 /** An edge is gone when it has not sent anything for this many ticks of 100 ms; it sends something in each tick. */
 const silentTicks = 20
 /** Edges have at most 2 s of audio on the way; one that sends more does not keep to the protocol. */
 const maxUnreadMs = 4_000
+
+type DecidedSegment = Extract<Hypothesis, { readonly type: 'segment' }>
 
 /** What a segment needs of its host. */
 export interface SegmentHost {
@@ -24,6 +26,9 @@ export interface SegmentHost {
 export interface HostedSegmentStart {
   readonly startMs: number
   readonly settings: RecognizeSettings
+  readonly before?: Int16Array | undefined
+  /** Whether the edge takes a result in parts. @default false */
+  readonly parts?: boolean | undefined
 }
 
 /** One segment of an edge, in the engine of this process. */
@@ -38,12 +43,17 @@ export class HostedSegment {
   #isAnswerDue = false
   /** A check of all audio so far, and its answer. */
   #check: 'none' | 'asked' | { readonly isComplete: boolean } = 'none'
+  readonly #takesParts: boolean
+  #decidedSamples = 0
+  /** Results of parts for an edge that takes only one. */
+  readonly #parts: DecidedSegment[] = []
   #silentTicks = 0
   #isClosed = false
   #isOver = false
 
-  constructor(engine: Engine, { startMs, settings }: HostedSegmentStart, host: SegmentHost) {
+  constructor(engine: Engine, { startMs, settings, before, parts = false }: HostedSegmentStart, host: SegmentHost) {
     this.#host = host
+    this.#takesParts = parts
     this.#maxUnreadSamples = (engine.capabilities.sampleRateHz * maxUnreadMs) / 1000
     this.#subscription.add(
       this.#part$.pipe(engine.recognize(settings)).subscribe({
@@ -55,7 +65,7 @@ export class HostedSegment {
     if (this.#isOver) this.#subscription.unsubscribe()
     else {
       this.#host.answer({ t: 'yes' })
-      this.#part$.next({ type: 'open', startMs, traceparent: host.span?.traceparent })
+      this.#part$.next({ type: 'open', startMs, traceparent: host.span?.traceparent, before })
     }
   }
 
@@ -121,12 +131,12 @@ export class HostedSegment {
     this.#host.answer({ t: 'checked', ...this.#check, total: this.#receivedSamples })
   }
 
-  #close({ total, endMs, isCut }: Extract<EngineRequest, { readonly type: 'close' }>): void {
+  #close({ total, endMs, isCut, after }: Extract<EngineRequest, { readonly type: 'close' }>): void {
     if (total !== this.#receivedSamples || this.#isClosed) this.#end({ t: 'lost', why: 'gap' })
     else {
       this.#isClosed = true
       this.#host.span?.event('audio ended')
-      this.#part$.next({ type: 'close', endMs, isCut })
+      this.#part$.next({ type: 'close', endMs, isCut, ...(after !== undefined && { after: decodeSamples(after) }) })
     }
   }
 
@@ -139,19 +149,38 @@ export class HostedSegment {
     }
     if (hypothesis.type === 'progress') this.#readSamples += hypothesis.sampleCount
     else if (hypothesis.type === 'partial') this.#partial = hypothesis
-    else if (hypothesis.type === 'segment') {
-      const { text, words, confidence, slots, isIncomplete } = hypothesis
-      this.#end({
-        t: 'decided',
-        text,
-        words,
-        ...(confidence !== undefined && { confidence }),
-        ...(slots && { slots }),
-        ...(isIncomplete && { isIncomplete }),
-      })
+    else if (hypothesis.type === 'segment' && hypothesis.decidedSamples !== undefined) {
+      this.#decidePart(hypothesis, hypothesis.decidedSamples)
+    } else if (hypothesis.type === 'segment') {
+      this.#decide(this.#parts.length === 0 ? hypothesis : joined([...this.#parts, hypothesis]))
       return
     }
     this.#answerSoon()
+  }
+
+  /** What the engine said of the part before its result is not said behind it. */
+  #decidePart(part: DecidedSegment, samples: number): void {
+    this.#partial = undefined
+    if (!this.#takesParts) {
+      this.#parts.push(part)
+      return
+    }
+    const { text, words, confidence } = part
+    const from = this.#decidedSamples
+    this.#decidedSamples += samples
+    this.#host.answer({ t: 'part', from, samples, text, words, ...(confidence !== undefined && { confidence }) })
+  }
+
+  #decide({ text, words, confidence, slots, isIncomplete }: DecidedSegment): void {
+    this.#end({
+      t: 'decided',
+      text,
+      words,
+      ...(confidence !== undefined && { confidence }),
+      ...(slots && { slots }),
+      ...(isIncomplete && { isIncomplete }),
+      ...(this.#decidedSamples > 0 && { from: this.#decidedSamples }),
+    })
   }
 
   /** One answer for all that the engine says in one turn. */
@@ -161,7 +190,7 @@ export class HostedSegment {
     queueMicrotask(() => {
       this.#isAnswerDue = false
       if (this.#isOver) return
-      const { text: partial, stableLength } = this.#partial ?? {}
+      const { text: partial, stableLength } = this.#shown()
       this.#partial = undefined
       const at = Math.min(this.#readSamples, this.#receivedSamples)
       this.#host.answer({
@@ -170,6 +199,15 @@ export class HostedSegment {
         ...(stableLength !== undefined && { stableLength }),
       })
     })
+  }
+
+  /** The text so far, from the begin of what the edge has no result of. */
+  #shown(): { readonly text?: string; readonly stableLength?: number | undefined } {
+    const partial = this.#partial
+    if (partial === undefined || this.#parts.length === 0) return partial ?? {}
+    const decided = joined(this.#parts).text
+    const text = `${decided} ${partial.text}`.trim()
+    return { text, stableLength: text.length - partial.text.length + (partial.stableLength ?? 0) }
   }
 
   #fail(error: unknown): void {
@@ -188,6 +226,19 @@ export class HostedSegment {
     this.#host.span?.end()
     if (answer !== undefined) this.#host.answer(answer)
     this.#host.ended()
+  }
+}
+
+/** The results of several parts as one. */
+const joined = (parts: readonly DecidedSegment[]): DecidedSegment => {
+  const [first] = parts
+  const last = parts.at(-1)
+  if (first === undefined || last === undefined) throw new RangeError('There is no part.')
+  const texts = parts.map(({ text }) => text.trim()).filter((text) => text !== '')
+  const rated = parts.flatMap(({ confidence }) => confidence ?? [])
+  return {
+    ...{ ...last, startMs: first.startMs, text: texts.join(' '), words: parts.flatMap(({ words }) => words) },
+    ...(rated.length > 0 && { confidence: rated.reduce((sum, one) => sum + one, 0) / rated.length }),
   }
 }
 

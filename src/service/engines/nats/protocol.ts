@@ -103,7 +103,13 @@ const advertisedModel = t.readonly(
       partials: t.boolean,
       words: t.boolean,
     }),
-    t.partial({ batch: t.boolean, checks: t.boolean, phrases: t.boolean, languages: t.readonlyArray(part) }),
+    t.partial({
+      batch: t.boolean,
+      checks: t.boolean,
+      phrases: t.boolean,
+      languages: t.readonlyArray(part),
+      contextMs: count,
+    }),
   ]),
 )
 
@@ -135,6 +141,17 @@ export type ModelsAdvert = t.TypeOf<typeof modelsAdvert>
 
 const kinds = { open: 1, audio: 2, close: 3, abort: 4, ping: 5, check: 6, phrases: 7 } as const
 
+const samplesText = t.refinement(t.string, (value) => value.length <= 65_536, 'samples')
+
+/** Samples as text: little-endian, in base64. */
+export const encodeSamples = ({ buffer, byteOffset, byteLength }: Int16Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('base64')
+
+export const decodeSamples = (text: string): Int16Array => {
+  const bytes = Uint8Array.from(Buffer.from(text, 'base64'))
+  return new Int16Array(bytes.buffer, 0, Math.floor(bytes.length / 2))
+}
+
 const openBody = t.readonly(
   t.intersection([
     t.type({ v: count, model: t.string, startMs: t.number }),
@@ -144,12 +161,18 @@ const openBody = t.readonly(
       /** Only to an engine whose advert has it. */
       language: t.string,
       traceparent: t.string,
+      /** Audio before the segment, only to an engine whose advert has `contextMs`. */
+      before: samplesText,
+      /** Whether the edge takes a result in parts; edges of older versions do not. */
+      parts: t.boolean,
     }),
   ]),
 )
 const phrasesBody = t.readonly(t.type({ model: t.string, phrases: t.readonlyArray(t.string) }))
 const checkBody = t.readonly(t.type({ total: count }))
-const closeBody = t.readonly(t.type({ total: count, endMs: t.number, isCut: t.boolean }))
+const closeBody = t.readonly(
+  t.intersection([t.type({ total: count, endMs: t.number, isCut: t.boolean }), t.partial({ after: samplesText })]),
+)
 const pingBody = t.readonly(
   t.partial({ sent: t.readonly(t.type({ total: count, isChecking: t.boolean, isClosed: t.boolean })) }),
 )
@@ -246,9 +269,15 @@ const engineAnswer = t.union([
   t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string, stableLength: count })]),
   /** The answer to a check after `total` samples, which engines of older versions do not tell. */
   t.intersection([t.type({ t: t.literal('checked'), isComplete: t.boolean }), t.partial({ total: count })]),
+  /** The result of `samples` at the beginning of what is not decided, behind the first `from` samples; the segment goes on. */
+  t.intersection([
+    t.type({ t: t.literal('part'), from: count, samples: count, text: t.string, words: t.readonlyArray(word) }),
+    t.partial({ confidence: t.number }),
+  ]),
+  /** The result of what is not decided, behind the first `from` samples. */
   t.intersection([
     t.type({ t: t.literal('decided'), text: t.string, words: t.readonlyArray(word) }),
-    t.partial({ confidence: t.number, isIncomplete: t.boolean, slots: slotsCodec }),
+    t.partial({ confidence: t.number, isIncomplete: t.boolean, slots: slotsCodec, from: count }),
   ]),
   /** Why the model does not take some of the phrases. */
   t.type({

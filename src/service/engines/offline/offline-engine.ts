@@ -1,4 +1,4 @@
-import type { SchedulerLike } from 'rxjs'
+import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { listOf } from '../../../protocol/collections.js'
 import {
   checkOptions,
@@ -15,7 +15,8 @@ import {
 } from '../../../protocol/validation.js'
 import type { Engine, OpenSegment, RecognizeSettings } from '../engine.js'
 import { createSegmentEngine } from '../segment-engine.js'
-import { OfflineSegment } from './offline-segment.js'
+import { OfflineSegment, type ReadPlan } from './offline-segment.js'
+import { ReadQueue } from './read-queue.js'
 import type { Reader } from './reader.js'
 
 /**
@@ -79,6 +80,9 @@ const offlineEngineOptions = optionsOf<OfflineEngineOptions>()(
 
 /** So many open segments wait for one place of the reader: they have a result to come, and the audio until then. */
 const segmentsPerRead = 16
+/** Best for whisper: with less, first and last sounds are misread, and with more, more of what is around is read. */
+const usedContextMs = 250
+const autoStepMs = 700
 
 /**
  * Creates an engine from a reader of whole audio: each segment is read at its end, and on the way as often as there is time.
@@ -90,25 +94,32 @@ const segmentsPerRead = 16
  */
 export const createOfflineEngine = (options: OfflineEngineOptions): Engine => {
   checkOptions(offlineEngineOptions, options)
-  const { reader, sampleRateHz, words, language, languages, phrases = false, ready, checkPhrases } = options
+  const { reader, sampleRateHz, words, maxReadMs, language: usual, languages, ready, checkPhrases } = options
+  const { partials = 'auto', phrases: takesPhrases = false, scheduler = asyncScheduler } = options
   const { segmentsAtOnce = segmentsPerRead * reader.readsAtOnce } = options
-  const openChannel =
-    (settings: RecognizeSettings): OpenSegment =>
-    (startMs, listener) =>
-      new OfflineSegment({
-        startMs,
-        listener,
-        read: (request, signal) => reader.read(request, signal),
-        sampleRateHz,
-        language: settings.language ?? language,
-        phrases: settings.phrases,
-      })
+  const queue = new ReadQueue(reader, sampleRateHz, scheduler)
+  // What is read of the context can only be told from the segment by its time.
+  const contextMs = words ? usedContextMs : 0
+  const plan: Omit<ReadPlan, 'settings'> = {
+    ...{ queue, sampleRateHz, contextMs, scheduler },
+    maxPartMs: maxReadMs - 2 * contextMs,
+    minStepMs: partials === 'off' ? undefined : partials === 'auto' ? autoStepMs : partials,
+  }
   return createSegmentEngine({
-    capabilities: { sampleRateHz, partials: false, words, kind: 'dictation', phrases, languages, segmentsAtOnce },
-    openChannel,
+    capabilities: {
+      ...{ sampleRateHz, words, contextMs, segmentsAtOnce, languages },
+      partials: partials !== 'off',
+      kind: 'dictation',
+      phrases: takesPhrases,
+    },
+    openChannel: ({ language = usual, phrases }: RecognizeSettings): OpenSegment => {
+      const ofChannel = { ...plan, settings: { language, phrases } }
+      return (startMs, listener, _traceparent, before) => new OfflineSegment(startMs, listener, before, ofChannel)
+    },
     ...(ready && { ready }),
     ...(checkPhrases && { checkPhrases }),
     busyMs: () => reader.busyMs?.(),
+    waitMs: () => queue.waitMs,
     close: () => reader.close(),
   })
 }

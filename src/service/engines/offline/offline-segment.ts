@@ -1,71 +1,266 @@
+import type { SchedulerLike } from 'rxjs'
 import { isSpeechError, SpeechError } from '../../../errors/speech-error.js'
-import type { EngineSegment, SegmentListener } from '../engine.js'
-import type { Reader, Reading } from './reader.js'
+import type { Word } from '../../../protocol/session-event.js'
+import type { EngineSegment, SegmentListener, SegmentText } from '../engine.js'
+import { clamp } from '../decoded-words.js'
+import { Agreement, type AgreedWord } from './agreement.js'
+import { spokenOf } from './invented-text.js'
+import { PartAudio } from './part-audio.js'
+import type { PartialSource, ReadQueue } from './read-queue.js'
+import type { ReadRequest, Reading } from './reader.js'
+import { SoundLevels } from './sound-levels.js'
+import { joinWords, wordsOf, type SampleSpan, type TextWord } from './text-words.js'
 
-export interface OfflineSegmentOptions {
-  readonly startMs: number
-  readonly listener: SegmentListener
-  readonly read: Reader['read']
+/** What is the same for all segments of a channel. */
+export interface ReadPlan {
+  readonly queue: ReadQueue
   readonly sampleRateHz: number
-  readonly language?: string | undefined
-  readonly phrases?: readonly string[] | undefined
+  readonly contextMs: number
+  /** The longest part of a segment that is read at once, in milliseconds. */
+  readonly maxPartMs: number
+  /** The shortest time between two partials, in milliseconds; undefined for none. */
+  readonly minStepMs: number | undefined
+  readonly settings: Pick<ReadRequest, 'language' | 'phrases'>
+  readonly scheduler: SchedulerLike
 }
 
-/** One segment, which is read at its end. */
-export class OfflineSegment implements EngineSegment {
-  readonly #options: OfflineSegmentOptions
-  readonly #abort = new AbortController()
-  readonly #chunks: Int16Array[] = []
+/** A reading takes at most this part of the time until the next. */
+const stepPerCost = 2
+/** A part is cut in its last seconds. */
+const cutWithinMs = 5_000
+/** While the part before is read, so much of the next one counts as processed. */
+const maxAheadMs = 5_000
+/** Shorter audio has no word. */
+const minReadMs = 20
+/** What is read of less audio is shown, but counts for no agreement: it often lacks the first word. */
+const minAgreementMs = 1_500
+/** Behind its last word a reading left something out if there is so much sound, from so long after the word on. */
+const unreadMs = 300
+const unreadAfterMs = 200
+const maxReadings = 3
+/** Words are read of the audio around a part only if it has so much sound. */
+const minContextSoundMs = 50
 
-  constructor(options: OfflineSegmentOptions) {
-    this.#options = options
+/**
+ * How often words prove right, measured: such as two readings have in common, and others. For recognizers that have no
+ * probabilities.
+ */
+const agreedConfidence = 0.97
+const singleConfidence = 0.85
+
+/** What was read of a part: its words, and up to where. */
+interface ReadPart {
+  readonly words: readonly TextWord[]
+  readonly readTo: number
+}
+
+/** One segment, which is read at its end, in parts if it is too long, and on the way for its partials. */
+export class OfflineSegment implements EngineSegment, PartialSource {
+  readonly #plan: ReadPlan
+  readonly #startMs: number
+  readonly #listener: SegmentListener
+  readonly #samplesPerMs: number
+  readonly #audio: PartAudio
+  readonly #abort = new AbortController()
+  /** Where the part begins that is not decided, in samples of the segment. */
+  #partStart = 0
+  #agreement = new Agreement()
+  #isReading = false
+  #isClosed = false
+  /** Samples that do not count as processed yet. */
+  #held = 0
+  #nextPartialAtMs: number
+  #text = ''
+  /** What the partial that is being read is of. */
+  #asked: { readonly partStart: number; readonly length: number; readonly lead: number } | undefined
+
+  constructor(startMs: number, listener: SegmentListener, before: Int16Array | undefined, plan: ReadPlan) {
+    this.#plan = plan
+    this.#startMs = startMs
+    this.#listener = listener
+    this.#samplesPerMs = plan.sampleRateHz / 1000
+    this.#audio = new PartAudio(before, plan.contextMs * this.#samplesPerMs)
+    this.#nextPartialAtMs = plan.scheduler.now() + (plan.minStepMs ?? Infinity)
   }
 
   write(samples: Int16Array): void {
-    this.#chunks.push(samples)
-    this.#options.listener.progress(samples.length)
+    if (this.#isOver) return
+    this.#audio.append(samples)
+    this.#held += samples.length
+    this.#count()
+    if (this.#isOver) return
+    if (!this.#isReading && this.#audio.length >= this.#plan.maxPartMs * this.#samplesPerMs) this.#readUntilCut()
+    else if (this.#plan.scheduler.now() >= this.#nextPartialAtMs) this.#plan.queue.readPartial(this)
   }
 
-  close(endMs: number): void {
-    const samples = joined(this.#chunks)
-    const { read, listener, language, phrases } = this.#options
-    read({ samples, purpose: 'final', language, phrases }, this.#abort.signal).then(
-      (reading) => {
-        if (!this.#abort.signal.aborted) this.#decide(reading, endMs)
-      },
-      (error: unknown) => {
-        if (!this.#abort.signal.aborted) listener.failed(failure(error))
-      },
-    )
+  close(_endMs: number, _isCut?: boolean, after?: Int16Array): void {
+    this.#isClosed = true
+    this.#audio.finish(after)
+    this.#plan.queue.cancelPartial(this)
+    if (!this.#isReading) this.#readRest()
   }
 
   abort(): void {
     this.#abort.abort()
+    this.#plan.queue.cancelPartial(this)
   }
 
-  #decide({ text, confidence, words = [] }: Reading, endMs: number): void {
-    const { startMs, listener } = this.#options
-    const clip = (ms: number): number => Math.min(startMs + Math.max(ms, 0), endMs)
-    listener.decided(
-      words.map((word) => ({
-        text: word.text,
-        startMs: clip(word.startMs),
-        endMs: clip(word.endMs),
-        confidence: word.confidence ?? confidence ?? 0,
-      })),
-      { text, ...(confidence !== undefined && { confidence }) },
+  request(): ReadRequest | undefined {
+    if (this.#isOver || this.#isReading || this.#isClosed) return undefined
+    const { length } = this.#audio
+    const { samples, lead } = this.#audio.around(0, length)
+    this.#asked = { partStart: this.#partStart, length, lead }
+    // Until this one is done, no other one is wanted.
+    this.#nextPartialAtMs = Infinity
+    return { ...this.#plan.settings, samples, purpose: 'partial' }
+  }
+
+  done(reading: Reading | undefined, tookMs: number): void {
+    const asked = this.#asked
+    this.#asked = undefined
+    const stepMs = Math.max(this.#plan.minStepMs ?? Infinity, stepPerCost * tookMs)
+    this.#nextPartialAtMs = this.#plan.scheduler.now() - tookMs + stepMs
+    // What was cut or ended in the meantime is read for its result.
+    if (this.#isOver || this.#isReading || asked?.partStart !== this.#partStart || reading === undefined) return
+    const words = this.#spoken(reading, { from: 0, to: asked.length }, { purpose: 'partial', lead: asked.lead })
+    const isCounted = asked.length >= minAgreementMs * this.#samplesPerMs
+    const { text, stableLength } = this.#agreement.add(words, isCounted)
+    if (text === this.#text && stableLength === 0) return
+    this.#text = text
+    this.#listener.progress(0, text, stableLength)
+  }
+
+  get #isOver(): boolean {
+    return this.#abort.signal.aborted
+  }
+
+  /** Audio counts as processed when it is here, unless too much of it waits for the part before. */
+  #count(): void {
+    if (this.#isReading && this.#audio.length > (this.#plan.maxPartMs + maxAheadMs) * this.#samplesPerMs) return
+    const held = this.#held
+    this.#held = 0
+    if (held > 0) this.#listener.progress(held)
+  }
+
+  /** The part is as long as can be read: its result, up to the quietest point of its last seconds. */
+  #readUntilCut(): void {
+    const { length } = this.#audio
+    const from = Math.max(length - cutWithinMs * this.#samplesPerMs, Math.floor(length / 2))
+    const to = length - this.#plan.contextMs * this.#samplesPerMs
+    const { samples, lead } = this.#audio.around(0, length)
+    const levels = new SoundLevels(samples, this.#plan.sampleRateHz)
+    const cut = levels.quietest({ from: from + lead, to: to + lead }) - lead
+    this.#read(cut, ({ words, readTo }) => {
+      const agreed = this.#agreement.cut(words, cut)
+      this.#decideRead(agreed.words, readTo, cut)
+      if (this.#isOver) return
+      this.#agreement = agreed.next
+      this.#audio.drop(cut)
+      this.#partStart += cut
+      this.#text = ''
+      this.#isReading = false
+      this.#count()
+      if (this.#isOver) return
+      if (this.#audio.length >= this.#plan.maxPartMs * this.#samplesPerMs) this.#readUntilCut()
+      else if (this.#isClosed) this.#readRest()
+    })
+  }
+
+  #decideRead(words: readonly AgreedWord[], readTo: number, cut: number): void {
+    this.#listener.decidedPart(Math.min(readTo, cut), ...this.#resultOf(words))
+    if (readTo < cut && !this.#isOver) this.#listener.decidedPart(cut - readTo, [], { text: '' })
+  }
+
+  #readRest(): void {
+    const { length } = this.#audio
+    this.#read(length, ({ words, readTo }) => {
+      const agreed = this.#agreement.finish(words)
+      if (readTo < length) this.#listener.decidedPart(readTo, ...this.#resultOf(agreed))
+      if (this.#isOver) return
+      this.#abort.abort()
+      this.#listener.decided(...(readTo < length ? this.#resultOf([]) : this.#resultOf(agreed)))
+    })
+  }
+
+  #read(to: number, act: (part: ReadPart) => void): void {
+    this.#isReading = true
+    this.#readPart(to).then(
+      (part) => {
+        if (!this.#isOver) act(part)
+      },
+      (error: unknown) => {
+        if (this.#isOver) return
+        this.abort()
+        this.#listener.failed(failure(error))
+      },
     )
   }
-}
 
-const joined = (chunks: readonly Int16Array[]): Int16Array => {
-  const all = new Int16Array(chunks.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const chunk of chunks) {
-    all.set(chunk, at)
-    at += chunk.length
+  /** Reads the part up to a position, and again from where a reading ended early. */
+  async #readPart(to: number): Promise<ReadPart> {
+    const words: TextWord[] = []
+    let from = 0
+    for (let readings = 0; readings < maxReadings && to - from >= minReadMs * this.#samplesPerMs; readings += 1) {
+      const { samples, lead } = this.#audio.around(from, to)
+      const purpose = 'final'
+      const reading = await this.#plan.queue.readFinal({ ...this.#plan.settings, samples, purpose }, this.#abort.signal)
+      const found = this.#spoken(reading, { from, to }, { purpose, lead })
+      // The last word before may be read once more, because its end is an estimate.
+      const isRepeated = readings > 0 && found[0]?.key === words.at(-1)?.key
+      words.push(...(isRepeated ? found.slice(1) : found))
+      const unreadFrom = this.#unreadFrom(found.at(-1), to)
+      if (unreadFrom === undefined) return { words, readTo: found.length > 0 || readings === 0 ? to : from }
+      from = unreadFrom
+    }
+    return { words, readTo: words.length === 0 ? to : from }
   }
-  return all
+
+  /** Where the audio goes on that a reading left out, if it did. */
+  #unreadFrom(last: TextWord | undefined, to: number): number | undefined {
+    if (last?.span === undefined) return undefined
+    const { samples, lead } = this.#audio.around(0, to)
+    const from = last.span.to + unreadAfterMs * this.#samplesPerMs
+    const soundMs = new SoundLevels(samples, this.#plan.sampleRateHz).soundMs({ from: from + lead, to: to + lead })
+    return soundMs >= unreadMs ? last.span.to : undefined
+  }
+
+  /** The words of a reading that are in the span, and not in the audio around it, where that has any sound. */
+  #spoken(
+    reading: Reading,
+    span: SampleSpan,
+    { purpose, lead }: { readonly purpose: ReadRequest['purpose']; readonly lead: number },
+  ): readonly TextWord[] {
+    const { samples } = this.#audio.around(span.from, span.to)
+    const levels = new SoundLevels(samples, this.#plan.sampleRateHz)
+    const end = lead + span.to - span.from
+    const isAfterSound = levels.soundMs({ from: 0, to: lead }) >= minContextSoundMs
+    const isBeforeSound = levels.soundMs({ from: end, to: samples.length }) >= minContextSoundMs
+    const words = wordsOf(reading, this.#samplesPerMs).flatMap((word) => {
+      if (word.span === undefined) return [word]
+      const [from, to] = [word.span.from - lead + span.from, word.span.to - lead + span.from]
+      const middle = (from + to) / 2
+      if ((isAfterSound && middle < span.from) || (isBeforeSound && middle > span.to)) return []
+      return [{ ...word, span: { from: clamp(from, span.from, span.to), to: clamp(to, span.from, span.to) } }]
+    })
+    return spokenOf(words, { purpose, levels, noSpeechProbability: reading.noSpeechProbability })
+  }
+
+  #resultOf(words: readonly AgreedWord[]): [readonly Word[], SegmentText] {
+    const confidences = words.map((word) => word.confidence ?? (word.isAgreed ? agreedConfidence : singleConfidence))
+    const text = joinWords(words)
+    const confidence = confidences.reduce((sum, one) => sum + one, 0) / confidences.length
+    const timed = words.flatMap(({ text: word, span }, index) => {
+      const confidenceOfWord = confidences[index]
+      return span === undefined
+        ? []
+        : [{ text: word, startMs: this.#msOf(span.from), endMs: this.#msOf(span.to), confidence: confidenceOfWord }]
+    })
+    return [timed.length === words.length ? timed : [], { text, ...(text !== '' && { confidence }) }]
+  }
+
+  #msOf(position: number): number {
+    return this.#startMs + Math.round((this.#partStart + position) / this.#samplesPerMs)
+  }
 }
 
 const failure = (error: unknown): SpeechError =>

@@ -40,6 +40,10 @@ export interface Reader {
   /** How many requests it works on at the same time. The engine has no more than that in flight. */
   readonly readsAtOnce: number
   /**
+   * Whether it stops the work when a signal is aborted, so that a partial gives its place to a result that waits. @default false
+   */
+  readonly stops?: boolean | undefined
+  /**
    * Rejects with `engine-failed` or `overloaded`, as `Engine` says. Once the signal is aborted the result is not used any more; the
    * reader may stop the work, and rejects.
    */

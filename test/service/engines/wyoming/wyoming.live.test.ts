@@ -17,7 +17,7 @@ import { atEnd, tell, transcribes, wyomingServer, type Converse, type WyomingSer
 
 const sampleRateHz = 16_000
 const neverAborted = new AbortController().signal
-const samples = new Int16Array(sampleRateHz / 4 + 1)
+const samples = Int16Array.from({ length: sampleRateHz / 4 + 1 }, (_none, index) => 4000 * Math.sin(index / 8))
 
 let server: WyomingServer
 beforeEach(async () => {
