@@ -18,12 +18,13 @@ export const languageRefusal = (
 ): SpeechError | undefined => {
   const { languages } = capabilities
   if (language === undefined || languages?.includes(language) === true) return undefined
-  const asked = `${name} ${JSON.stringify(language)} cannot be used with this model`
-  if (languages === undefined) return refused(`${asked}: its engine takes no language of a session.`)
+  const asked = `${name} ${JSON.stringify(language)}`
+  if (languages === undefined) {
+    return refused(`${asked} cannot be used with this model: its engine takes no language of a session.`)
+  }
+  const more = languages.length > maxListed ? ` and ${languages.length - maxListed} more` : ''
   const listed = languages.slice(0, maxListed).join(', ')
-  return refused(
-    `${asked}; it has ${listed}${languages.length > maxListed ? ` and ${languages.length - maxListed} more` : ''}.`,
-  )
+  return refused(`${asked} cannot be used with this model; it has ${listed}${more}.`)
 }
 
 const refused = (sentence: string): SpeechError => new SpeechError('invalid-field', sentence)
