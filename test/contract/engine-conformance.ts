@@ -240,7 +240,8 @@ export const engineConformance = (name: string, make: Make, fixtures: EngineFixt
           channel.send(close(turns * 10_000)).complete()
           expect(await channel.ended()).toBe('complete')
           expect(channel.processedSamples).toBe(turns * 10 * rateHz)
-          expect(channel.segments).toHaveLength(1)
+          // An engine may decide a long segment in parts.
+          expect(channel.segments.filter(({ decidedSamples }) => decidedSamples === undefined)).toHaveLength(1)
           expectConsistent(channel, shared.engine.capabilities.words)
         },
         timeoutMs * 10,

@@ -52,7 +52,7 @@ engineConformance(
   async () => {
     const server = await transcriptionServer()
     server.answer((response, request) => json({ text: isLoud(request.wav, 44) ? ' hello' : '' })(response, request))
-    return behindProxy(server, (url) => openai().open(modelOf({ engine: 'openai', url })))
+    return behindProxy(server, (url) => openai().open(modelOf({ engine: 'openai', url, partials: 'off' })))
   },
   fixturesOf(() => openai().open(modelOf({ engine: 'openai', url: 'http://127.0.0.1:1', sampleRateHz: 11_025 }))),
 )
@@ -67,7 +67,7 @@ engineConformance(
       // The messages have no samples here: speech is longer than the tone, and so is the silence of no case.
       if (type === 'audio-stop') tell(socket, 'transcript', { text: audioBytes === 2 * speech.length ? 'hello' : '' })
     }
-    return behindProxy(server, (url) => wyoming().open(modelOf({ engine: 'wyoming', url })))
+    return behindProxy(server, (url) => wyoming().open(modelOf({ engine: 'wyoming', url, partials: 'off' })))
   },
   fixturesOf(() => wyoming().open(modelOf({ engine: 'wyoming', url: 'tcp://127.0.0.1:1', sampleRateHz: 11_025 }))),
 )
