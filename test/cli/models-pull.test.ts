@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,12 +28,25 @@ beforeEach(() => {
   release.files.set(file, archive)
   release.files.set('checksum.txt', Buffer.from(`${file}\t${sha256(archive)}\n`))
 })
-afterEach(() => rmSync(join(models, '..'), { recursive: true }))
+afterEach(() => {
+  release.answer = undefined
+  rmSync(join(models, '..'), { recursive: true })
+})
 
 const pull = (...args: readonly string[]): Promise<Ended> =>
   runInProcess(['models', 'pull', ...args, '--models', models])
 const remove = (...args: readonly string[]): Promise<Ended> =>
   runInProcess(['models', 'remove', ...args, '--models', models])
+
+/** Resolves when a process has written this to standard error. */
+const written = (child: ChildProcess, wanted: string): Promise<void> =>
+  new Promise((resolve) => {
+    let text = ''
+    child.stderr?.on('data', (more: Buffer | string) => {
+      text += more.toString()
+      if (text.includes(wanted)) resolve()
+    })
+  })
 
 describe('rxspeech models pull', () => {
   it('adds a model of an address, whose files show its type, and removes it', async () => {
@@ -116,15 +130,8 @@ describe('rxspeech models pull', () => {
     release.files.set('checksum.txt', Buffer.from(`${file}\t${sha256(large)}\n`))
     const args = ['models', 'pull', `${release.url}${file}`, '--accept-licence', '--models', models]
     const child = start(args)
-    const unpacking = new Promise<void>((resolve) => {
-      let text = ''
-      child.stderr.on('data', (more: Buffer) => {
-        text += more.toString()
-        if (text.includes('unpacking')) resolve()
-      })
-    })
     const end = ended(child)
-    await unpacking
+    await written(child, 'unpacking')
     child.kill('SIGKILL')
     await end
     expect(
@@ -140,20 +147,21 @@ describe('rxspeech models pull', () => {
   })
 
   it('ends at Ctrl+C with 130, and keeps the part of the download', async () => {
-    const isSent = new Promise<void>((resolve) => {
-      release.answer = ({ url }, response) => {
-        if (url !== `/${file}`) return false
-        response.writeHead(200, { etag: '"1"', 'content-length': archive.length })
-        response.write(archive.subarray(0, 1000), () => resolve())
-        return true
-      }
-    })
+    release.answer = ({ url }, response) => {
+      if (url !== `/${file}`) return false
+      response.writeHead(200, { etag: '"1"', 'content-length': archive.length })
+      response.write(archive.subarray(0, 1000))
+      return true
+    }
     const child = start(['models', 'pull', `${release.url}${file}`, '--accept-licence', '--models', models])
     const end = ended(child)
-    await isSent
+    await written(child, 'downloading')
     child.kill('SIGINT')
-    expect(await end).toMatchObject({ code: 130, stdout: '' })
-    release.answer = undefined
+    expect(await end).toMatchObject({
+      code: 130,
+      stdout: '',
+      stderr: expect.stringMatching(/\nrxspeech: Interrupted; the same command continues\.\n$/) as unknown,
+    })
     expect(readdirSync(models)).toEqual([`.partial-${file}`])
   })
 })

@@ -69,6 +69,7 @@ export const pull = async ({
     nowMs: () => performance.now(),
   })
   const interruption = watchInterruption(host, { also: output.closed })
+  let hasStarted = false
   try {
     const model = await pullModel({
       source,
@@ -77,16 +78,24 @@ export const pull = async ({
       acceptsContent: accept,
       acceptLicence: async (licence) =>
         acceptLicence || (await ask(licenceQuestion(licence), host, interruption.signal)) === true,
-      describe: known === undefined ? describeFolder : () => Promise.resolve(describeModel(known, language)),
+      describe: (path) =>
+        known === undefined ? describeFolder(path, stem, language) : Promise.resolve(describeModel(known, language)),
       kind: sherpaOnnx(),
       proxy,
       signal: interruption.signal,
-      onProgress: (stage, doneBytes, totalBytes) => view.progress(stage, doneBytes, totalBytes),
+      onProgress: (stage, doneBytes, totalBytes) => {
+        hasStarted = true
+        view.progress(stage, doneBytes, totalBytes)
+      },
       onNote: (sentence) => view.note(sentence),
     })
     view.end()
     if (!json) output.write(pulledText(model, known, folder))
     return json ? model : undefined
+  } catch (error) {
+    view.end()
+    if (interruption.signal.aborted && hasStarted) view.note('Interrupted; the same command continues.')
+    throw error
   } finally {
     view.end()
     interruption.release()
@@ -149,9 +158,9 @@ const findPresent = (
 }
 
 /** `model.json` of another model, whose type its files show. */
-const describeFolder = async (folder: string): Promise<DescribedFiles> => {
-  const { options, files } = await findSherpaModel(folder, true)
-  return { options: { engine: 'sherpa-onnx', ...options }, files }
+const describeFolder = async (folder: string, stem: string, language: string | undefined): Promise<DescribedFiles> => {
+  const { options, files } = await findSherpaModel(folder, true, stem)
+  return { options: { engine: 'sherpa-onnx', ...options, ...(language !== undefined && { language }) }, files }
 }
 
 const licenceQuestion = (licence: string | undefined): string => {

@@ -29,8 +29,13 @@ interface Candidate {
  * names of the folder and the files. Rejects with `invalid-options` that says what is missing or ambiguous.
  *
  * @param prefersInt8 which file is chosen where the folder has both, one quantized to 8 bits and one that is not
+ * @param title what its makers call the model, if the folder has another name
  */
-export const findSherpaModel = async (folder: string, prefersInt8: boolean): Promise<FoundSherpaModel> => {
+export const findSherpaModel = async (
+  folder: string,
+  prefersInt8: boolean,
+  title = basename(folder),
+): Promise<FoundSherpaModel> => {
   const refuse = (sentence: string): SpeechError =>
     new SpeechError('invalid-options', `The folder ${JSON.stringify(folder)} ${sentence}`)
   const names = await readdir(folder).catch((cause: unknown) => {
@@ -67,7 +72,7 @@ export const findSherpaModel = async (folder: string, prefersInt8: boolean): Pro
       },
     ]
   })
-  const chosen = await chooseCandidate(folder, names, candidates)
+  const chosen = await chooseCandidate(folder, [title, ...names], candidates)
   if (chosen === undefined) {
     if (tokens === undefined) throw refuse('has no tokens.txt, which belongs to nearly every model of sherpa-onnx.')
     throw refuse('has no model: encoder, decoder and joiner, encoder and decoder, or one other file, as .onnx.')
@@ -104,7 +109,7 @@ const chooseCandidate = async (
   const networks = Object.fromEntries(facts.flatMap((of, at) => (of === undefined ? [] : [[at, { ...of, bytes: 0 }]])))
   const isStreaming = isStreamingNetwork(networks)
   const said = facts.map((of) => of?.metadata['model_type'] ?? '').join(' ')
-  const named = [basename(folder), ...names].join(' ')
+  const named = names.join(' ')
   const fitting = isStreaming ? candidates.filter(({ type }) => type.streaming) : candidates
   const keysOf = (some: readonly Candidate[]): readonly string[] => [...new Set(some.map(({ type }) => type.key))]
   const hinted = [said, named].map((text) => fitting.filter(({ type }) => type.hint?.test(text) === true))
