@@ -65,7 +65,7 @@ interface Version {
 const versionFile = (file: string): string => `${file}.json`
 
 /** Removes what a download left. */
-export const removeDownload = async (file: string): Promise<void> => {
+const removeDownload = async (file: string): Promise<void> => {
   await rm(versionFile(file), { force: true })
   await rm(file, { force: true })
 }
