@@ -1,7 +1,7 @@
 import { from, NEVER, of, Subject, throwError, type Observable } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Hypothesis, SegmentPart } from '../../../src/service/engines/engine.js'
+import type { Hypothesis, SegmentListener, SegmentPart } from '../../../src/service/engines/engine.js'
 import { createSegmentEngine } from '../../../src/service/engines/segment-engine.js'
 import { fakePool, type FakePool } from './pool/fake-workers.js'
 
@@ -220,5 +220,32 @@ describe('createSegmentEngine', () => {
     listen(NEVER)
     listen(throwError(() => new RangeError('x')))
     expect(fake.worker(0).posted).toEqual([])
+  })
+
+  it('emits results of parts, and partials of what is left', () => {
+    let listener: SegmentListener | undefined
+    const closed: unknown[] = []
+    const engine = createSegmentEngine({
+      capabilities: { sampleRateHz: 8000, partials: true, words: true, kind: 'dictation', segmentsAtOnce: 4 },
+      openChannel: () => (_startMs, given) => {
+        listener = given
+        return { write: () => undefined, close: (...ending) => closed.push(ending), abort: () => undefined }
+      },
+    })
+    const part$ = new Subject<SegmentPart>()
+    const output: Hypothesis[] = []
+    part$.pipe(engine.recognize()).subscribe((value) => output.push(value))
+    part$.next(open(100))
+    part$.next(audio(8000))
+    listener?.decidedPart(1600, [], { text: 'one' })
+    listener?.progress(0, 'two', 3)
+    part$.next({ type: 'close', endMs: 1100, after: Int16Array.of(1) })
+    listener?.decided([], { text: 'two three' })
+    expect(closed).toEqual([[1100, false, Int16Array.of(1)]])
+    expect(output).toEqual([
+      { type: 'segment', startMs: 100, endMs: 300, decidedSamples: 1600, text: 'one', words: [] },
+      { type: 'partial', startMs: 300, text: 'two', stableLength: 3 },
+      { type: 'segment', startMs: 300, endMs: 1100, text: 'two three', words: [] },
+    ])
   })
 })

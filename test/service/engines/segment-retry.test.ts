@@ -423,3 +423,44 @@ describe('retrySegments with an engine that is overloaded', () => {
     expect(broken.attempts()).toBe(1)
   })
 })
+
+describe('a segment that is decided in parts', () => {
+  const partOf = (text: string, startMs: number, endMs: number, decidedSamples?: number): Hypothesis => ({
+    ...{ type: 'segment', startMs, endMs, text, words: [] },
+    ...(decidedSamples !== undefined && { decidedSamples }),
+  })
+
+  it('is retried from behind its decided part, with the audio before it as context', () => {
+    const attempts: SegmentPart[][] = []
+    const outputs: Subject<Hypothesis>[] = []
+    const recognize = () => (part$: Observable<SegmentPart>) => {
+      const parts: SegmentPart[] = []
+      const output$ = new Subject<Hypothesis>()
+      attempts.push(parts)
+      outputs.push(output$)
+      return new Observable<Hypothesis>((subscriber) => {
+        subscriber.add(part$.subscribe((part) => parts.push(part)))
+        subscriber.add(output$.subscribe(subscriber))
+      })
+    }
+    const input$ = new Subject<SegmentPart>()
+    const results: string[] = []
+    input$.pipe(retrySegments(recognize, { contextSamples: 2 })).subscribe((value) => results.push(brief(value)))
+    input$.next(open(100))
+    input$.next({ type: 'audio', samples: Int16Array.of(1, 2, 3, 4, 5) })
+    outputs[0]?.next({ type: 'progress', sampleCount: 5 })
+    outputs[0]?.next(partOf('one', 100, 103, 3))
+    outputs[0]?.error(new SpeechError('engine-failed', 'broken', { retryable: true }))
+    input$.next(close(105))
+    expect(attempts[1]).toEqual([
+      { type: 'open', startMs: 103, before: Int16Array.of(2, 3) },
+      { type: 'audio', samples: Int16Array.of(4, 5) },
+      close(105),
+    ])
+    outputs[1]?.next({ type: 'progress', sampleCount: 2 })
+    outputs[1]?.next(partOf('two', 103, 105))
+    expect(results).toEqual([
+      ...['progress 5', 'segment 100-103 one', 'fault 103 retried', 'progress 0', 'segment 103-105 two'],
+    ])
+  })
+})

@@ -108,4 +108,22 @@ describe('the results of a channel', () => {
     const [milestone] = new ChannelResults(account, ' ').of(segment)
     expect(milestone).toMatchObject({ startMs: 100, endMs: 1_501 })
   })
+
+  it('have a milestone for each part of a segment, and its silences behind the last one', () => {
+    const account = new EngineProgress(8000, 8000)
+    account.receive(16_000)
+    const results = new ChannelResults(account, ' ')
+    account.send({ type: 'open', startMs: 0 })
+    account.send({ type: 'audio', samples: new Int16Array(16_000) })
+    results.addSilence({ type: 'silence', startMs: 2_000, endMs: 32_000 })
+    const part = (text: string, startMs: number, endMs: number, decidedSamples?: number) =>
+      results
+        .of({ type: 'segment', startMs, endMs, text, words: [], ...(decidedSamples && { decidedSamples }) })
+        .map((event) => ('text' in event ? event.text : event.type))
+    expect(part('one', 0, 1_000, 8_000)).toEqual(['one', 'progress'])
+    expect(account.processedMs).toBe(2_000)
+    expect(part('', 1_000, 1_500, 4_000)).toEqual(['no-match', 'progress'])
+    expect(part('two', 1_500, 2_000)).toEqual([' two', 'progress', 'silence'])
+    expect(results.end({ cause: 'finalized' }).at(-1)).toMatchObject({ text: 'one two', startMs: 0, endMs: 2_000 })
+  })
 })

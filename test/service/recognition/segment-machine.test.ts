@@ -438,3 +438,41 @@ describe('the audio segmenter', () => {
     ])
   })
 })
+
+describe('the audio around a segment', () => {
+  const partsOf = (parameters: Partial<SegmenterParameters>, contextMs: number) => {
+    const machine = new SegmentMachine({ ...defaultSegmenterParameters, ...parameters }, testRateHz, false, contextMs)
+    const hop = (10 * testRateHz) / 1000
+    const outputs: SegmenterOutput[] = []
+    for (let now = 0; now < 5000; now += 10) {
+      const frame = Int16Array.from({ length: hop }, (_none, index) => (now * testRateHz) / 1000 + index)
+      machine.step(two(now), frame)
+      outputs.push(...machine.takeOutputs())
+    }
+    return outputs.flatMap((output) =>
+      output.type === 'open'
+        ? [['before', output.before && [output.before[0], output.before.at(-1)]]]
+        : output.type === 'close'
+          ? [['after', output.after && [output.after[0], output.after.at(-1)]]]
+          : [],
+    )
+  }
+
+  it('is what precedes it, also of the segment before, and what has arrived behind it', () => {
+    expect(partsOf({ postSpeechMs: 200 }, 250)).toEqual([
+      ['before', [450, 699]],
+      ['after', [2200, 2399]],
+      ['before', [1950, 2199]],
+      ['after', [3200, 3399]],
+    ])
+  })
+
+  it('is not part of it for an engine that takes none', () => {
+    expect(partsOf({}, 0)).toEqual([
+      ['before', undefined],
+      ['after', undefined],
+      ['before', undefined],
+      ['after', undefined],
+    ])
+  })
+})

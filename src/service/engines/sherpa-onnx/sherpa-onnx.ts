@@ -44,6 +44,9 @@ const openStreaming = (model: ModelDescription, plan: SherpaPlan, start: StartPo
   })
 }
 
+/** Longer audio is read in parts: its partials would cost more than they show, and whisper stops early more often. */
+const maxReadSeconds = 20
+
 const openOffline = async (model: ModelDescription, plan: SherpaPlan, start: StartPoolWorker): Promise<Engine> => {
   const { sampleRateHz, language } = plan.settings
   const pool = await openWorkerPool(model, {
@@ -59,7 +62,7 @@ const openOffline = async (model: ModelDescription, plan: SherpaPlan, start: Sta
     reader,
     sampleRateHz,
     words: plan.hasTimes,
-    maxReadMs: (plan.type.maxSeconds ?? 28) * 1000,
+    maxReadMs: Math.min(plan.type.maxSeconds ?? maxReadSeconds, maxReadSeconds) * 1000,
     partials: plan.partials,
     language,
     languages: plan.languages,
