@@ -92,6 +92,7 @@ const headings = {
   rejection: 'Rejection and confidence',
   steadiness: 'Shifts and levels',
   'voice-gate': 'Voice activity',
+  'free-speech': 'Any English speech',
   'free-text': 'Voice activity of free speech',
   sound: 'Sound check',
 }

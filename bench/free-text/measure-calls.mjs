@@ -5,13 +5,16 @@ import { startMeasuredService } from './service-under-test.mjs'
 const quantile = (values, part) => values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * part) - 1)]
 const seconds = (ms) => (ms === undefined ? '-' : `${(ms / 1000).toFixed(2)} s`)
 
-/** Calls of a minute that begin one after another, each at another place of the recordings. */
+/** How long each call is. */
+const callS = 45
+
+/** Calls that begin one after another, each at another place of the recordings. */
 const callsOf = (count) => {
   const call = recordingOf('callmono')
   const human = recordingOf('human52')
   if (call === undefined || human === undefined) return []
   const whole = joined(call.samples, human.samples)
-  const length = 60 * call.rateHz
+  const length = callS * call.rateHz
   return Array.from({ length: count }, (_none, number) => {
     const from = Math.floor((whole.length * number) / count)
     const turned = joined(whole.subarray(from), whole.subarray(0, from))
@@ -39,7 +42,7 @@ const measure = async (name, settings, count) => {
       [
         name.padEnd(20),
         String(count).padStart(6),
-        `${((100 * cpuS) / 60).toFixed(0)} %`.padStart(8),
+        `${((100 * cpuS) / callS).toFixed(0)} %`.padStart(8),
         seconds(quantile(delays, 0.5)).padStart(10),
         seconds(quantile(delays, 0.95)).padStart(10),
         (partials / count).toFixed(0).padStart(10),
@@ -57,7 +60,7 @@ export const measureCalls = async () => {
     return
   }
   console.log(
-    `Calls of a minute at the pace of speech, on one core. Delay: from the end of a segment in the audio to its milestone.\n`,
+    `Calls of ${callS} s at the pace of speech, on one core. Delay: from the end of a segment in the audio to its milestone.\n`,
   )
   const head = ['calls', 'core', 'delay p50', 'p95', 'partials', 'taken back']
   console.log(''.padEnd(20) + head.map((name, at) => name.padStart([6, 8, 10, 10, 10, 12][at])).join(''))

@@ -41,7 +41,7 @@ export const measureDrop = async () => {
   const relay = await openRelay(Number(url.port))
   try {
     url.port = String(relay.port)
-    const whole = await service.play(human)
+    const whole = await service.play(human, { isPaced: false })
     const cuts = [4300, 16_700, 33_100].map((atMs) => setTimeout(relay.cut, atMs))
     const cut = await service.play(human, { url: url.href })
     for (const timer of cuts) clearTimeout(timer)

@@ -79,6 +79,7 @@ describe('docs/ACCURACY.md', () => {
       'Rejection and confidence',
       'Shifts and levels',
       'Voice activity',
+      'Any English speech',
       'Voice activity of free speech',
       'Sound check',
     ])
