@@ -35,14 +35,15 @@ const measure = async (name, settings, count) => {
       }),
     )
     const after = service.cost()
-    const cpuS = after.own.cpuS + after.below.cpuS - before.own.cpuS - before.below.cpuS
+    const [own, below] = ['own', 'below'].map((part) => after[part].cpuS - before[part].cpuS)
     const delays = results.flatMap(({ delaysMs }) => delaysMs)
     const partials = results.reduce((sum, { updates }) => sum + updates, 0) - delays.length
     console.log(
       [
         name.padEnd(20),
         String(count).padStart(6),
-        `${((100 * cpuS) / callS).toFixed(0)} %`.padStart(8),
+        `${((100 * (own + below)) / callS).toFixed(0)} %`.padStart(8),
+        `${((100 * own) / below).toFixed(1)} %`.padStart(10),
         seconds(quantile(delays, 0.5)).padStart(10),
         seconds(quantile(delays, 0.95)).padStart(10),
         (partials / count).toFixed(0).padStart(10),
@@ -62,8 +63,8 @@ export const measureCalls = async () => {
   console.log(
     `Calls of ${callS} s at the pace of speech, on one core. Delay: from the end of a segment in the audio to its milestone.\n`,
   )
-  const head = ['calls', 'core', 'delay p50', 'p95', 'partials', 'taken back']
-  console.log(''.padEnd(20) + head.map((name, at) => name.padStart([6, 8, 10, 10, 10, 12][at])).join(''))
+  const head = ['calls', 'core', 'service', 'delay p50', 'p95', 'partials', 'taken back']
+  console.log(''.padEnd(20) + head.map((name, at) => name.padStart([6, 8, 10, 10, 10, 10, 12][at])).join(''))
   await measure('milestones only', { partials: 'off' }, 8)
   await measure('with partials', {}, 2)
   await measure('with partials', {}, 6)

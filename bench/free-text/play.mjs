@@ -33,6 +33,15 @@ const commonLength = (one, other) => {
   return length
 }
 
+/** The words as they are written, which belong to each other whatever follows them. */
+const writtenWords = (text) =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()
+    .split(' ')
+    .filter(Boolean)
+
 /**
  * Sums up updates, each with the whole text so far, the part of it that is committed, and the time in milliseconds since the audio
  * began. Words count as committed by words alone, so that later punctuation takes nothing back.
@@ -43,10 +52,10 @@ export const summarize = (updates, { said, sent, finalMs }) => {
   let committed = []
   let shown = []
   for (const update of updates) {
-    const words = spelledWords(update.text)
+    const words = writtenWords(update.text)
     takenBack += committed.length - commonLength(committed, words)
     changed += shown.length - commonLength(shown, words)
-    committed = spelledWords(update.text.slice(0, update.committedLength))
+    committed = writtenWords(update.text.slice(0, update.committedLength))
     shown = words
   }
   const text = updates.at(-1)?.text ?? ''
