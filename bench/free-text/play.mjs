@@ -44,7 +44,7 @@ const writtenWords = (text) =>
 
 /**
  * Sums up updates, each with the whole text so far, the part of it that is committed, and the time in milliseconds since the audio
- * began. Words count as committed by words alone, so that later punctuation takes nothing back.
+ * began. Committed words are taken back if a later text does not have them; neither punctuation nor words that are added count.
  */
 export const summarize = (updates, { said, sent, finalMs }) => {
   let takenBack = 0
@@ -53,7 +53,9 @@ export const summarize = (updates, { said, sent, finalMs }) => {
   let shown = []
   for (const update of updates) {
     const words = writtenWords(update.text)
-    takenBack += committed.length - commonLength(committed, words)
+    if (commonLength(committed, words) < committed.length) {
+      takenBack += committed.length - countErrors(alignWords(committed, words)).right
+    }
     changed += shown.length - commonLength(shown, words)
     committed = writtenWords(update.text.slice(0, update.committedLength))
     shown = words
