@@ -173,11 +173,13 @@ export const sherpaTypes: readonly SherpaType[] = [
     maxSeconds: 30,
     tailMs: 300,
     hasBeamSearch: true,
+    tried: 'random weights',
   },
   ctc('nemoCtc', 'NeMo Parakeet CTC, FastConformer CTC, GigaAM CTC', {
     hint: nemoCtc,
     punctuates: 'some',
     tailMs: 300,
+    tried: 'random weights',
   }),
   ctc('zipformerCtc', 'Zipformer CTC', { hint: /zipformer.*ctc/i }),
   ctc('wenetCtc', 'WeNet', { hint: /wenet/i }),

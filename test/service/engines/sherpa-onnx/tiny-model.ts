@@ -24,7 +24,7 @@ const tokens = [
 ]
 
 /** Random numbers from -1 to 1, the same for each seed. */
-const randomNumbers = (seed: number) => {
+export const randomNumbers = (seed: number) => {
   let state = seed
   return (): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
@@ -32,7 +32,7 @@ const randomNumbers = (seed: number) => {
   }
 }
 
-const randomTensor = (name: string, shape: readonly number[], scale: number, next: () => number): Constant => {
+export const randomTensor = (name: string, shape: readonly number[], scale: number, next: () => number): Constant => {
   const size = shape.reduce((product, length) => product * length, 1)
   return { name, shape, values: Float32Array.from({ length: size }, () => next() * scale) }
 }
@@ -105,6 +105,26 @@ const encoder = (next: () => number, failsAbove = Infinity): Buffer =>
     },
   })
 
+/** The encoder of a model that reads audio as a whole: every frame of 10 ms becomes a vector. */
+const offlineEncoder = (next: () => number): Buffer =>
+  onnxFile({
+    inputs: [
+      { name: 'x', type: 'float', shape: ['N', 'T', features] },
+      { name: 'x_lens', type: 'int64', shape: ['N'] },
+    ],
+    outputs: [
+      { name: 'encoder_out', type: 'float', shape: ['N', 'T', width] },
+      { name: 'encoder_out_lens', type: 'int64', shape: ['N'] },
+    ],
+    constants: [randomTensor('input', [features, width], 0.2, next)],
+    operators: [
+      { type: 'MatMul', inputs: ['x', 'input'], outputs: ['projected'] },
+      { type: 'Tanh', inputs: ['projected'], outputs: ['encoder_out'] },
+      { type: 'Identity', inputs: ['x_lens'], outputs: ['encoder_out_lens'] },
+    ],
+    metadata: { model_type: 'zipformer2' },
+  })
+
 const decoder = (next: () => number): Buffer =>
   onnxFile({
     inputs: [{ name: 'y', type: 'int64', shape: ['N', contextSize] }],
@@ -144,6 +164,8 @@ const joiner = (next: () => number): Buffer =>
 export interface TinyModelOptions {
   /** The encoder fails if a feature, the logarithm of an energy, exceeds this. @default never */
   readonly failsAbove?: number
+  /** Whether it reads audio as a whole. @default false */
+  readonly isOffline?: boolean
   /** Changes the file of the decoder. */
   readonly spoil?: (bytes: Buffer) => Buffer
 }
@@ -152,10 +174,14 @@ export interface TinyModelOptions {
 const files = { encoder: 'encoder-epoch-1.onnx', decoder: 'decoder-epoch-1.onnx', joiner: 'joiner-epoch-1.onnx' }
 
 /** Writes the files of the model into a new folder, and returns it. */
-export const tinySherpaModel = ({ failsAbove, spoil = (bytes) => bytes }: TinyModelOptions = {}): string => {
+export const tinySherpaModel = ({
+  failsAbove,
+  isOffline = false,
+  spoil = (bytes) => bytes,
+}: TinyModelOptions = {}): string => {
   const folder = mkdtempSync(join(tmpdir(), 'rxspeech-sherpa-tiny-'))
   const next = randomNumbers(1)
-  writeFileSync(join(folder, files.encoder), encoder(next, failsAbove))
+  writeFileSync(join(folder, files.encoder), isOffline ? offlineEncoder(next) : encoder(next, failsAbove))
   writeFileSync(join(folder, files.decoder), spoil(decoder(next)))
   writeFileSync(join(folder, files.joiner), joiner(next))
   // Pieces and their scores, for hotwords.
