@@ -179,8 +179,9 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
   },
 }
 
-/** The blocks around a service of their own, which only `npm run test:all` runs. */
+/** The blocks that start services of their own, which only `npm run test:all` runs. */
 const withTheService: ReadonlySet<string> = new Set([
+  'npx rxspeech-service transcribe my.wav',
   'rxspeech transcribe samples/call.wav --speakers',
   'rxspeech serve --dev',
   'rxspeech token',

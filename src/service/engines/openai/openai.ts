@@ -104,7 +104,7 @@ const engineOptions = optionsOf<OpenAiEngineOptions>()({}, { env: jsonObject })
  * contains the key or what was said.
  *
  * @example
- * const models = createModelRegistry({ folders: ['models'], kinds: [openai({ env: { SPEECH_KEY: key } })] })
+ * const models = createModelRegistry({ folders: ['models'], kinds: [openai({ env: process.env })] })
  */
 export const openai = (given: OpenAiEngineOptions = {}): EngineKind => {
   const { env = process.env } = checkOptions(engineOptions, given)
