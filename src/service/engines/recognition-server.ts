@@ -58,7 +58,7 @@ export const serverUrl = (
 }
 
 /** `host:port`, the only part of an address that an error may contain. */
-export const peerOf = ({ hostname, port, protocol }: URL): string =>
+const peerOf = ({ hostname, port, protocol }: URL): string =>
   port === '' && !/^https?:|^wss?:/.test(protocol)
     ? hostname
     : `${hostname}:${port || (protocol.endsWith('s:') ? 443 : 80)}`

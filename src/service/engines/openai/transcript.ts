@@ -29,7 +29,7 @@ const numberIn = (object: JsonObject, name: string): number | undefined => {
 const isProbability = (value: number | undefined): value is number => value !== undefined && value >= 0 && value <= 1
 
 /** On one line, with single spaces. */
-export const oneLine = (text: string): string => text.trim().replaceAll(/\s+/g, ' ')
+const oneLine = (text: string): string => text.trim().replaceAll(/\s+/g, ' ')
 
 const pieceOf = (word: JsonObject, audioMs: number): readonly Piece[] => {
   const text = (textIn(word, 'word') || textIn(word, 'text')).trim()
