@@ -55,7 +55,7 @@ export const startMeasuredService = async (settings) => {
         delaysMs.push(atMs - event.endMs)
         updates.push({ atMs, text: milestones, committedLength: milestones.length })
       } else if (event.type === 'final') finalMs = atMs
-      else if (event.type === 'reconnecting') reconnects += 1
+      else if (event.type === 'connection' && event.state === 'reconnecting') reconnects += 1
     }
     const session = recognize({
       ca,
