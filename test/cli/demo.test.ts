@@ -63,7 +63,7 @@ describe('rxspeech', () => {
   })
 
   it.each([
-    [['models', 'add'], 'rxspeech models add [options] <name>'],
+    [['models', 'add'], 'rxspeech models add [options] <name> [dir]'],
     [['subscription', 'create'], 'rxspeech subscription create [options]'],
     [['cassette', 'show', 'a.jsonl'], 'rxspeech cassette show [options] <file>'],
     [['token'], 'rxspeech token [options]'],
