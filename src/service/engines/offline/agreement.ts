@@ -21,6 +21,7 @@ export class Agreement {
   #committed: readonly TextWord[]
   /** What the last reading had behind the committed words. */
   #rest: readonly TextWord[] = []
+  #isCompared = false
 
   /** @param committed words that the segment begins with in any case */
   constructor(committed: readonly TextWord[] = []) {
@@ -32,13 +33,21 @@ export class Agreement {
     return this.#committed.length
   }
 
+  /** Whether there was a reading that others are compared with. */
+  get isCompared(): boolean {
+    return this.#isCompared || this.#committed.length > 0
+  }
+
   /** Takes a reading of the audio so far; one that is not counted is only shown. */
   add(words: readonly TextWord[], isCounted = true): StableText {
     const rest = words.slice(alignEnd(this.#committed, words).after)
     const common = isCounted ? commonLength(rest, this.#rest) : 0
     const agreed = Math.min(common, Math.max(rest.length - 1, 0))
     this.#committed = [...this.#committed, ...rest.slice(0, agreed)]
-    if (isCounted) this.#rest = rest.slice(agreed)
+    if (isCounted) {
+      this.#rest = rest.slice(agreed)
+      this.#isCompared = true
+    }
     const text = joinWords([...this.#committed, ...rest.slice(agreed)])
     return { text, stableLength: joinWords(this.#committed).length }
   }

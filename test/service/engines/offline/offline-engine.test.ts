@@ -172,7 +172,32 @@ describe('an offline engine', () => {
     expect(reader.reading).toEqual(['final 900'])
     await answer({ text: 'hello there' })
     expect(engine.capabilities).toMatchObject({ words: false, contextMs: 0 })
-    expect(output.at(-1)).toMatchObject({ text: 'hello there', words: [], confidence: 0.85 })
+    expect(output.at(-1)).toMatchObject({ text: 'hello there', words: [] })
+  })
+
+  it('has a confidence by the agreement of readings, and none of a segment that was read once', async () => {
+    start()
+    parts$.next({ type: 'open', startMs: 0 })
+    for (const text of ['good', 'good evening', 'good evening sir']) {
+      speak(sound(700))
+      await answer(spoken(text, 400))
+    }
+    parts$.next({ type: 'close', endMs: 2100 })
+    await answer(spoken('good evening all', 400))
+    parts$.next({ type: 'open', startMs: 2100 })
+    speak(sound(600))
+    parts$.next({ type: 'close', endMs: 2700 })
+    await answer(spoken('hello', 400, 0))
+    const [first, second] = output.filter((one) => one.type === 'segment')
+    expect(first?.words.map(({ text, confidence }) => [text, confidence])).toEqual([
+      ['good', 0.9],
+      ['evening', 0.9],
+      ['all', 0.5],
+    ])
+    expect(first?.confidence).toBeCloseTo(0.767)
+    expect(second).toMatchObject({ text: 'hello', words: [{ text: 'hello' }] })
+    expect(second).not.toHaveProperty('confidence')
+    expect(second?.words[0]).not.toHaveProperty('confidence')
   })
 
   it('fails with the error of the reader', async () => {
