@@ -183,7 +183,7 @@ describe('an offline engine', () => {
       await answer(spoken(text, 400))
     }
     parts$.next({ type: 'close', endMs: 2100 })
-    await answer(spoken('good evening all', 400))
+    await answer(spoken('good evening all', 650))
     parts$.next({ type: 'open', startMs: 2100 })
     speak(sound(600))
     parts$.next({ type: 'close', endMs: 2700 })
