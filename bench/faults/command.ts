@@ -87,7 +87,9 @@ const serviceOf = (flags: FaultsFlags, env: Environment): FaultsPlan['service'] 
   const isElsewhere = flags.url !== undefined || flags.grpc !== undefined
   if (isElsewhere && flags.dev) throw usageError('--dev starts its own service; omit --url and --grpc.')
   // Also rejects flags that apply only to a service that is already running.
-  const plan = planService({ ...flags, models: [], modelTenant: undefined }, env)
+  // The sample call is compared with what its own model reads, the same in every run.
+  const model = flags.model ?? (flags.dev ? 'call' : undefined)
+  const plan = planService({ ...flags, model, models: [], modelTenant: undefined }, env)
   return isElsewhere || flags.dev ? plan : { where: 'scripted' }
 }
 

@@ -1,4 +1,4 @@
-// 200 inputs in which nobody speaks, the same in every run: silence, noise, tones, music, and what a room, a desk and a street
+// 200 inputs without speech, the same in every run: silence, noise, tones, music, and what a room, a desk and a street
 // sound like. Those of a telephone have 8 kHz, the others 16 kHz.
 import { between, gaussian, notSpeech, randomSource } from '../accuracy/noises.mjs'
 

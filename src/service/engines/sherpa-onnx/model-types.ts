@@ -35,7 +35,7 @@ export interface SherpaType {
   /** What the package is given if `model.json` does not say. */
   readonly defaults?: Readonly<Record<string, unknown>>
   readonly language: LanguageSetting
-  /** ISO 639-1, or as the model names them; absent if the model has them in its metadata, or nobody knows but its maker. */
+  /** ISO 639-1, or as the model names them; absent if the model has them in its metadata, or if only its maker knows them. */
   readonly languages?: readonly string[]
   /** Whether it detects the language of sessions that may name one. */
   readonly detects?: true

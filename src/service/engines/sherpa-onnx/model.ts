@@ -283,7 +283,7 @@ const segmentsFor = (cpus: number): number => Math.min(Math.max(Math.floor(8 * c
 export interface SherpaPlan {
   readonly type: SherpaType
   readonly settings: SherpaSettings
-  /** The languages that a session may name; undefined if the model has one, or nobody knows which. */
+  /** The languages that a session may name; undefined if the model has one, or if they are unknown. */
   readonly languages: readonly string[] | undefined
   /** Whether its words have times. */
   readonly hasTimes: boolean

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => opened.reader.close())
 
 describe('the embedded model of English speech', () => {
-  it('reads speech with words in order within it, of which nobody knows how sure they are', async () => {
+  it('reads speech with words in order within it, which have no confidence', async () => {
     const { text, words = [], confidence } = await opened.read(greeting)
     expect(text).toMatch(/good evening,? harbou?r grill[.,] how can i help you/i)
     expect(words.map((word) => word.text).join(' ')).toBe(text)

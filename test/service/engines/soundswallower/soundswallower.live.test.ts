@@ -129,6 +129,7 @@ describe('soundswallower', () => {
       checks: true,
       phrases: true,
       segmentsAtOnce: 4,
+      languages: ['en'],
     })
   })
 
