@@ -139,7 +139,8 @@ describe.each<BrowserName>(['chromium', 'firefox'])('microphone in %s', (name) =
     const blocks = blocksOf(readFileSync('docs/recipes/microphone.md', 'utf8'))
     const blockOf = (file: string): string => blocks.find(({ text }) => text.includes(` ${file}`))?.text ?? ''
     const project = createPageProject({
-      'src/main.js': `${blockOf('main.js:')}\ndocument.title = 'ready'`,
+      // The service of this test has the model of the call alone.
+      'src/main.js': `${blockOf('main.js:').replace("'English'", "'call'")}\ndocument.title = 'ready'`,
       'index.html': blockOf('index.html -->'),
       'public/session.json': JSON.stringify({ url: service.access.wsUrl, token }),
     })
