@@ -3,7 +3,15 @@ const { writeSync } = require('node:fs')
 const { openIdentityStore } = require('../../../dist/cjs/service/identity/identity-store.js')
 
 const [, , stateFolder, secretHash, name] = process.argv
-openIdentityStore({ stateFolder }).then((store) => {
+
+/** The other process writes without a pause, so that this one may not get its turn in time. */
+const open = () =>
+  openIdentityStore({ stateFolder }).catch((error) => {
+    if (/try again/.test(error.message)) return open()
+    throw error
+  })
+
+open().then((store) => {
   const grants = Array.from({ length: 50 }, (_, at) => `tenant-${at}`)
   for (let count = 0; ; count += 1) {
     const clientId = `${name}-${count}`

@@ -25,7 +25,10 @@ export const killWriters = async (writing: Writing, isDue: (writers: readonly Wr
   )
   const reports = writers.map(({ stdout }) => stdout.setEncoding('utf8').toArray())
   const ends = writers.map((writer) => once(writer, 'close'))
-  await isDue(writers)
+  const early = Promise.race(ends).then(() => Promise.reject(new Error('A writer ended before it was killed.')))
+  await Promise.race([isDue(writers), early])
+  // From here on they are meant to end.
+  early.catch(() => undefined)
   for (const writer of writers) writer.kill('SIGKILL')
   await Promise.all(ends)
   const store = await openIdentityStore({ stateFolder })
