@@ -119,7 +119,7 @@ describe('rxspeech transcribe of several files', () => {
     expect(code).toBe(3)
   })
 
-  it('recognizes several at a time on all cores with a service of its own', async () => {
+  longIt('recognizes several at a time on all cores with a service of its own', async () => {
     let threads = 0
     const count = (): void => void (threads += 1)
     process.on('worker', count)
@@ -130,7 +130,7 @@ describe('rxspeech transcribe of several files', () => {
     expect(threads).toBeGreaterThanOrEqual(Math.min(2, availableParallelism()))
   })
 
-  it('asks the service for the language, which refuses one that the model lacks', async () => {
+  longIt('asks the service for the language, which refuses one that the model lacks', async () => {
     const args = ['transcribe', agent, '--model', 'cards', ...overGrpc, '--language']
     const refused = await runInProcess([...args, 'de'], { env })
     expect([refused.code, refused.stdout]).toEqual([1, ''])

@@ -181,6 +181,7 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
 
 /** The blocks that start services of their own, which only `npm run test:all` runs. */
 const withTheService: ReadonlySet<string> = new Set([
+  'npm ci && npm start',
   'npx rxspeech-service transcribe my.wav',
   'rxspeech transcribe samples/call.wav --speakers',
   'rxspeech serve --dev',
