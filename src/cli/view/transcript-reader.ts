@@ -3,7 +3,7 @@ import type { SpokenText } from './transcript-line.js'
 
 export interface TranscriptCounts {
   readonly words: number
-  /** Mean of the finals, weighted by their words; undefined without any. */
+  /** Mean of the finals that have one, weighted by their words; undefined without any. */
   readonly confidence: number | undefined
 }
 
@@ -28,7 +28,8 @@ export class TranscriptReader {
     const stable = partial.slice(0, stableLength).trim().length
     this.#live.set(channel, live && stable > 0 ? { ...live, stableLength: stable } : live)
     this.#committed = channels.map(({ committed }) => committed)
-    if (event.type === 'final' && event.confidence !== undefined) {
+    // A final must have a confidence: 0 where the recognizer has none.
+    if (event.type === 'final' && event.confidence !== undefined && event.confidence > 0) {
       this.#finals.push({ words: wordCount(event.text), confidence: event.confidence })
     }
     const text = added.trim()

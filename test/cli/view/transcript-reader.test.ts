@@ -47,6 +47,11 @@ describe('TranscriptReader', () => {
     ])
   })
 
+  it('takes the 0 of a final as no confidence', () => {
+    const { reader } = read({ type: 'final', channel: 0, text: 'one two', confidence: 0 })
+    expect(reader.counts()).toEqual({ words: 2, confidence: undefined })
+  })
+
   it('weighs confidences by words', () => {
     const { reader } = read(
       { type: 'final', channel: 0, text: 'one', confidence: 1 },
