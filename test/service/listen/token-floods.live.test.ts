@@ -170,7 +170,8 @@ describe('a flood of one token', () => {
       if (!stream.stream.write({ message: {} })) await Promise.race([once(stream.stream, 'drain'), ended])
     }
     stream.stream.end()
-    expect(await ended).toMatch(/^too-many-requests: /)
+    // The limit of small parts of a stream comes first if the process is busy: it counts them before they are messages.
+    expect(await ended).toMatch(/^too-many-requests: |memory limit exceeded$/)
     client.close()
   })
 })
