@@ -53,7 +53,7 @@ export type { IdentityOptions } from './service/identity/identity.js'
 export type { IdentityNatsOptions } from './service/identity/shared/connect.js'
 export type { StudioOptions } from './service/studio/studio.js'
 export type { ConnectionLimits } from './service/listen/connection-gate.js'
-export type { ListenAddress, ServerCertificate } from './service/listen/listen-address.js'
+export type { ListenAddress, ServerCertificate } from './transport/listen-address.js'
 export {
   startDevelopmentService,
   type DevelopmentService,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { ListenAddress } from '../../service/listen/listen-address.js'
+import type { ListenAddress } from '../../transport/listen-address.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { logFormats, type ServiceConfiguration } from '../../service/configuration/service-configuration.js'
 import { logLevels, type Logger } from '../../service/operations/logger.js'

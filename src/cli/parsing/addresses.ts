@@ -1,6 +1,6 @@
 import { isLoopback } from '../../protocol/loopback.js'
 import { checkProxy } from '../../proxy/proxy.js'
-import { parseListenAddress, type ListenAddress } from '../../service/listen/listen-address.js'
+import { parseListenAddress, type ListenAddress } from '../../transport/listen-address.js'
 import { usageError } from '../process/failure.js'
 import type { ParseValue } from './flags.js'
 import { quoted } from './values.js'

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { ServerCertificate } from '../../service/listen/listen-address.js'
+import type { ServerCertificate } from '../../transport/listen-address.js'
 import { usageError } from '../process/failure.js'
 
 /** The text of the file of a flag. Throws `invalid-options`. */

@@ -7,7 +7,7 @@ import { maxReportedFaults } from '../project/format/project-fault.js'
 import { tooManyMarks } from '../project/format/read-yaml.js'
 import { engineConfiguration, type EngineConfiguration } from './engine-configuration.js'
 import { configuration, type ServiceConfiguration } from './service-configuration.js'
-import type { ListenAddress } from '../listen/listen-address.js'
+import type { ListenAddress } from '../../transport/listen-address.js'
 import { isLoopback } from '../../protocol/loopback.js'
 
 /** One fault of the file, with its line and column, counted from 1, and its key. */

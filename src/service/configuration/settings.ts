@@ -6,7 +6,7 @@ import * as t from 'io-ts'
 import { workerCount, type WorkerCount } from '../threads/worker-count.js'
 import { isSpeechError } from '../../errors/speech-error.js'
 import { parseNetwork } from '../listen/trusted-proxies.js'
-import { parseListenAddress, type ListenAddress } from '../listen/listen-address.js'
+import { parseListenAddress, type ListenAddress } from '../../transport/listen-address.js'
 
 /** One key of the configuration: its codec, and its text in the documentation. */
 export interface Setting<A> {

@@ -21,7 +21,7 @@ import { AcceptedConnections, type Connection, type ProxyTrust } from './accepte
 import type { AcceptConnections } from './accept-connections.js'
 import { tooManyUnstarted, type ConnectionCounter, type ConnectionLimits } from './connection-gate.js'
 import { defaultGrpcTimeouts, keepaliveOptions, listenForGrpc, type GrpcTimeouts } from './grpc-connections.js'
-import { checkPlainText, hostPort, type ListenAddress, type ServerCertificate } from './listen-address.js'
+import { checkPlainText, hostPort, type ListenAddress, type ServerCertificate } from '../../transport/listen-address.js'
 import { RequestAllowances } from './request-allowance.js'
 import { serveLink, type SessionSet } from './serve-link.js'
 

@@ -4,8 +4,14 @@ import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
 import { closeSessionSoon, http2ServersOf } from '../../transport/grpc/server.js'
 import { AcceptedConnections } from './accepted-connections.js'
-import { listenOnPort, type AcceptConnections } from './accept-connections.js'
-import { tlsOptions, withCertificate, type ListenAddress, type ServerCertificate } from './listen-address.js'
+import type { AcceptConnections } from './accept-connections.js'
+import {
+  listenOnPort,
+  tlsOptions,
+  withCertificate,
+  type ListenAddress,
+  type ServerCertificate,
+} from '../../transport/listen-address.js'
 import type { RequestAllowances, RequestClient } from './request-allowance.js'
 
 export interface GrpcConnections {

@@ -4,18 +4,19 @@ import type { Duplex } from 'node:stream'
 import { refusalText } from '../../errors/refusal.js'
 import type { SpeechError } from '../../errors/speech-error.js'
 import { AcceptedConnections, type ProxyTrust } from './accepted-connections.js'
-import { listenOnPort, type AcceptConnections } from './accept-connections.js'
+import type { AcceptConnections } from './accept-connections.js'
 import { spreadRetryAfter } from '../../protocol/retry-after.js'
 import type { ConnectionCounter } from './connection-gate.js'
 import { noSniff } from './upgrade-request.js'
 import {
+  listenOnPort,
   checkPlainText,
   hostPort,
   tlsOptions,
   withCertificate,
   type ListenAddress,
   type ServerCertificate,
-} from './listen-address.js'
+} from '../../transport/listen-address.js'
 
 interface HttpHandlers {
   readonly request: RequestListener

@@ -4,23 +4,13 @@ import { dirname, join, resolve } from 'node:path'
 import { SpeechError } from '../../errors/speech-error.js'
 import { decodeText } from '../../protocol/decode-text.js'
 import { unreadableFolder } from '../engines/models/model-folders.js'
-import { builtInNodes } from '../nodes/built-in-nodes.js'
-import type { AnyNodeDefinition, ModelName } from '../nodes/core/node.js'
+import type { ModelName } from '../nodes/core/node.js'
 import { checkProject, type ProjectCheck } from './check/check-project.js'
 import { readResourceFile, type ProjectFacts } from './check/project-facts.js'
 import { faultLine } from './format/project-fault.js'
 import { maxProjectBytes } from './format/project-keys.js'
 import { loadYaml, type ReadYaml } from './format/read-yaml.js'
 import { graphProject, type Project, type ProjectName } from './project.js'
-
-/** The nodes that projects can use: the built-in ones and `more`. Throws `invalid-options` for a name that occurs twice. */
-export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly AnyNodeDefinition[] => {
-  const nodes = [...builtInNodes, ...more]
-  const names = nodes.map(({ name }) => name)
-  const repeated = names.find((name, index) => names.indexOf(name) !== index)
-  if (repeated === undefined) return nodes
-  throw new SpeechError('invalid-options', `There are two nodes with the name ${repeated}; rename one of them.`)
-}
 
 export interface TextProjectOptions {
   readonly facts: Pick<ProjectFacts, 'nodes' | 'hasModel' | 'recordings'>

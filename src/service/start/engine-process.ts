@@ -25,7 +25,7 @@ import {
   serverCertificateCodec,
   type ListenAddress,
   type ServerCertificate,
-} from '../listen/listen-address.js'
+} from '../../transport/listen-address.js'
 import { createBus, tooLarge, type MessageBus } from '../nats/bus.js'
 import { connectNats } from '../nats/connection.js'
 import { natsOptions, type NatsOptions } from '../nats/nats-options.js'

@@ -37,7 +37,7 @@ import {
   serverCertificateCodec,
   type ListenAddress,
   type ServerCertificate,
-} from '../listen/listen-address.js'
+} from '../../transport/listen-address.js'
 
 /** Options of `startService`. */
 export interface ServiceOptions {

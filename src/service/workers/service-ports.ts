@@ -1,7 +1,6 @@
 import { createServer } from 'node:net'
-import { listenOnPort } from '../listen/accept-connections.js'
 import type { ConnectionGate } from '../listen/connection-gate.js'
-import type { ListenAddress } from '../listen/listen-address.js'
+import { listenOnPort, type ListenAddress } from '../../transport/listen-address.js'
 import type { TrustedProxies } from '../listen/trusted-proxies.js'
 import type { ListenerName } from './protocol.js'
 import type { PassedConnection } from './worker-host.js'

@@ -1,17 +1,27 @@
-import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
-import { Server } from '@grpc/grpc-js'
+import { createServer, type Server as HttpServer, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { Server, ServerCredentials } from '@grpc/grpc-js'
 import { WebSocketServer } from 'ws'
+import { refusalText } from '../../errors/refusal.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { checkOptions, nonEmptyText, optionsOf } from '../../protocol/validation.js'
-import { subprotocol, refuseUpgrade } from '../../service/listen/upgrade-request.js'
-import { keepaliveOptions, listenForGrpc } from '../../service/listen/grpc-connections.js'
-import { openHttp } from '../../service/listen/http-listener.js'
-import { hostPort, serverCertificateCodec, type ServerCertificate } from '../../service/listen/listen-address.js'
+import {
+  checkPlainText,
+  hostPort,
+  listenError,
+  listenOnPort,
+  serverCertificateCodec,
+  tlsOptions,
+  withCertificate,
+  type ServerCertificate,
+} from '../../transport/listen-address.js'
 import { grpcServerLink } from '../../transport/grpc/server.js'
 import { loadDataflow } from '../../transport/grpc/proto.js'
 import { webSocketLink } from '../../transport/websocket/server.js'
 import type { DataflowMessage, Link, SocketMessage } from '../../transport/link.js'
+
+const subprotocol = 'rxspeech'
+const handshakeWithinMs = 10_000
 
 /** Where the service listens. */
 export interface VerifyingListenOptions {
@@ -61,50 +71,68 @@ export const listen = async (endpoints: Endpoints, options: VerifyingListenOptio
   checkOptions(listenOptions, options)
   const { certificate, host = '127.0.0.1' } = options
   const address = { host, port: 0 }
-  const http = await openHttp(address, { certificate })
-  http.handle({
-    request: (_request, response) => {
-      response.writeHead(404).end()
-    },
-    upgrade: upgradeTo(endpoints),
-  })
-  const server = new Server({ 'grpc.max_send_message_length': -1, ...keepaliveOptions() })
+  checkPlainText(address, certificate)
+  const server = new Server({ 'grpc.max_send_message_length': -1 })
   server.addService(
     { ...loadDataflow() },
     {
       Stream: (call: Parameters<typeof grpcServerLink>[0]) => endpoints.acceptStream(grpcServerLink(call)),
     },
   )
-  const grpc = await listenForGrpc(server, { address, certificate }).catch(async (error: unknown) => {
-    await http.close()
-    throw error
+  const http = createHttpServer(certificate)
+  const sockets = acceptSockets(http, endpoints)
+  const port = await listenOnPort(http, address)
+  const close = async (): Promise<void> => {
+    server.forceShutdown()
+    for (const socket of sockets.clients) socket.terminate()
+    http.closeAllConnections()
+    await new Promise((resolve) => http.close(resolve))
+  }
+  const grpcPort = await bindGrpc(server, host, certificate).catch(async (error: unknown) => {
+    await close()
+    throw listenError(address, error)
   })
   let closing: Promise<void> | undefined
   return {
-    url: http.url.replace(/^http/, 'ws'),
-    address: hostPort(address, grpc.port),
-    close: () =>
-      (closing ??= (async () => {
-        grpc.stopAccepting()
-        server.forceShutdown()
-        grpc.destroyAll()
-        await http.close()
-      })()),
+    url: `${certificate === undefined ? 'ws' : 'wss'}://${hostPort(address, port)}`,
+    address: hostPort(address, grpcPort),
+    close: () => (closing ??= close()),
   }
 }
 
-const upgradeTo = (endpoints: Endpoints) => {
-  const server = new WebSocketServer({
-    noServer: true,
+const createHttpServer = (certificate: ServerCertificate | undefined): HttpServer => {
+  const answer = (_request: unknown, response: ServerResponse): unknown => response.writeHead(404).end()
+  return certificate === undefined
+    ? createServer(answer)
+    : withCertificate(() => createTlsServer(tlsOptions(certificate, handshakeWithinMs), answer))
+}
+
+const bindGrpc = (server: Server, host: string, certificate: ServerCertificate | undefined): Promise<number> => {
+  const credentials =
+    certificate === undefined
+      ? ServerCredentials.createInsecure()
+      : ServerCredentials.createSsl(null, [
+          { cert_chain: Buffer.from(certificate.certificate), private_key: Buffer.from(certificate.key) },
+        ])
+  return new Promise((resolve, reject) =>
+    server.bindAsync(hostPort({ host, port: 0 }, 0), credentials, (error, port) =>
+      error === null ? resolve(port) : reject(error),
+    ),
+  )
+}
+
+/** Accepts WebSockets whose token `admit` accepts. */
+const acceptSockets = (server: HttpServer, endpoints: Endpoints): WebSocketServer => {
+  const refusal = refusalText(new SpeechError('unauthenticated', 'The token is not accepted.'))
+  const sockets = new WebSocketServer({
+    server,
     perMessageDeflate: false,
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
+    verifyClient: ({ req: { headers } }, answer) => {
+      const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim())
+      if (endpoints.admit(presentedToken(headers.authorization, offered))) answer(true)
+      else answer(false, 401, refusal, { 'WWW-Authenticate': 'Bearer' })
+    },
   })
-  return (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim())
-    if (!endpoints.admit(presentedToken(request.headers.authorization, offered))) {
-      refuseUpgrade(socket, new SpeechError('unauthenticated', 'The token is not accepted.'))
-      return
-    }
-    server.handleUpgrade(request, socket, head, (open) => endpoints.acceptSocket(webSocketLink(open)))
-  }
+  return sockets.on('connection', (socket) => endpoints.acceptSocket(webSocketLink(socket)))
 }

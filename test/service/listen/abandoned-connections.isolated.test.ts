@@ -15,7 +15,7 @@ import {
   type GrpcConnections,
   type GrpcListenOptions,
 } from '../../../src/service/listen/grpc-connections.js'
-import type { ServerCertificate } from '../../../src/service/listen/listen-address.js'
+import type { ServerCertificate } from '../../../src/transport/listen-address.js'
 import { RequestAllowance, RequestAllowances } from '../../../src/service/listen/request-allowance.js'
 import { longIt } from '../../thorough.js'
 import { frameType, preface, rawPeer, readFrames, requests, write } from './http2-peer.js'

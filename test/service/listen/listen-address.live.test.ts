@@ -5,7 +5,7 @@ import {
   listenError,
   parseListenAddress,
   withCertificate,
-} from '../../../src/service/listen/listen-address.js'
+} from '../../../src/transport/listen-address.js'
 
 describe('an address to listen on', () => {
   it.each([

@@ -11,7 +11,7 @@ import { AcceptedConnections } from '../../../src/service/listen/accepted-connec
 import { ConnectionGate } from '../../../src/service/listen/connection-gate.js'
 import { defaultGrpcTimeouts, listenForGrpc } from '../../../src/service/listen/grpc-connections.js'
 import { openHttp } from '../../../src/service/listen/http-listener.js'
-import type { ServerCertificate } from '../../../src/service/listen/listen-address.js'
+import type { ServerCertificate } from '../../../src/transport/listen-address.js'
 
 let folder: string
 let certificate: ServerCertificate

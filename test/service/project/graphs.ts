@@ -2,7 +2,7 @@ import { either } from 'fp-ts'
 import { Subject, VirtualTimeScheduler } from 'rxjs'
 import type { SpeechError } from '../../../src/errors/speech-error.js'
 import type { AudioFormat } from '../../../src/audio/format.js'
-import { builtInNodes } from '../../../src/service/nodes/built-in-nodes.js'
+import { builtInNodes } from '../../../src/service/start/built-in-nodes.js'
 import { defineNode } from '../../../src/service/nodes/core/define-node.js'
 import { noOptions } from '../../../src/service/nodes/core/node-options.js'
 import type {

@@ -1,7 +1,8 @@
+import type { AddressInfo, Server } from 'node:net'
 import type { TlsOptions } from 'node:tls'
-import { SpeechError, codeOf } from '../../errors/speech-error.js'
-import { isLoopback } from '../../protocol/loopback.js'
-import { nonEmptyText, optionsOf, text, wholeNumber } from '../../protocol/validation.js'
+import { SpeechError, codeOf } from '../errors/speech-error.js'
+import { isLoopback } from '../protocol/loopback.js'
+import { nonEmptyText, optionsOf, text, wholeNumber } from '../protocol/validation.js'
 
 /** The address to listen on. Port 0 selects a free one. */
 export interface ListenAddress {
@@ -69,6 +70,23 @@ export const listenError = ({ host, port }: ListenAddress, error: unknown): Spee
   const why = reasons[code] ?? `the system error ${code}`
   return new SpeechError('listen-failed', `Cannot listen on ${inUrl(host, port)}: ${why}.`, { cause: error })
 }
+
+/** Makes a server accept connections on a port of this process. Resolves with the port; rejects with `listen-failed`. */
+export const listenOnPort = (server: Server, address: ListenAddress): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const refuse = (error: unknown): void => {
+      reject(listenError(address, error))
+    }
+    server.once('error', refuse)
+    try {
+      server.listen(address.port, address.host, () => {
+        server.off('error', refuse)
+        resolve((server.address() as AddressInfo).port)
+      })
+    } catch (error) {
+      refuse(error)
+    }
+  })
 
 /** Calls `create` and maps its failure to `invalid-options`; the error of OpenSSL becomes the cause. */
 export const withCertificate = <T>(create: () => T): T => {
