@@ -1,6 +1,5 @@
 import type { ErrorCode } from '../errors/error-table.js'
 import type { SpeechError } from '../errors/speech-error.js'
-import type { FinalEvent } from '../protocol/session-event.js'
 import type { ClientState, Phase, SessionFacts, SessionPolicy } from './states.js'
 
 /** The causes that can end a recognition, a connection or a session. */
@@ -140,13 +139,6 @@ export const fates: Readonly<Record<Exclude<Ending, 'follow'> | Following, Fate>
   stopped: 'drop',
 }
 
-/**
- * Whether a final is held until the connection ends: it has an error, and only the way in which the connection ends shows
- * whether it ends the session too.
- */
-export const isPending = ({ error }: FinalEvent, { resumption }: SessionPolicy): boolean =>
-  error !== undefined && resumption !== undefined
-
 /** The ending of a cause in a state that has not ended. */
 export const endingOf = (
   state: ClientState,
@@ -159,7 +151,9 @@ export const endingOf = (
   // Without the answer to the finalize request the final may have crossed it.
   const isCrossed = ending === 'finish' && cause !== 'answered' && facts.isUnread
   if (ending === 'follow' || isCrossed) return afterRecognition(state, policy, facts)
-  return ending === 'resume' && policy.resumption === undefined ? endings.permanent[column] : ending
+  const decided = ending === 'resume' && policy.resumption === undefined ? endings.permanent[column] : ending
+  // The next recognition would have read the rest.
+  return decided === 'complete' && policy.isContinuous && facts.isUnread ? 'fail' : decided
 }
 
 const groupOf = (phase: Phase): keyof typeof columns => {

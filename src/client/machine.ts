@@ -1,9 +1,10 @@
+import { refusalError } from '../errors/refusal.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { Machine, MachineResult } from '../kernel/machine.js'
 import type { GapCause } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
 import { deadlineError, isWait } from './deadlines.js'
-import { causeOfClose, causeOfLoss, endingOf, fates, isPending, type EndCause, type Fate } from './endings.js'
+import { causeOfClose, causeOfLoss, endingOf, fates, type EndCause, type Fate } from './endings.js'
 import {
   hurryHandover,
   isHandoverReady,
@@ -156,7 +157,7 @@ const onConnection = (state: ClientState, input: ConnectionInput, context: Conte
       return onLost(state, input.error, context)
     case 'link-failed':
       // A connection failure after all requested finals arrived counts as a normal end.
-      return phase.name === 'finalizing' && context.facts.isAnswered
+      return phase.name === 'finalizing' && context.facts.isAnswered && state.pendingFinals.length === 0
         ? onClosed(state, context)
         : onLost(state, input.error, context)
   }
@@ -316,10 +317,11 @@ const onMessage = (
   if (isFinal && phase.name !== 'stopping' && facts.isRepeated(event)) {
     return { state, outputs: [{ do: 'repeated-final', event }] }
   }
-  if (isFinal && isPending(event, policy)) {
+  if (isFinal && event.error !== undefined) {
     const next = { ...state, pendingFinals: [...state.pendingFinals, event] }
     const read: MessageRead = { type: 'read', isOnTimeline: false, isFinal, signal }
-    return { state: next, outputs: [{ do: 'hold-final', event }], raise: [read] }
+    const effects = isSending(phase) ? [endAfter(event.error, state, policy)] : []
+    return { state: next, outputs: [{ do: 'hold-final', event }], effects, raise: [read] }
   }
   const isRead =
     phase.name === 'stopping'
@@ -337,6 +339,17 @@ const onMessage = (
   if (event.type === 'partial') return { state, outputs }
   return { state, outputs, raise: [{ type: 'read', isOnTimeline: isRead, isFinal, signal }] }
 }
+
+/** After a final with an error the connection ends, and says more about it; one that stays open counts as lost. */
+const endAfter = (error: string, { connection: { id } }: ClientState, { deadlines }: SessionPolicy): ClientEffect => ({
+  lifetime: sendingLifetime(id),
+  action: {
+    do: 'wait',
+    delayMs: deadlines.closing,
+    input: { type: 'link-failed', connection: id, error: refusalError(error) },
+    ref: true,
+  },
+})
 
 /** Handles a message after the timeline of results has processed its event. */
 const onRead = (state: ClientState, { isOnTimeline, isFinal, signal }: MessageRead, context: Context): ClientStep => {
@@ -399,15 +412,20 @@ const conclude = (
   error = endedEarly(),
   isConnected = false,
 ): ClientStep => {
-  const ending = endingOf(state, cause, context.policy, context.facts)
   const { pendingFinals } = state
-  // All audio that was sent has its results, unless a final has an error.
-  const isSettled = ending === 'finish' && pendingFinals.length === 0
+  const ending = endingOf(state, cause, context.policy, context.facts)
+  const failed = isDone(ending) ? pendingFinals[0]?.error : undefined
+  // Some speech has no result, so this is not the regular end.
+  if (failed !== undefined)
+    return join(outputsOf('emit', pendingFinals), perform(state, 'fail', context, refusalError(failed), isConnected))
   return join(
-    isSettled ? [{ do: 'settle' }] : outputsOf(fates[ending], pendingFinals),
+    ending === 'finish' ? [{ do: 'settle' }] : outputsOf(fates[ending], pendingFinals),
     perform(state, ending, context, error, isConnected),
   )
 }
+
+const isDone = (ending: keyof typeof fates): boolean =>
+  ending === 'finish' || ending === 'complete' || ending === 'silence'
 
 const outputsOf = (fate: Fate, finals: ClientState['pendingFinals']): readonly ClientOutput[] => {
   if (fate === 'emit') return finals.map((event) => ({ do: 'read', event }))
@@ -485,9 +503,12 @@ const endedAtOnce = (): SpeechError => new SpeechError('connection-lost', 'The s
 const onLost = (state: ClientState, error: SpeechError, context: Context): ClientStep =>
   conclude(state, causeOfLoss(state.phase, error, context.policy), context, error)
 
-/** The service closed the connection without an error. */
+/** The service closed the connection without an error; one in a final counts as that of the connection. */
 const onClosed = (state: ClientState, context: Context): ClientStep => {
-  const error = isSending(state.phase) || state.phase.name === 'finalizing' ? endedEarly() : endedUnanswered()
+  const isRunning = isSending(state.phase) || state.phase.name === 'finalizing'
+  const failed = isRunning ? state.pendingFinals[0]?.error : undefined
+  if (failed !== undefined) return onLost(state, refusalError(failed), context)
+  const error = isRunning ? endedEarly() : endedUnanswered()
   return conclude(state, causeOfClose(state.phase, context.policy, context.facts), context, error)
 }
 

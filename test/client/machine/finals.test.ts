@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ClientState, ClientStep, SessionFacts, SessionPolicy } from '../../../src/client/states.js'
+import type { ClientEffect, ClientState, ClientStep, SessionFacts, SessionPolicy } from '../../../src/client/states.js'
 import {
   socket,
   stream,
@@ -23,8 +23,35 @@ describe('a final', () => {
     expect([doneBy(next), next.raise]).toEqual(['repeated-final', undefined])
   })
 
-  it('with an error is emitted immediately if no other connection may follow', () => {
-    expect(doneBy(step(at(phases.streaming), inputs['final, error'], socket))).toBe('read')
+  it('with an error ends the connection if the service does not, with the error of the final', () => {
+    const held = step(at(phases.streaming), inputs['final, error'], stream)
+    const [{ lifetime, action }] = held.effects as readonly [ClientEffect]
+    if (action.do !== 'wait') throw new TypeError('It waits.')
+    expect([lifetime, action.delayMs]).toEqual(['sending:1', 1_000])
+    expect(step(held.state, action.input, stream).state.phase).toMatchObject({
+      name: 'failed',
+      error: { code: 'internal' },
+    })
+  })
+
+  it('that crossed the finalize request does not complete a session whose connection is lost before the rest is read', () => {
+    const once: SessionPolicy = { ...lastingSocket, resumption: undefined }
+    const phaseAfter = (isUnread: boolean, policy = once): string =>
+      step(at(phases.closing), inputs.lost, policy, { isUnread }).state.phase.name
+    expect([phaseAfter(false), phaseAfter(true)]).toEqual(['done', 'failed'])
+    expect(phaseAfter(true, { ...once, isContinuous: false })).toBe('done')
+  })
+
+  it('with an error is never the regular end', () => {
+    for (const input of Object.values(inputs)) {
+      for (const phase of Object.values(phases)) {
+        for (const policy of [socket, stream, lastingSocket, lastingStream]) {
+          const { name } = step(at(phase, { pendingFinals: [failedFinal] }), input, policy, { isAnswered: true }).state
+            .phase
+          if (phase.name !== 'done') expect(name).not.toBe('done')
+        }
+      }
+    }
   })
 
   it('with an error is emitted when the session ends, and becomes milestones when it continues', () => {
@@ -33,7 +60,7 @@ describe('a final', () => {
     expect(step(held, inputs.lost, lastingSocket).outputs?.[0]).toEqual({ do: 'continue-after', finals: [failedFinal] })
     const finalizing = { ...held, phase: phases.finalizing }
     // Audio that was sent is not settled by a final with an error.
-    expect(doneBy(step(finalizing, inputs['session-ended'], lastingSocket))).toBe('read, drop, done, close-ledger')
+    expect(doneBy(step(finalizing, inputs['session-ended'], lastingSocket))).toBe('read, drop, failed, close-ledger')
   })
 
   it('of every channel makes the way in which the connection ends irrelevant', () => {
@@ -75,7 +102,7 @@ describe('a pending final', () => {
     ['stopping', 'lost', 'lastingSocket', 'failed', 'emitted'],
     ['streaming', 'lost', 'noResumption', 'failed', 'emitted'],
     ['finalizing', 'lost', 'noResumption', 'failed', 'emitted'],
-    ['closing', 'lost', 'noResumption', 'done', 'emitted'],
+    ['closing', 'lost', 'noResumption', 'failed', 'emitted'],
     ['streaming', 'lost', 'oneRecognition', 'waiting', 'continued+held'],
     // The token is refused.
     ['streaming', 'refused', 'lastingSocket', 'waiting', 'continued+held'],
@@ -83,46 +110,46 @@ describe('a pending final', () => {
     ['closing', 'refused', 'lastingSocket', 'waiting+over', 'continued+held'],
     ['streaming', 'refused', 'fixedToken', 'failed', 'emitted'],
     ['finalizing', 'refused', 'fixedToken', 'failed', 'emitted'],
-    ['closing', 'refused', 'fixedToken', 'done', 'emitted'],
+    ['closing', 'refused', 'fixedToken', 'failed', 'emitted'],
     ['stopping', 'refused', 'lastingSocket', 'failed', 'emitted'],
     // The service ends the session with an error that no other connection would help.
     ['streaming', 'session-ended, error', 'lastingSocket', 'failed', 'emitted'],
     ['finalizing', 'session-ended, error', 'lastingSocket', 'failed', 'emitted'],
-    ['closing', 'session-ended, error', 'lastingSocket', 'done', 'emitted'],
+    ['closing', 'session-ended, error', 'lastingSocket', 'failed', 'emitted'],
     ['stopping', 'session-ended, error', 'lastingSocket', 'stopped', 'dropped'],
     // The service closes the connection.
     ['streaming', 'link-ended', 'lastingSocket', 'waiting', 'continued+held'],
     ['draining', 'link-ended', 'lastingSocket', 'waiting+over', 'continued+held'],
     ['finalizing', 'link-ended', 'lastingSocket', 'waiting+over', 'continued+held'],
-    ['closing', 'link-ended', 'lastingSocket', 'done', 'emitted'],
+    ['closing', 'link-ended', 'lastingSocket', 'failed', 'emitted'],
     ['stopping', 'link-ended', 'lastingSocket', 'stopped', 'dropped'],
-    ['streaming', 'link-ended', 'lastingStream', 'paused+alone', 'continued+held'],
-    ['draining', 'link-ended', 'lastingStream', 'done', 'emitted'],
-    ['finalizing', 'link-ended', 'lastingStream', 'done', 'emitted'],
-    ['unanswered', 'link-ended', 'lastingStream', 'done', 'emitted'],
+    ['streaming', 'link-ended', 'lastingStream', 'waiting', 'continued+held'],
+    ['draining', 'link-ended', 'lastingStream', 'waiting+over', 'continued+held'],
+    ['finalizing', 'link-ended', 'lastingStream', 'waiting+over', 'continued+held'],
+    ['unanswered', 'link-ended', 'lastingStream', 'waiting+over', 'continued+held'],
     ['streaming', 'link-ended', 'noResumption', 'failed', 'emitted'],
     // The service ends the recognition.
     ['streaming', 'session-ended', 'lastingSocket', 'paused', 'continued+held'],
-    ['streaming', 'session-ended', 'oneRecognition', 'done', 'emitted'],
-    ['draining', 'session-ended', 'lastingSocket', 'done', 'emitted'],
-    ['finalizing', 'session-ended', 'lastingSocket', 'done', 'emitted'],
+    ['streaming', 'session-ended', 'oneRecognition', 'failed', 'emitted'],
+    ['draining', 'session-ended', 'lastingSocket', 'failed', 'emitted'],
+    ['finalizing', 'session-ended', 'lastingSocket', 'failed', 'emitted'],
     ['unanswered', 'session-ended', 'lastingSocket', 'closing', 'held'],
-    ['closing', 'finalize-answer', 'lastingSocket', 'done', 'emitted'],
-    ['closing', 'finalize-answer, refused', 'lastingSocket', 'done', 'emitted'],
+    ['closing', 'finalize-answer', 'lastingSocket', 'failed', 'emitted'],
+    ['closing', 'finalize-answer, refused', 'lastingSocket', 'failed', 'emitted'],
     ['stopping', 'session-ended', 'lastingSocket', 'stopped', 'dropped'],
     // Another recognition follows that pause, or none.
     ['paused', 'sound', 'lastingSocket', 'starting', 'held'],
     ['paused', 'link-ended', 'lastingSocket', 'paused+alone', 'held'],
     ['starting', 'start-answer', 'lastingSocket', 'streaming', 'dropped'],
     ['starting', 'failed', 'lastingSocket', 'failed', 'emitted'],
-    ['paused', 'audio-over', 'lastingSocket', 'done', 'emitted'],
+    ['paused', 'audio-over', 'lastingSocket', 'failed', 'emitted'],
     ['paused', 'stop', 'lastingSocket', 'stopped', 'dropped'],
     ['paused', 'failed', 'lastingSocket', 'failed', 'emitted'],
     // The service does not answer in time.
     ['draining', 'deadline', 'lastingSocket', 'failed', 'emitted'],
     ['finalizing', 'deadline', 'lastingSocket', 'failed', 'emitted'],
     ['unanswered', 'deadline', 'lastingSocket', 'failed', 'emitted'],
-    ['closing', 'deadline', 'lastingSocket', 'done', 'emitted'],
+    ['closing', 'deadline', 'lastingSocket', 'failed', 'emitted'],
     ['stopping', 'deadline', 'lastingSocket', 'failed', 'emitted'],
     // The user stops the session, or ends its audio.
     ['streaming', 'stop', 'lastingSocket', 'stopping', 'held'],

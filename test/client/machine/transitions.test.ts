@@ -148,7 +148,7 @@ const actions: readonly (readonly [PhaseKey, InputKey, string])[] = [
   ['reusing', 'link-ended', 'wait 20000, authorize'],
   ['streaming', 'partial', 'read'],
   ['streaming', 'final', 'read'],
-  ['streaming', 'final, error', 'hold-final'],
+  ['streaming', 'final, error', 'hold-final, wait 1000'],
   ['streaming', 'leaving', 'wait 100'],
   ['streaming', 'inactive', 'silent'],
   ['streaming', 'update', 'send-update'],
