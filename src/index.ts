@@ -21,7 +21,7 @@ export { readWav, type WavStream } from './audio/read-wav.js'
 export { wavHeader } from './audio/wav-header.js'
 export { requestToken } from './auth/request-token.js'
 export type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestInit } from './auth/token-fetch.js'
-export { errorTable, type ErrorCode, type ErrorRow } from './errors/error-table.js'
+export { errorTable, type ErrorCode, type ErrorRow, type ErrorTrait } from './errors/error-table.js'
 export { isSpeechError, SpeechError, type SpeechErrorOptions } from './errors/speech-error.js'
 export {
   accumulateMilestones,

@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
 import { map, type Observable, reduce } from 'rxjs'
-import type { ErrorCode } from '../errors/error-code.js'
+import type { ErrorCode } from '../errors/error-table.js'
 import { SecretMask, minMaskedLength } from '../errors/secret-mask.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { ownValue, parseJsonObject } from '../protocol/parse-json.js'

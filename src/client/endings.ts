@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors/error-table.js'
+import { codesWith } from '../errors/error-table.js'
 import type { SpeechError } from '../errors/speech-error.js'
 import type { ClientState, Phase, SessionFacts, SessionPolicy } from './states.js'
 
@@ -178,16 +178,7 @@ const groupOf = (phase: Phase): keyof typeof columns => {
 /** Whether another recognition starts on a connection that already had one. */
 const isReusing = (phase: Phase): boolean => phase.name === 'starting' && phase.isReusing
 
-/**
- * The first connection is retried only after these: the service is available and speaks the protocol, but has not decided
- * on the request. A wrong address fails at once (PROTOCOL 5.13).
- */
-const temporaryCodes: ReadonlySet<ErrorCode> = new Set([
-  'overloaded',
-  'going-away',
-  'connection-lost',
-  'too-many-attempts',
-])
+const temporaryCodes = codesWith('temporary')
 
 /** The cause of a connection that failed to open or broke, or of a session that the service ended with an error. */
 export const causeOfLoss = (phase: Phase, error: SpeechError, policy: SessionPolicy): EndCause => {

@@ -1,5 +1,4 @@
-import { isErrorCode } from './error-code.js'
-import { errorTable } from './error-table.js'
+import { errorTable, isErrorCode } from './error-table.js'
 import { isSpeechError, SpeechError } from './speech-error.js'
 
 // A refusal on the wire reads `<code>: <sentence>`, in an operation-result, a close reason, a status or an HTTP body

@@ -1,4 +1,4 @@
-import { isErrorCode, isRetryable, type ErrorCode } from './error-code.js'
+import { errorTable, isErrorCode, type ErrorCode } from './error-table.js'
 
 /** The optional parts of a `SpeechError`. */
 export interface SpeechErrorOptions {
@@ -30,7 +30,7 @@ export class SpeechError extends Error {
   constructor(code: ErrorCode, message: string, options: SpeechErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
-    this.retryable = options.retryable ?? isRetryable(code)
+    this.retryable = options.retryable ?? errorTable[code].retryable
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs
   }
 }

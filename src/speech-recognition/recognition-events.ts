@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors/error-code.js'
+import type { ErrorCode } from '../errors/error-table.js'
 
 /** Why a recognition failed, by the names of the Web Speech API. */
 export type RecognitionErrorCode =

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { errorTable, type ErrorRow } from '../../src/errors/error-table.js'
+import { codesWith, errorTable, isErrorCode, type ErrorRow } from '../../src/errors/error-table.js'
 
 const document = readFileSync(join(__dirname, '../../docs/ERRORS.md'), 'utf8')
 
@@ -13,11 +13,12 @@ const grpcStatusNames = [
 ]
 
 /** A row as the page must write it, in the order of its columns. */
-const writtenRow = ([code, { closeCode, grpcStatus, retryable, help }]: readonly [string, ErrorRow]) => [
+const writtenRow = ([code, { closeCode, grpcStatus, retryable, traits, help }]: readonly [string, ErrorRow]) => [
   `\`${code}\``,
   String(closeCode),
   `${String(grpcStatus)} ${String(grpcStatusNames[grpcStatus])}`,
   retryable ? 'yes' : 'no',
+  traits.includes('failover') ? 'yes' : 'no',
   help,
 ]
 
@@ -29,16 +30,29 @@ const rowsOf = (markdown: string): readonly (readonly string[])[] =>
     .map((line) => line.split('|').slice(1, -1))
     .map((cells) => cells.map((cell) => cell.trim()))
 
+const codesIn = (text: string): readonly string[] =>
+  [...text.matchAll(/`([a-z-]+)`/g)].map(([, code = '']) => code).filter(isErrorCode)
+
 describe('docs/ERRORS.md', () => {
   it('has every row of the error table, in its order, and no other', () => {
     expect(rowsOf(document)).toEqual(Object.entries(errorTable).map(writtenRow))
   })
 
   it('uses the same column names in its tables', () => {
-    const header = /^\| Code +\| Close code +\| gRPC status +\| Retryable +\| What to do +\|$/gm
+    const header = /^\| Code +\| Close code +\| gRPC status +\| Retryable +\| Failover +\| What to do +\|$/gm
     const tables = document.match(/^\| ?-[-| ]+\|$/gm) ?? []
     expect(tables.length).toBeGreaterThan(0)
     expect(document.match(header)).toHaveLength(tables.length)
+  })
+
+  it('names the temporary errors, and those that clients of a service get', () => {
+    const [, first = ''] = /retried only after a temporary error: ([^.]*)\./.exec(document) ?? []
+    expect(codesIn(first)).toEqual([...codesWith('temporary')])
+    const [, second = ''] = /Clients of the service get ([^;]*);/.exec(document) ?? []
+    const sections = [...second.matchAll(/\[([^\]]+)\]/g)].map(([, title]) => title ?? '')
+    const named = sections.flatMap((title) => codesIn(document.split(`\n## ${title}`)[1]?.split('\n## ')[0] ?? ''))
+    // An error of the service without its own code is `internal`.
+    expect([...codesIn(second), ...named].sort()).toEqual([...codesWith('for-clients'), 'internal'].sort())
   })
 
   it('names no code in its text that is missing in the table', () => {

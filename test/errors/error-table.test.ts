@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { errorTable, isErrorCode, type ErrorRow } from '../../src/errors/error-table.js'
+import { codesWith, errorTable, isErrorCode, type ErrorRow } from '../../src/errors/error-table.js'
 
 const rows: readonly (readonly [string, ErrorRow])[] = Object.entries(errorTable)
 /** Codes that an endpoint may send (RFC 6455 section 7.4.1), of those that represent an error. */
@@ -44,6 +44,16 @@ describe('errorTable', () => {
     expect(codes('tenant-denied', 'project-denied', 'model-denied')).toEqual([4403, 4403, 4403])
     expect(codes('overloaded', 'too-fast', 'too-many-attempts')).toEqual([4429, 4429, 4429])
     expect(codes('going-away', 'message-too-big', 'internal')).toEqual([1001, 1009, 1011])
+  })
+
+  it('tries a service again or another one only after an error that it may not repeat', () => {
+    const permanent = [...codesWith('temporary'), ...codesWith('engine-loss')].filter(
+      (code) => !errorTable[code].retryable,
+    )
+    expect(permanent).toEqual([])
+    // Another service may have the model and the project, and speak the protocol.
+    const elsewhere = [...codesWith('failover')].filter((code) => !errorTable[code].retryable)
+    expect(elsewhere).toEqual(['invalid-model', 'invalid-project', 'protocol-violation'])
   })
 
   it('has every error of a token endpoint (RFC 6749 section 5.2)', () => {

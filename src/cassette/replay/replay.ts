@@ -2,7 +2,7 @@ import { asyncScheduler, defer, finalize, mergeMap, throwError, timer, type Obse
 import type { DataflowOptions } from '../../client/dataflow/dataflow.js'
 import { completePreset } from '../../client/options.js'
 import type { RecognizeOptions } from '../../client/recognizer/recognize-on.js'
-import { isErrorCode } from '../../errors/error-code.js'
+import { isErrorCode } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import { checkOptions, codec, functionValue, oneOf, optionsOf, schedulerValue } from '../../protocol/validation.js'

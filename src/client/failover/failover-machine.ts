@@ -1,5 +1,5 @@
 import { SpeechError } from '../../errors/speech-error.js'
-import type { ErrorCode } from '../../errors/error-table.js'
+import { codesWith, type ErrorCode } from '../../errors/error-table.js'
 import type * as kernel from '../../kernel/machine.js'
 import { deadlineError } from '../deadlines.js'
 import { isEnd } from '../lifetimes.js'
@@ -15,7 +15,9 @@ import type {
   SessionFacts,
   SessionPolicy,
 } from '../states.js'
-import { triedElsewhere } from './elsewhere.js'
+
+/** The errors after which another service is tried. */
+const failoverCodes = codesWith('failover')
 
 /** A service that failed, and when it may be tried again. */
 interface Failure {
@@ -147,7 +149,7 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
     if (policy === undefined) throw new RangeError('A session has a service.')
     const delayMs: Resumption['delayMs'] = (attempt, error) => this.#delayMs(state, attempt, error)
     const resumption = { ...this.#resumption, delayMs }
-    const temporary = this.#hasAlternatives ? triedElsewhere : undefined
+    const temporary = this.#hasAlternatives ? failoverCodes : undefined
     return new ClientMachine({ ...policy, resumption, temporary }, this.#facts)
   }
 
@@ -156,7 +158,7 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
   /** There is no delay before a service that has not been tried. Once all have, they are tried again after a delay. */
   #delayMs(state: Trials, attempt: number, error: SpeechError): number {
     const round = Math.ceil(attempt / this.#policies.length)
-    if (!this.#hasAlternatives || !triedElsewhere.has(error.code)) return this.#resumption.delayMs(round, error)
+    if (!this.#hasAlternatives || !failoverCodes.has(error.code)) return this.#resumption.delayMs(round, error)
     const failures = this.#failuresAfter(state, attempt, error)
     if (failures.length < this.#policies.length) return 0
     // The others may ask for less patience than the last one.
@@ -266,7 +268,7 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
       if (output.do === 'begin') return { ...next, announced: next.service, isServing: false }
       if (output.do !== 'reconnecting') return next
       const { attempt, cause } = output.event
-      const isMoving = this.#hasAlternatives && triedElsewhere.has(cause)
+      const isMoving = this.#hasAlternatives && failoverCodes.has(cause)
       const failures = isMoving ? this.#failuresAfter(next, attempt, error ?? lossOf(cause)) : next.failures
       return { ...next, failures, isMoving, announced: undefined, isServing: false }
     }, state)
@@ -348,7 +350,7 @@ const lossesOf = (
   input: ClientInput,
 ): readonly FailoverOutput[] => {
   const error = errorOf(input) ?? lossOf('connection-lost')
-  if (input.type === 'failed' || !triedElsewhere.has(error.code)) return []
+  if (input.type === 'failed' || !failoverCodes.has(error.code)) return []
   const { phase, handover, connection } = before.client
   const { client } = next
   const isLost =

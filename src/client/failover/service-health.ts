@@ -1,8 +1,11 @@
 import { Subscription, type Observable, type SchedulerLike, type Unsubscribable } from 'rxjs'
+import { codesWith } from '../../errors/error-table.js'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { schedule } from '../../kernel/timers.js'
 import type { Resumption } from '../settings.js'
-import { triedElsewhere } from './elsewhere.js'
+
+/** The errors after which another service is tried. */
+const failoverCodes = codesWith('failover')
 
 /** How long a slow service is avoided at first, in milliseconds; twice as long each time that it is slow again. */
 const firstSlowMs = 60_000
@@ -130,7 +133,7 @@ export class ServiceHealth {
         error: (cause: unknown) => {
           const error = toSpeechError(cause, 'connection-failed', 'The probe failed; see the cause.')
           // Any other refusal shows that the service is there.
-          if (triedElsewhere.has(error.code)) this.#fail(service, health, error)
+          if (failoverCodes.has(error.code)) this.#fail(service, health, error)
           else health.isDown = false
         },
       }),

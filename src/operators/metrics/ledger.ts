@@ -1,6 +1,6 @@
 import { defer, mergeMap, type OperatorFunction } from 'rxjs'
 import { isSpeechError } from '../../errors/speech-error.js'
-import type { ErrorCode } from '../../errors/error-code.js'
+import type { ErrorCode } from '../../errors/error-table.js'
 import type { LedgerEvent, SessionEvent } from '../../protocol/session-event.js'
 import { emitAtEnd, type StreamEnd } from '../emit-at-end.js'
 import { DropCounter, type DropSum, type LedgerDrop } from './drop-counter.js'

@@ -9,7 +9,7 @@ import {
   type Subscriber,
   type Unsubscribable,
 } from 'rxjs'
-import type { ErrorCode } from '../../errors/error-code.js'
+import { codesWith } from '../../errors/error-table.js'
 import { isSpeechError, SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { Mailbox } from '../../kernel/mailbox.js'
 import { schedule } from '../../kernel/timers.js'
@@ -40,14 +40,7 @@ const defaultDelaysAfterLossMs = [0, 1_000, 2_500, 4_500, 6_500]
 /** A segment is retried within this time after the first loss, in milliseconds. */
 const lossWindowMs = 15_000
 
-/** Causes which say that the engine was lost, not that it failed to decode this segment. */
-const lossCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'connection-failed',
-  'connection-lost',
-  'connect-timeout',
-  'start-timeout',
-  'going-away',
-])
+const lossCodes = codesWith('engine-loss')
 
 /** Whether the engine itself is gone for now; it did not fail to decode this segment. */
 export const isLoss = ({ cause }: SpeechError): boolean => isSpeechError(cause) && lossCodes.has(cause.code)

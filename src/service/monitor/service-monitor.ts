@@ -1,5 +1,5 @@
 import type { SoundFault } from '../../audio/sound-check/sound-warning.js'
-import type { ErrorCode } from '../../errors/error-code.js'
+import type { ErrorCode } from '../../errors/error-table.js'
 import { notify } from '../../kernel/notify.js'
 
 /** The interface of a session. A session of the WebSocket is its connection, with any number of recognitions. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Observable } from 'rxjs'
 import type { SoundWarning } from '../../audio/sound-check/sound-warning.js'
-import type { ErrorCode } from '../../errors/error-code.js'
+import type { ErrorCode } from '../../errors/error-table.js'
 import {
   authFailureOf,
   type NodeFailed,

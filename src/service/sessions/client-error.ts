@@ -1,39 +1,8 @@
-import { errorTable, type ErrorCode } from '../../errors/error-table.js'
+import { codesWith, errorTable } from '../../errors/error-table.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 
-/** Codes that clients may see. All others concern the service's own files, options and peers, and so do their messages. */
-const clientCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'invalid-format',
-  'unauthenticated',
-  'tenant-denied',
-  'project-denied',
-  'model-denied',
-  'invalid-json',
-  'invalid-field',
-  'unknown-message',
-  'unknown-content-type',
-  'empty-audio',
-  'cut-sample',
-  'message-too-big',
-  'protocol-violation',
-  'not-started',
-  'already-started',
-  'no-recognition',
-  'model-mismatch',
-  'overloaded',
-  'too-many-requests',
-  'too-fast',
-  'going-away',
-  'engine-failed',
-  'node-failed',
-])
-
-const unreadableCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'message-too-big',
-  'protocol-violation',
-  'invalid-json',
-  'too-many-requests',
-])
+const clientCodes = codesWith('for-clients')
+const unreadableCodes = codesWith('unreadable')
 
 /**
  * Whether the incoming half of a connection ended because of an unreadable message, or too many frames; the client can still get an answer.

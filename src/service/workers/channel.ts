@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { either } from 'fp-ts'
 import type { Any, TypeOf } from 'io-ts'
-import { isErrorCode, type ErrorCode } from '../../errors/error-code.js'
+import { isErrorCode, type ErrorCode } from '../../errors/error-table.js'
 import { isSpeechError, SpeechError } from '../../errors/speech-error.js'
 import {
   anything,

@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
 import type { Errors } from 'io-ts'
-import { isErrorCode, type ErrorCode } from '../../errors/error-code.js'
+import { isErrorCode, type ErrorCode } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { isJsonObject } from '../../protocol/json-object.js'
 import { listOf } from '../../protocol/collections.js'

@@ -1,5 +1,5 @@
 import { Metadata } from '@grpc/grpc-js'
-import { type ErrorCode, errorTable } from '../../errors/error-table.js'
+import { codesWith, errorTable, type ErrorCode } from '../../errors/error-table.js'
 import { sanitizePeerText, parseRefusal, reasonText } from '../../errors/refusal.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { retryAfterMs, spreadRetryAfter } from '../../protocol/retry-after.js'
@@ -38,8 +38,8 @@ const textOf = (metadata: Metadata | undefined, name: string): string | undefine
   return typeof value === 'string' ? value : undefined
 }
 
-/** Refusals that do not depend on the client, so that another attempt may succeed. */
-const temporaryCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['overloaded', 'going-away'])
+/** Refusals of the service that do not depend on the client, so that another attempt may succeed. */
+const temporaryCodes = codesWith('temporary', 'for-clients')
 
 /**
  * The status that ends a call for a reason: that of the error table with `<code>: <sentence>` as details, and, if

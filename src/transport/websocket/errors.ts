@@ -1,6 +1,5 @@
 import { codeOf, SpeechError, type SpeechErrorOptions } from '../../errors/speech-error.js'
-import type { ErrorCode } from '../../errors/error-code.js'
-import { errorTable } from '../../errors/error-table.js'
+import { errorTable, type ErrorCode } from '../../errors/error-table.js'
 import { retryAfterMs } from '../../protocol/retry-after.js'
 import { parseRefusal, reasonText } from '../../errors/refusal.js'
 import { type CloseReason, maxReasonBytes } from './socket.js'

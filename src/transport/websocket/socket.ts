@@ -1,5 +1,5 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
-import type { ErrorCode } from '../../errors/error-code.js'
+import type { ErrorCode } from '../../errors/error-table.js'
 import type { SpeechError } from '../../errors/speech-error.js'
 import { linkLimitCodecs, type LinkLimits, resolveLimits, type Resolved } from '../limits.js'
 import { durationMs, schedulerValue } from '../../protocol/validation.js'

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { triedElsewhere } from '../../../src/client/failover/elsewhere.js'
 import {
   FailoverMachine,
   type FailoverInput,
@@ -161,7 +160,9 @@ describe('a loss', () => {
         failed(code),
       ).state
       const isRenewed = code === 'unauthenticated'
-      expect(client.phase.name).toBe(isRenewed ? 'authorizing' : triedElsewhere.has(code) ? 'waiting' : 'failed')
+      expect(client.phase.name).toBe(
+        isRenewed ? 'authorizing' : errorTable[code].traits.includes('failover') ? 'waiting' : 'failed',
+      )
     },
   )
 

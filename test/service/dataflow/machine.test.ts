@@ -1,6 +1,6 @@
 import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { ErrorCode } from '../../../src/errors/error-code.js'
+import type { ErrorCode } from '../../../src/errors/error-table.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { Effect, Step } from '../../../src/kernel/machine.js'
 import type { StartRequest } from '../../../src/protocol/dataflow-messages.js'

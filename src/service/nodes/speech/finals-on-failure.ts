@@ -1,6 +1,6 @@
 import { either } from 'fp-ts'
 import { NEVER, Observable, Subscription, type MonoTypeOperatorFunction } from 'rxjs'
-import type { ErrorCode } from '../../../errors/error-code.js'
+import type { ErrorCode } from '../../../errors/error-table.js'
 import { isSpeechError, type SpeechError } from '../../../errors/speech-error.js'
 import { refusalText } from '../../../errors/refusal.js'
 import { type EventEnvelope, recognitionData } from '../../../protocol/dataflow-events.js'
