@@ -116,7 +116,6 @@ describe('a package that is not installed', () => {
 
   it.each(
     first(1, [
-      ['oidc-provider', 'The identity service'],
       ['jose', 'The identity service'],
       ['grpc-health-check', 'The health service'],
       ['@grpc/reflection', 'Server reflection'],

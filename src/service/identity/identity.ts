@@ -31,9 +31,10 @@ import {
   revocationEndpoint,
   revocationRoute,
 } from './tokens/token-status-endpoints.js'
-import { createTokenEndpoint, tokenRoute } from './tokens/token-endpoint.js'
+import { tokenEndpoint, tokenRoute } from './tokens/token-endpoint.js'
 import { pageTokenEndpoint, pageTokenRoute } from './tokens/page-token-endpoint.js'
-import { createPageTokenSigner, type IssuedPageToken, type PageTokenInput } from './tokens/page-tokens.js'
+import type { PageTokenInput } from './tokens/page-tokens.js'
+import { createTokenSigner, type IssuedToken } from './tokens/token-signer.js'
 import { createTokenVerifier, publicJwk, type Grant } from './tokens/token-verifier.js'
 import { tokenScope } from './tokens/token-claims.js'
 
@@ -137,7 +138,7 @@ export interface Identity {
   /** Emits after each such change by this process. */
   readonly changed$: Observable<unknown>
   /** Signs a token for a page (PROTOCOL 2.1) with these rights, which the caller has checked. */
-  issuePageToken(input: PageTokenInput): Promise<IssuedPageToken>
+  issuePageToken(input: PageTokenInput): Promise<IssuedToken>
   /** Ends one token, by `Grant.tokenId`, at once; settles when the revocation is stored. */
   revoke(tokenId: string): Promise<void>
   /** From now on answers requests with 503 and no longer reads the store; settles when everything is stored. */
@@ -178,14 +179,14 @@ export const createIdentity = async (options: IdentityOptions, shared: SharedPar
   const { clients, revocations } = state
   const authentication = createClientAuthentication({ ...bruteForce, clients, now, exchange: shared.failures })
   const verifier = await createTokenVerifier({ issuer, audience, clients, now, keys, revocations })
-  const sign = await createPageTokenSigner({ issuer, audience, keys, now, onFault })
+  const sign = await createTokenSigner({ issuer, audience, keys, now, onFault })
   const { retryAfterMs } = authentication
   const endpointOptions = {
     ...{ issuer, audience, clients, now, keys, revocations, verifier, authentication, sign },
     ...{ retryAfterMs, scheduler, addressOf, onFault, onRefusal },
   }
   const endpoints = new Map<string, HttpEndpoint>([
-    [`${base}${tokenRoute}`, await createTokenEndpoint(endpointOptions)],
+    [`${base}${tokenRoute}`, tokenEndpoint(endpointOptions)],
     [`${base}${pageTokenRoute}`, pageTokenEndpoint(endpointOptions)],
     [`${base}${introspectionRoute}`, introspectionEndpoint(endpointOptions)],
     [`${base}${revocationRoute}`, revocationEndpoint(endpointOptions)],
@@ -202,7 +203,7 @@ export const createIdentity = async (options: IdentityOptions, shared: SharedPar
     endOf: verifier.endOf,
     version: state.version,
     changed$: state.changed$,
-    issuePageToken: sign,
+    issuePageToken: (input) => sign({ ...input, isForPage: true }),
     revoke: (tokenId) => revocations.add(tokenId),
     handle: async (request, response) => {
       const [path = ''] = (request.url ?? '').split('?', 1)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Semaphore } from '../../../kernel/semaphore.js'
 import { createFailureLimit, createRecentSuccesses } from './attempt-history.js'
 import { unmatchableHash, verifySecret } from './client-secret.js'
-import type { ClientRegistration, ClientStore } from './client.js'
+import { isClientId, type ClientRegistration, type ClientStore } from './client.js'
 
 /** Wrong secrets on other machines, which count here too. */
 export interface FailureExchange {
@@ -97,7 +97,7 @@ export const createClientAuthentication = (options: ClientAuthenticationOptions)
           successes.has(attempt) ? 0 : limits.client.retryAfterMs([keys.client]),
         )
     if (forMs > 0) return { type: 'wait', forMs }
-    if (await matches(clients.find(clientId), secret)) {
+    if (await matches(isClientId(clientId) ? clients.find(clientId) : undefined, secret)) {
       successes.record(attempt)
       return { type: 'accepted' }
     }

@@ -1,7 +1,7 @@
-import { IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { SchedulerLike } from 'rxjs'
 import { readBody, refuseBody } from './read-body.js'
-import { sendError, sendTooManyAttempts } from './responses.js'
+import { sendError, sendTooManyAttempts, type Headers, type Refusal } from './responses.js'
 
 export interface FormEndpointOptions {
   /** How long an address has to wait for any request, in milliseconds; 0 if it need not wait. */
@@ -15,9 +15,13 @@ export interface FormEndpointOptions {
 }
 
 export interface Form {
-  readonly bytes: Buffer
   readonly fields: URLSearchParams
+  /** The address of the client. */
   readonly address: string
+  /** Answers with an error and reports it. */
+  readonly refuse: (refusal: Refusal, headers?: Headers) => void
+  /** Answers that the client has to wait, and reports it. */
+  readonly refuseForNow: (waitMs: number) => void
 }
 
 export type HttpEndpoint = (request: IncomingMessage, response: ServerResponse) => Promise<void>
@@ -44,10 +48,13 @@ export const formEndpoint = (
       return
     }
     const address = addressOf(request)
+    const refuseForNow = (forMs: number): void => {
+      onRefusal?.('too_many_attempts', address)
+      sendTooManyAttempts(response, forMs)
+    }
     const waitMs = retryAfterMs(address)
     if (waitMs > 0) {
-      onRefusal?.('too_many_attempts', address)
-      sendTooManyAttempts(response, waitMs)
+      refuseForNow(waitMs)
       return
     }
     const body = await readBody(request, scheduler)
@@ -56,8 +63,15 @@ export const formEndpoint = (
       return
     }
     const fields = new URLSearchParams(body.bytes.toString())
-    if (hasDuplicates(fields, repeatable)) sendError(response, 400, 'invalid_request', 'a field must not be repeated')
-    else await handle(request, response, { bytes: body.bytes, fields, address })
+    if (hasDuplicates(fields, repeatable)) {
+      sendError(response, 400, 'invalid_request', 'a field must not be repeated')
+      return
+    }
+    const refuse: Form['refuse'] = ({ status, error, description }, headers) => {
+      onRefusal?.(error, address)
+      sendError(response, status, error, description, headers)
+    }
+    await handle(request, response, { fields, address, refuse, refuseForNow })
   }
 
   return async (request, response) => {
@@ -81,25 +95,4 @@ const isForm = ({ headers }: IncomingMessage): boolean => {
   const [mediaType = ''] = (headers['content-type'] ?? '').split(';')
   const encoding = headers['content-encoding'] ?? 'identity'
   return mediaType.trim().toLowerCase() === 'application/x-www-form-urlencoded' && encoding.toLowerCase() === 'identity'
-}
-
-/**
- * A copy of the request with the body that was read, and with only the headers that a token request needs: no `Origin`,
- * no `Accept`, nothing that could activate another feature of the provider.
- */
-export const replayForm = (request: IncomingMessage, path: string, body: Buffer): IncomingMessage => {
-  const replay = new IncomingMessage(request.socket)
-  const { host, authorization, 'content-type': contentType } = request.headers
-  replay.method = 'POST'
-  replay.url = path
-  replay.httpVersionMajor = request.httpVersionMajor
-  replay.headers = { accept: 'application/json', 'content-length': String(body.length) }
-  if (host !== undefined) replay.headers.host = host
-  if (authorization !== undefined) replay.headers.authorization = authorization
-  if (contentType !== undefined) replay.headers['content-type'] = contentType
-  // Otherwise Node treats the end of the copy as an abort and destroys the socket.
-  replay.complete = true
-  replay.push(body)
-  replay.push(null)
-  return replay
 }

@@ -18,6 +18,13 @@ export const sendJson = (response: ServerResponse, status: number, body: object,
   response.end(text)
 }
 
+/** An error in the format of RFC 6749 section 5.2. */
+export interface Refusal {
+  readonly status: number
+  readonly error: string
+  readonly description: string
+}
+
 /** Sends an error in the format of RFC 6749 section 5.2. */
 export const sendError = (
   response: ServerResponse,
@@ -29,6 +36,6 @@ export const sendError = (
 
 /** Sends 429 with the exact wait in `Retry-After`. */
 export const sendTooManyAttempts = (response: ServerResponse, waitMs: number): void =>
-  sendError(response, 429, 'too_many_attempts', tooManyAttemptsText, { 'Retry-After': exactRetryAfter(waitMs) })
-
-export const tooManyAttemptsText = 'wait for the time in Retry-After'
+  sendError(response, 429, 'too_many_attempts', 'wait for the time in Retry-After', {
+    'Retry-After': exactRetryAfter(waitMs),
+  })

@@ -2,9 +2,9 @@ import { isSpeechError } from '../../../errors/speech-error.js'
 import type { ClientAuthentication } from '../clients/client-authentication.js'
 import { isGranted, maxGrantBytes } from '../clients/client.js'
 import { formEndpoint, type FormEndpointOptions, type HttpEndpoint } from '../http/form-endpoint.js'
-import { noStoreHeaders, sendError, sendJson, sendTooManyAttempts } from '../http/responses.js'
-import { pageTokenLifetime, parseOrigin, type IssuedPageToken, type PageTokenInput } from './page-tokens.js'
-import { tokenScope } from './token-claims.js'
+import { noStoreHeaders, sendJson, type Refusal } from '../http/responses.js'
+import { pageTokenLifetime, parseOrigin, type PageTokenInput } from './page-tokens.js'
+import { tokenResponse, type SignToken } from './token-signer.js'
 import type { Grant, TokenVerifier } from './token-verifier.js'
 
 export const pageTokenRoute = '/connect/page-token'
@@ -13,14 +13,7 @@ export interface PageTokenEndpointOptions extends FormEndpointOptions {
   readonly issuer: string
   readonly authentication: Pick<ClientAuthentication, 'countFailure'>
   readonly verifier: Pick<TokenVerifier, 'verify'>
-  readonly sign: (input: PageTokenInput) => Promise<IssuedPageToken>
-}
-
-/** A refusal in the format of RFC 6749 section 5.2. */
-interface Refusal {
-  readonly status: 400 | 401 | 403
-  readonly error: 'invalid_request' | 'invalid_scope' | 'invalid_token' | 'insufficient_scope'
-  readonly description: string
+  readonly sign: SignToken
 }
 
 /**
@@ -30,31 +23,24 @@ interface Refusal {
 export const pageTokenEndpoint = (options: PageTokenEndpointOptions): HttpEndpoint =>
   formEndpoint(
     options,
-    async (request, response, { fields, address }) => {
-      const { issuer, authentication, verifier, sign, onRefusal } = options
-      const refuse = ({ status, error, description }: Refusal): void => {
-        onRefusal?.(error, address)
-        const challenge = { 'WWW-Authenticate': `Bearer realm="${issuer}", error="${error}"` }
-        sendError(response, status, error, description, status === 400 ? {} : challenge)
-      }
+    async (request, response, { fields, address, refuse, refuseForNow }) => {
+      const { issuer, authentication, verifier, sign } = options
+      const challenge = (error: string) => ({ 'WWW-Authenticate': `Bearer realm="${issuer}", error="${error}"` })
       const token = /^Bearer +([\w.~+/=-]+) *$/i.exec(request.headers.authorization ?? '')?.[1]
       const grant = token === undefined ? undefined : await verifier.verify(token).catch(undefinedIfRefused)
       if (grant === undefined) {
         const waitMs = authentication.countFailure(address)
-        if (waitMs > 0) {
-          onRefusal?.('too_many_attempts', address)
-          sendTooManyAttempts(response, waitMs)
-        } else refuse(token === undefined ? missingToken : invalidToken)
+        if (waitMs > 0) refuseForNow(waitMs)
+        else refuse(token === undefined ? missingToken : invalidToken, challenge('invalid_token'))
         return
       }
-      const input = grant.isForPage === true ? fromPage : narrow(grant, fields)
-      if ('error' in input) {
-        refuse(input)
+      if (grant.isForPage === true) {
+        refuse(fromPage, challenge(fromPage.error))
         return
       }
-      const { accessToken, expiresInS } = await sign(input)
-      const body = { access_token: accessToken, expires_in: expiresInS, token_type: 'Bearer', scope: tokenScope }
-      sendJson(response, 200, body, noStoreHeaders)
+      const input = narrow(grant, fields)
+      if ('error' in input) refuse(input)
+      else sendJson(response, 200, tokenResponse(await sign({ ...input, isForPage: true })), noStoreHeaders)
     },
     ['project', 'model'],
   )
