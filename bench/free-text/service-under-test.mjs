@@ -13,13 +13,13 @@ export const pinned = (command) => ['taskset', '-c', '0', ...command]
 
 const bytesOf = (samples) => Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
 
-/** Starts the service with settings of its model, such as `{ partials: 'off' }`. PROFILES names a folder for a profile of it. */
-export const startMeasuredService = async (settings) => {
+/** Starts the service with settings of its model, such as `{ partials: 'off' }`, and limits of its own. PROFILES names a folder for a profile of it. */
+export const startMeasuredService = async (settings, limits = {}) => {
   const profiles = process.env['PROFILES']
   const profiled = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`]
   const [command, ...args] = pinned([process.execPath, ...profiled])
   const file = new URL('./free-text-service.mjs', import.meta.url).pathname
-  const child = fork(file, [JSON.stringify(settings)], { execPath: command, execArgv: args })
+  const child = fork(file, [JSON.stringify(settings), JSON.stringify(limits)], { execPath: command, execArgv: args })
   const [{ access }] = await Promise.race([
     once(child, 'message'),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`The service ended with ${code}.`))),

@@ -192,7 +192,7 @@ export const configuration = section({
     maxEngineDelayMs: durationMs(
       0,
       1000,
-      'New sessions of a model are refused, and partials thinned, while half of its open segments are behind by more, until by less than half of it for 5 s; 0 is without limit.',
+      'New sessions of a model are refused, and partials thinned, while half of its open segments are behind by more, until by less than half of it for 5 s. A model that reads segments as a whole gets no session with which its results would wait longer. 0 is without limit.',
     ),
     startWithinMs: durationMs(1, defaultSessionLimits.startWithinMs, 'From the opening of a stream to its Start.'),
     openWithinMs: durationMs(1, defaultSessionLimits.openWithinMs, 'How long a token, a project and a model may take.'),

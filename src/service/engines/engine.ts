@@ -174,10 +174,11 @@ export interface Engine {
    */
   busyMs?(): number | undefined
   /**
-   * How long a segment that closes now waits before the engine begins with its result, in milliseconds. For engines that order
-   * their work themselves; the lag of the others is measured from outside.
+   * How long a segment that closes now waits before the engine begins with its result, in milliseconds. With `speakers`: how long
+   * all but one in twenty will wait while so many speak at the same time in the mean. For engines that order their work
+   * themselves; the lag of the others is measured from outside.
    */
-  waitMs?(): number
+  waitMs?(speakers?: number): number
   /** Whether its model is in memory; it is loaded for the next channel if it is not. @default true */
   isLoaded?(): boolean
   /** Frees everything; running channels and later ones fail with `engine-failed`, not retryable. Idempotent. */
@@ -192,7 +193,7 @@ export const withRecognize = (engine: Engine, recognize: Engine['recognize']): E
   checkPhrases: (phrases) => engine.checkPhrases?.(phrases) ?? Promise.resolve([]),
   busyMs: () => engine.busyMs?.(),
   isLoaded: () => engine.isLoaded?.() ?? true,
-  waitMs: () => engine.waitMs?.() ?? 0,
+  waitMs: (speakers) => engine.waitMs?.(speakers) ?? 0,
   close: () => engine.close(),
 })
 

@@ -94,7 +94,7 @@ export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
     ready: () => (closing === undefined ? ready() : Promise.reject(engineClosed())),
     checkPhrases: (phrases) => (closing === undefined ? checkPhrases(phrases) : Promise.reject(engineClosed())),
     busyMs: () => busyMs?.(),
-    waitMs: () => waitMs?.() ?? 0,
+    waitMs: (speakers) => waitMs?.(speakers) ?? 0,
     close: () => {
       closing ??= close()
       for (const channel of [...channels]) channel.fail(engineClosed())

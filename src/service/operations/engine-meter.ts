@@ -43,16 +43,17 @@ export class EngineMeter {
     return isAnyBehind
   }
 
-  /** Whether the engine of the model is behind; see `EngineUse.isBehind`. */
-  isBehind(model: ModelDescription): boolean {
-    return this.#uses.get(modelLabel(model))?.isBehind ?? false
+  /** Whether the engine of the model takes no further session, because it is behind or would be. */
+  isFull(model: ModelDescription): boolean {
+    const use = this.#uses.get(modelLabel(model))
+    return use !== undefined && (use.isBehind || use.isFull)
   }
 
-  /** The work of all engines of this process together: the largest lag. */
+  /** The work of all engines of this process together: the largest lag, now or to be expected. */
   get work(): EngineWork & { readonly isBehind: boolean } {
     const uses = [...this.#uses.values()]
     return {
-      lagMs: Math.max(0, ...uses.map(({ lagMs }) => lagMs)),
+      lagMs: Math.max(0, ...uses.map(({ lagMs, expectedWaitMs }) => Math.max(lagMs, expectedWaitMs))),
       isBehind: uses.some(({ isBehind }) => isBehind),
       progress: uses.reduce((sum, { progress }) => sum + progress, 0),
     }

@@ -37,6 +37,10 @@ const noSums = { opened: 0, failed: 0 }
 
 /** The lag is the largest of so many samples of 100 ms, so that it is seen between segments too. */
 const samplesInWindow = 50
+/** The time over which speech is averaged, in samples, and with how many channels that speak half of the time it begins. */
+const samplesOfMeans = 600
+const assumedChannels = 2
+const assumedSpeech = 0.5
 /** An engine that has read and decided nothing for this long does not work. */
 const workingMs = 5_000
 
@@ -60,7 +64,10 @@ export class EngineUse implements EngineWork {
   #busyMs: (() => number | undefined) | undefined
   #isLoaded: () => boolean = () => false
   #reportedBusyMs = 0
-  #waitMs: () => number = () => 0
+  #waitMs: NonNullable<Engine['waitMs']> = () => 0
+  #maxLagMs = 0
+  #meanChannels = 0
+  #meanSpeakers = 0
 
   /** @param now the clock, in milliseconds */
   constructor(now: () => number) {
@@ -81,6 +88,20 @@ export class EngineUse implements EngineWork {
     return this.#isBehind
   }
 
+  /**
+   * Whether the results of one more channel would come late, if all speak as much as those of the last time. It would wait for the
+   * results of those that are there.
+   */
+  get isFull(): boolean {
+    const speech = (this.#meanSpeakers + assumedChannels * assumedSpeech) / (this.#meanChannels + assumedChannels)
+    return this.#maxLagMs > 0 && this.#waitMs(this.channels * speech) > this.#maxLagMs
+  }
+
+  /** How long all but one in twenty results will wait if the same number of speakers goes on, in milliseconds. */
+  get expectedWaitMs(): number {
+    return this.#waitMs(this.#meanSpeakers)
+  }
+
   /** Measures the lag; call it every 100 ms. With the limit 0 the engine is never behind. */
   sample(maxLagMs: number): void {
     const beforeMs = this.#lagNowMs
@@ -90,6 +111,11 @@ export class EngineUse implements EngineWork {
     if (this.#lagsMs.length > samplesInWindow) this.#lagsMs.shift()
     this.lagMs = Math.max(...this.#lagsMs)
     this.#isBehind = maxLagMs > 0 && isBehind(this.#isBehind, this.lagMs, maxLagMs)
+    let speakers = 0
+    for (const { closedAtMs } of this.#open) if (closedAtMs === undefined) speakers += 1
+    this.#meanChannels += (this.channels - this.#meanChannels) / samplesOfMeans
+    this.#meanSpeakers += (speakers - this.#meanSpeakers) / samplesOfMeans
+    this.#maxLagMs = maxLagMs
   }
 
   /**
@@ -132,7 +158,7 @@ export class EngineUse implements EngineWork {
     this.#sampleRateHz = engine.capabilities.sampleRateHz
     this.#busyMs = () => engine.busyMs?.()
     this.#isLoaded = () => engine.isLoaded?.() ?? true
-    this.#waitMs = () => engine.waitMs?.() ?? 0
+    this.#waitMs = (speakers) => engine.waitMs?.(speakers) ?? 0
     this.#reportedBusyMs = 0
     const counted = withRecognize(
       engine,

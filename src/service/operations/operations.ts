@@ -134,7 +134,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     ...{ onFault, metrics, load },
     monitor: combineMonitors([load.monitor, monitor]),
     checkModel: (model) => {
-      if (engines.isBehind(model)) throw modelBehind()
+      if (engines.isFull(model)) throw modelBehind()
     },
     work: () => engines.work,
     watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),

@@ -165,6 +165,26 @@ describe('EngineUse', () => {
     })
   })
 
+  it('takes no further channel if its results would wait longer than the limit, by how much the others speak', () => {
+    const waitMs = (speakers = 0) => 500 * speakers
+    const { use, open } = usedEngine({ waitMs })
+    const pass = (samples: number) => {
+      for (let sample = 0; sample < samples; sample += 1) use.sample(1_000)
+    }
+    pass(1)
+    const [first, second, third] = [open(), open(), open()]
+    expect(use.isFull).toBe(false)
+    for (const { part$ } of [first, second, third]) part$.next({ type: 'open', startMs: 0 })
+    pass(600)
+    expect([use.isFull, use.expectedWaitMs > 900]).toEqual([true, true])
+    third.life.unsubscribe()
+    expect(use.isFull).toBe(false)
+    open()
+    for (const { part$ } of [first, second]) part$.next({ type: 'close', endMs: 0 })
+    pass(600)
+    expect(use.isFull).toBe(false)
+  })
+
   it('releases what an unsubscribed channel held', () => {
     const { use, open } = usedEngine()
     const { part$, life } = open()

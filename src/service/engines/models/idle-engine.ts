@@ -90,7 +90,7 @@ export const openIdleEngine = async (open: () => Promise<Engine>, options: IdleO
   )
   return {
     ...idle,
-    waitMs: () => (state.type === 'loaded' ? (state.engine.waitMs?.() ?? 0) : 0),
+    waitMs: (speakers) => (state.type === 'loaded' ? (state.engine.waitMs?.(speakers) ?? 0) : 0),
     isLoaded: () => state.type === 'loaded',
     ready: () => (state.type === 'loaded' ? state.engine.ready() : Promise.resolve()),
     checkPhrases: async (phrases) => {

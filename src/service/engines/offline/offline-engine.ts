@@ -119,7 +119,7 @@ export const createOfflineEngine = (options: OfflineEngineOptions): Engine => {
     ...(ready && { ready }),
     ...(checkPhrases && { checkPhrases }),
     busyMs: () => reader.busyMs?.(),
-    waitMs: () => queue.waitMs,
+    waitMs: (speakers) => queue.waitMs(speakers),
     close: () => reader.close(),
   })
 }

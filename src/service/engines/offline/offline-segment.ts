@@ -81,6 +81,11 @@ export class OfflineSegment implements EngineSegment, PartialSource {
     this.#samplesPerMs = plan.sampleRateHz / 1000
     this.#audio = new PartAudio(before, plan.contextMs * this.#samplesPerMs)
     this.#nextPartialAtMs = plan.scheduler.now() + (plan.minStepMs ?? Infinity)
+    plan.queue.join(this)
+  }
+
+  get lengthMs(): number {
+    return this.#audio.length / this.#samplesPerMs
   }
 
   write(samples: Int16Array): void {
@@ -96,13 +101,13 @@ export class OfflineSegment implements EngineSegment, PartialSource {
   close(_endMs: number, _isCut?: boolean, after?: Int16Array): void {
     this.#isClosed = true
     this.#audio.finish(after)
-    this.#plan.queue.cancelPartial(this)
+    this.#plan.queue.leave(this)
     if (!this.#isReading) this.#readRest()
   }
 
   abort(): void {
     this.#abort.abort()
-    this.#plan.queue.cancelPartial(this)
+    this.#plan.queue.leave(this)
   }
 
   request(): ReadRequest | undefined {

@@ -2,15 +2,21 @@ import type { SchedulerLike, Unsubscribable } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
 import { schedule } from '../../../kernel/timers.js'
 import type { ReadRequest, Reader, Reading } from './reader.js'
+import { FadingMean, ReadingCosts } from './reading-costs.js'
 
 /** Readings for partials begin only while the places of the reader were busy for less than this share of the last seconds. */
 const maxUseForPartials = 0.75
 const useWindowMs = 3_000
+const finalUseWindowMs = 20_000
+/** A result waits no longer for the partials and results that are read before it, but for one in twenty. */
+const maxDelayMs = 1_000
 /** A reader that has not answered by then does not work. */
 const maxReadingMs = 120_000
 
 /** What a partial is read of: asked when the reading begins, so that it has all audio by then. */
 export interface PartialSource {
+  /** How long its audio is, in milliseconds. */
+  readonly lengthMs: number
   /** Undefined if nothing is to be read any more. */
   request(): ReadRequest | undefined
   /** The reading, and how long it took in milliseconds; undefined if there is none. */
@@ -44,16 +50,28 @@ export class ReadQueue {
   readonly #finals: WaitingFinal[] = []
   readonly #partials = new Set<PartialSource>()
   readonly #running = new Set<Running>()
-  /** How long a reading of a result takes for each millisecond of its audio. */
-  #costPerMs = 0
-  #use = 0
-  #useAtMs: number
+  readonly #open = new Set<PartialSource>()
+  readonly #costs = { final: new ReadingCosts(), partial: new ReadingCosts() }
+  readonly #use: FadingMean
+  readonly #finalUse: FadingMean
 
   constructor(reader: Reader, sampleRateHz: number, scheduler: SchedulerLike) {
     this.#reader = reader
     this.#sampleRateHz = sampleRateHz
     this.#scheduler = scheduler
-    this.#useAtMs = scheduler.now()
+    this.#use = new FadingMean(useWindowMs, scheduler.now())
+    this.#finalUse = new FadingMean(finalUseWindowMs, scheduler.now())
+  }
+
+  /** A segment has begun, whose audio is read until it leaves. */
+  join(source: PartialSource): void {
+    this.#open.add(source)
+  }
+
+  /** The segment has ended: it has no partial any more. */
+  leave(source: PartialSource): void {
+    this.#open.delete(source)
+    this.#partials.delete(source)
   }
 
   /** Reads for a result. Rejects if the signal is aborted. */
@@ -72,21 +90,19 @@ export class ReadQueue {
     this.#startNext()
   }
 
-  /** The source does not wait any more. */
-  cancelPartial(source: PartialSource): void {
-    this.#partials.delete(source)
-  }
-
   /** See `Engine.waitMs`: for how long the first result waits, or how long the work takes that comes before a further one. */
-  get waitMs(): number {
+  waitMs(speakers?: number): number {
+    const { perMs } = this.#costs.final
+    const places = this.#reader.readsAtOnce
+    if (speakers !== undefined) return this.#costs.final.expectedWaitMs((speakers * perMs) / places, places)
     const nowMs = this.#scheduler.now()
     let workMs = 0
-    for (const { request } of this.#finals) workMs += this.#costPerMs * this.#lengthMs(request)
+    for (const { request } of this.#finals) workMs += perMs * this.#lengthMs(request)
     for (const { purpose, beganAtMs, lengthMs } of this.#running) {
-      if (purpose === 'final') workMs += Math.max(this.#costPerMs * lengthMs - (nowMs - beganAtMs), 0)
+      if (purpose === 'final') workMs += Math.max(perMs * lengthMs - (nowMs - beganAtMs), 0)
     }
     const oldestMs = this.#finals[0]?.sinceMs ?? nowMs
-    return this.#isFree ? 0 : Math.max(nowMs - oldestMs, workMs / this.#reader.readsAtOnce)
+    return this.#isFree ? 0 : Math.max(nowMs - oldestMs, workMs / places)
   }
 
   get #isFree(): boolean {
@@ -115,8 +131,9 @@ export class ReadQueue {
 
   /** Returns whether one began, or left the queue. */
   #startPartial(): boolean {
-    const [source] = this.#partials
-    if (source === undefined || this.#measureUse() >= maxUseForPartials) return false
+    if (this.#partials.size === 0 || this.#measureUse() >= maxUseForPartials) return false
+    const source = [...this.#partials].find((one) => this.#leavesTime(one))
+    if (source === undefined) return false
     this.#partials.delete(source)
     const request = source.request()
     if (request === undefined) return true
@@ -125,6 +142,17 @@ export class ReadQueue {
       .catch(() => undefined)
       .then((reading) => source.done(reading, this.#scheduler.now() - beganAtMs))
     return true
+  }
+
+  /**
+   * Whether a result finds a place in time while the source is read. A segment that is alone delays only its own result, by less than
+   * that takes itself.
+   */
+  #leavesTime({ lengthMs }: PartialSource): boolean {
+    const places = this.#reader.readsAtOnce
+    if (this.#reader.stops === true || this.#open.size < 2 || this.#running.size + 1 < places) return true
+    const waitMs = this.#costs.final.expectedWaitMs(this.#measureFinalUse(), places)
+    return (this.#costs.partial.perMs * lengthMs) / 2 + waitMs <= maxDelayMs
   }
 
   /** A result needs the place of a partial. */
@@ -137,7 +165,7 @@ export class ReadQueue {
   }
 
   async #run(request: ReadRequest, signal: AbortSignal): Promise<Reading> {
-    this.#measureUse()
+    this.#measure()
     const { purpose } = request
     const running = {
       purpose,
@@ -162,25 +190,30 @@ export class ReadQueue {
     } finally {
       deadline?.unsubscribe()
       signal.removeEventListener('abort', forward)
-      this.#measureUse()
+      this.#measure()
       this.#running.delete(running)
-      if (purpose === 'final' && !running.abort.signal.aborted) this.#learn(running)
+      const { beganAtMs, lengthMs, abort } = running
+      if (!abort.signal.aborted) this.#costs[purpose].add(lengthMs, this.#scheduler.now() - beganAtMs)
       this.#startNext()
     }
   }
 
-  #learn({ beganAtMs, lengthMs }: Running): void {
-    const cost = (this.#scheduler.now() - beganAtMs) / Math.max(lengthMs, 1)
-    this.#costPerMs = this.#costPerMs === 0 ? cost : 0.8 * this.#costPerMs + 0.2 * cost
+  /** Call it before a reading begins or ends. */
+  #measure(): void {
+    this.#measureUse()
+    this.#measureFinalUse()
   }
 
   /** The share of the places that were busy, which fades as time passes. */
   #measureUse(): number {
-    const nowMs = this.#scheduler.now()
-    const kept = Math.exp((this.#useAtMs - nowMs) / useWindowMs)
-    this.#use = this.#use * kept + (this.#running.size / this.#reader.readsAtOnce) * (1 - kept)
-    this.#useAtMs = nowMs
-    return this.#use
+    return this.#use.update(this.#running.size / this.#reader.readsAtOnce, this.#scheduler.now())
+  }
+
+  /** The same of results alone. */
+  #measureFinalUse(): number {
+    let finals = 0
+    for (const { purpose } of this.#running) if (purpose === 'final') finals += 1
+    return this.#finalUse.update(finals / this.#reader.readsAtOnce, this.#scheduler.now())
   }
 }
 
