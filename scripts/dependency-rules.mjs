@@ -27,7 +27,6 @@ export const innerLayers = {
     format: [],
     record: ['format'],
     replay: ['format', 'record'],
-    chart: ['format'],
   },
   testing: {
     faults: [],

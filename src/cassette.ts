@@ -1,5 +1,5 @@
 /**
- * The entry point of cassettes, for Node: sessions are recorded, replayed and drawn.
+ * The entry point of cassettes, for Node: sessions are recorded and replayed.
  *
  * @module rxspeech/cassette
  */
@@ -18,7 +18,6 @@ export type {
   MessageLine,
   OpenLine,
 } from './cassette/format/cassette.js'
-export { toMarbles, type ToMarblesOptions } from './cassette/chart/to-marbles.js'
 export { parseCassette, readCassette, type ReadCassetteOptions } from './cassette/format/read-cassette.js'
 export type { CassetteLoss, LineWriter } from './cassette/record/line-queue.js'
 export { record, type Recordable, type RecordedSession, type RecordOptions } from './cassette/record/record.js'

@@ -27,9 +27,12 @@ describe('docs/recipes/cassettes.md', { timeout: readerTimeoutMs }, () => {
       stdout: expect.stringMatching(/final\n(.*\n)*the same session again\n$/) as unknown,
     })
     const shown = await recipe.shell(show)
-    expect(shown).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining('milestones 1') as unknown })
+    expect(shown).toMatchObject({
+      exitCode: 0,
+      stderr: '',
+      stdout: expect.stringContaining('milestone 1: ') as unknown,
+    })
     expect(shown.stdout).toContain('good evening harbor grill how can i help you')
-    expect(readFileSync(join(recipe.path, 'call.svg'), 'utf8')).toMatch(/^<svg [^]*<\/svg>\n$/)
   })
 
   it('has the fields of the header in the codec', () => {

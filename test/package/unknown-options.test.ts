@@ -1,6 +1,6 @@
 import { asyncScheduler, firstValueFrom, NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { parseCassette, readCassette, record, replay, toMarbles, type Cassette } from '../../src/cassette.js'
+import { parseCassette, readCassette, record, replay, type Cassette } from '../../src/cassette.js'
 import { dataflow, dialGrpc, loadDataflow, nodeFetch } from '../../src/grpc.js'
 import * as cassettes from '../../src/cassette.js'
 import * as grpc from '../../src/grpc.js'
@@ -129,7 +129,6 @@ const calls: Readonly<Record<string, () => unknown>> = {
   startSession: () => startSession(() => NEVER, { ...nonsense }),
   record: () => record(() => undefined, { ...nonsense }),
   replay: () => replay(cassette, { ...nonsense }),
-  toMarbles: () => toMarbles(cassette, { ...nonsense }),
   inMemoryService: () => inMemoryService({ ...nonsense }),
   verifyingService: () => verifyingService({ ...nonsense }),
   linkFaults: () => linkFaults({ ...nonsense }),
