@@ -1,9 +1,12 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { LedgerEvent } from '../../src/protocol/session-event.js'
-import { loadSignCertificate } from '../../src/service/identity/keys/development-certificates.js'
+import {
+  createCertificateKeys,
+  privateKeyPem,
+  signCertificate,
+} from '../../src/service/identity/keys/development-certificates.js'
 import type { VerificationReport } from '../../src/testing/verifying/report.js'
 import { linkedNamespaces, messageOf, networkNamespaces, type LinkedNamespaces } from './network-namespaces.js'
 
@@ -32,25 +35,23 @@ const source = { sampleCount: durationMs * 8, sampleRateHz: 8000 }
 const certificateOf = async (
   host: string,
 ): Promise<{ readonly ca: string; readonly certificate: string; readonly key: string }> => {
-  const pair = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const [authority, server] = [pair(), pair()]
+  const [authority, server] = [await createCertificateKeys(), await createCertificateKeys()]
   const common = {
     commonName: 'rxspeech test',
-    issuer: { commonName: 'rxspeech test', privateKey: authority.privateKey },
+    issuer: { commonName: 'rxspeech test', keys: authority },
     notBeforeMs: Date.now() - 3_600_000,
     notAfterMs: Date.now() + 3_600_000,
   }
   const addresses = [host]
-  const signCertificate = await loadSignCertificate()
   return {
-    ca: signCertificate({ ...common, publicKey: authority.publicKey, use: { type: 'authority' } }),
-    certificate: signCertificate({
+    ca: await signCertificate({ ...common, publicKey: authority.publicKey, use: { type: 'authority' } }),
+    certificate: await signCertificate({
       ...common,
       commonName: host,
       publicKey: server.publicKey,
       use: { type: 'server', names: [], addresses },
     }),
-    key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    key: privateKeyPem(server),
   }
 }
 

@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { doctorFlags, planDoctor } from '../../../src/cli/commands/doctor.js'
 import { expiryFinding } from '../../../src/cli/doctor/certificates.js'
@@ -9,7 +8,7 @@ import { isAtLeast, outdatedNode } from '../../../src/cli/process/node-lines.js'
 import { lifeText, skewFinding } from '../../../src/cli/doctor/service-checks.js'
 import { readFlags, type TypedFlags } from '../../../src/cli/parsing/flags.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import { loadSignCertificate } from '../../../src/service/identity/keys/development-certificates.js'
+import { createCertificateKeys, signCertificate } from '../../../src/service/identity/keys/development-certificates.js'
 
 const never = new AbortController().signal
 const collect = async (checks: readonly Check[], signal: AbortSignal = never): Promise<readonly NamedFinding[]> => {
@@ -191,12 +190,11 @@ describe('a certificate', () => {
     [-10, -0.01, 'wrong', 'has expired on 2026-03-02'],
     [1, 100, 'wrong', 'is valid only from'],
   ])('from day %d to day %d is %s', async (from, to, status, text) => {
-    const sign = await loadSignCertificate()
-    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const pem = sign({
+    const keys = await createCertificateKeys()
+    const pem = await signCertificate({
       commonName: 'test',
-      publicKey,
-      issuer: { commonName: 'test', privateKey },
+      publicKey: keys.publicKey,
+      issuer: { commonName: 'test', keys },
       notBeforeMs: nowMs + from * dayMs,
       notAfterMs: nowMs + to * dayMs,
       use: { type: 'server', names: ['speech.example.com'], addresses: ['192.0.2.1'] },
