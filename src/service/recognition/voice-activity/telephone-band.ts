@@ -9,6 +9,9 @@ const tapsPerStep = 16
 /** The filter ends below half of the rate, because it has a slope. */
 const passShare = 0.92
 
+/** Points of the output that are summed at the same time; divides `bandFrame`. */
+const pointsAtOnce = 4
+
 /** A windowed sinc, whose sum is one. */
 const lowPass = (step: number): Float64Array => {
   const taps = tapsPerStep * step - 1
@@ -40,17 +43,46 @@ export class TelephoneBand {
 
   /** The frame at 8 kHz, late by 1 ms. It is valid until the next call. */
   take(frame: Int16Array): Int16Array {
-    const filter = this.#filter
     const samples = this.#samples
-    const kept = filter.length - 1
+    const kept = this.#filter.length - 1
     samples.copyWithin(0, samples.length - kept)
     samples.set(frame, kept)
-    for (let point = 0; point < bandFrame; point += 1) {
-      const from = point * this.#step
-      let sum = 0
-      for (let tap = 0; tap < filter.length; tap += 1) sum += (filter[tap] ?? 0) * (samples[from + tap] ?? 0)
-      this.#frame[point] = Math.max(-32_768, Math.min(32_767, Math.round(sum)))
-    }
+    for (let point = 0; point < bandFrame; point += pointsAtOnce) this.#filterPoints(point)
     return this.#frame
   }
+
+  /**
+   * Four sums at a time, which do not wait for each other. The taps are taken in steps, so that the sample of one point is that of
+   * the next one with the tap before.
+   */
+  #filterPoints(point: number): void {
+    const filter = this.#filter
+    const samples = this.#samples
+    const step = this.#step
+    let [first, second, third, fourth] = [0, 0, 0, 0]
+    for (let phase = 0; phase < step; phase += 1) {
+      let at = point * step + phase
+      let a = samples[at] ?? 0
+      let b = samples[at + step] ?? 0
+      let c = samples[at + 2 * step] ?? 0
+      at += 3 * step
+      for (let tap = phase; tap < filter.length; tap += step, at += step) {
+        const factor = filter[tap] ?? 0
+        const d = samples[at] ?? 0
+        first += factor * a
+        second += factor * b
+        third += factor * c
+        fourth += factor * d
+        a = b
+        b = c
+        c = d
+      }
+    }
+    this.#frame[point] = toSample(first)
+    this.#frame[point + 1] = toSample(second)
+    this.#frame[point + 2] = toSample(third)
+    this.#frame[point + 3] = toSample(fourth)
+  }
 }
+
+const toSample = (value: number): number => Math.max(-32_768, Math.min(32_767, Math.round(value)))
