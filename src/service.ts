@@ -74,7 +74,7 @@ export {
 export type { NatsEnginesOptions } from './service/engines/nats/fleet-options.js'
 export type { NatsOptions } from './service/nats/nats-options.js'
 export { startService } from './service/start/service.js'
-export type { ServiceOptions } from './service/start/service-options.js'
+export type { ServiceOptions } from './service/configuration/service-options.js'
 export type { CustomNodeOptions, CustomNodeSource } from './service/custom-nodes/custom-node-source.js'
 export type {
   AudioFault,

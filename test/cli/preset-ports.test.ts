@@ -13,9 +13,9 @@ describe('the preset ports of a development service', () => {
   afterEach(() => new Promise((resolve) => occupant.close(resolve)))
 
   const at = (port: number) => ({ host: '127.0.0.1', port })
-  const plan = (preset: ServeBasics['preset']): ServeBasics => ({
-    ...{ http: at(taken), grpc: at(0), plainHttp: at(taken), preset, hasStudio: false },
-    ...{ modelFolders: [], projectFolders: [], customNodes: [], stateFolder: '' },
+  const plan = (preset: ServeBasics['preset']) => ({
+    options: { http: at(taken), grpc: at(0), plainHttp: at(taken) },
+    preset,
   })
 
   it('are replaced by free ones where they are taken, and those that were chosen are not', async () => {

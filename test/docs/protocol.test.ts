@@ -44,7 +44,7 @@ import {
 import { sessionStates, serviceStates } from '../../src/protocol/states.js'
 import { defaultSessionLimits } from '../../src/service/sessions/session-context.js'
 import { readRecognitionSettings } from '../../src/service/nodes/speech/recognition-settings.js'
-import { resolveServiceLimits } from '../../src/service/start/service-options.js'
+import { resolveServiceLimits } from '../../src/service/configuration/service-options.js'
 import { memoryClients } from '../../src/service/identity/clients/client.js'
 import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { blocksOf, named, tableBelow } from './markdown.js'

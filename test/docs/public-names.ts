@@ -119,6 +119,28 @@ const basesOf = (declaration: ts.Node): readonly ts.InterfaceDeclaration[] => {
     .filter(({ name }) => names.includes(name.text))
 }
 
+/** The properties of tables of the same file, such as `typeof rows` in `extends OptionsOf<typeof rows>`: options that may be left out. */
+const rowsOf = (declaration: ts.Node): readonly Member[] => {
+  if (!ts.isInterfaceDeclaration(declaration)) return []
+  const tables = (declaration.heritageClauses ?? []).flatMap(({ types }) =>
+    types.flatMap(({ typeArguments = [] }) => [...typeArguments].filter(ts.isTypeQueryNode)),
+  )
+  return tables
+    .map(({ exprName }) => declarationOf(declaration.getSourceFile().fileName, exprName.getText()))
+    .flatMap((table) =>
+      ts.isVariableDeclaration(table) && table.initializer && ts.isObjectLiteralExpression(table.initializer)
+        ? [...table.initializer.properties]
+        : [],
+    )
+    .map((row) => ({
+      name: row.name?.getText() ?? '',
+      isOptional: true,
+      isLiteral: false,
+      docstring: docstringOf(row),
+      hasDefault: tagsOf(row, 'default').length > 0,
+    }))
+}
+
 const membersOf = (declaration: ts.Node): readonly Member[] => {
   const type = ts.isTypeAliasDeclaration(declaration) ? declaration.type : declaration
   if (!ts.isClassDeclaration(type) && !ts.isInterfaceDeclaration(type) && !ts.isTypeLiteralNode(type)) return []
@@ -129,7 +151,7 @@ const membersOf = (declaration: ts.Node): readonly Member[] => {
     docstring: docstringOf(member),
     hasDefault: tagsOf(member, 'default').length > 0,
   }))
-  return [...own, ...basesOf(type).flatMap(membersOf)]
+  return [...own, ...rowsOf(type), ...basesOf(type).flatMap(membersOf)]
 }
 
 const exportedNames = (entryPoint: string, statement: ts.Statement): readonly string[] => {

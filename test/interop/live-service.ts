@@ -9,7 +9,7 @@ import {
   type DevelopmentService,
   type ServiceAccess,
 } from '../../src/service/start/development-service.js'
-import type { ServiceOptions } from '../../src/service/start/service-options.js'
+import type { ServiceOptions } from '../../src/service/configuration/service-options.js'
 
 /** What a client must know; without a CA it uses plain text. */
 export interface Reachable {

@@ -4,19 +4,11 @@ import { isLoopback } from '../../protocol/loopback.js'
 import { logFormats, type ServiceConfiguration } from '../../service/configuration/service-configuration.js'
 import { logLevels, type Logger } from '../../service/operations/logger.js'
 import { minSecretLength } from '../../service/identity/clients/client-secret.js'
-import { listenAddress } from '../parsing/addresses.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
-import {
-  flag,
-  flagGroup,
-  flagOr,
-  repeatedFlag,
-  switchFlag,
-  type FlagValues,
-  refuseOtherFlags,
-} from '../parsing/flags.js'
+import { flag, flagGroup, repeatedFlag, switchFlag, type FlagValues, refuseOtherFlags } from '../parsing/flags.js'
 import type { Environment } from '../parsing/service-flags.js'
-import { customNodes, oneOf, text, workers } from '../parsing/values.js'
+import { optionFlags, optionsOfFlags } from '../parsing/option-flags.js'
+import { oneOf, text } from '../parsing/values.js'
 import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { EndingSignal, Host } from '../process/host.js'
 import { hangupOf, watchInterruption } from '../process/interruption.js'
@@ -30,20 +22,15 @@ import { paintFor } from '../view/paint.js'
 import { serviceSummary } from '../view/service-summary.js'
 import { programOf } from '../view/typed-command.js'
 
+const { http, grpc, plain, ...otherOptions } = optionFlags
+
 export const serveFlags = {
   dev: switchFlag('for this machine only: creates its own CA, certificate and subscription'),
-  http: flag('<host:port>', 'address for tokens and WebSockets (default: a free port; --dev: 8781)', listenAddress),
-  grpc: flag('<host:port>', 'address for gRPC (default: a free port; --dev: 8782)', listenAddress),
-  plain: flag('<host:port>', 'with --dev: address without TLS, also of its page (default: 8780)', listenAddress),
+  http,
+  grpc,
+  plain,
   studio: switchFlag('serve a page that shows sessions, at / (with --dev always); it asks for a token'),
-  models: repeatedFlag('<dir>', 'models, <tenant>/<name>/<version>/model.json; may be repeated', text),
-  projects: repeatedFlag('<dir>', 'projects, <tenant>/<name>/<version>.yaml; may be repeated', text),
-  nodes: repeatedFlag('<file or package>', 'custom nodes that projects may name; may be repeated', customNodes),
-  recordings: flag('<dir>', 'folder for the recordings of the node recorder (default: none)', text),
-  model: flag('<name>', 'the model of sessions that name none', text),
-  state: flagOr('<dir>', 'the folder of keys and certificates', text, '.rxspeech'),
-  workers: flag('<n>', 'processes that share the ports, or auto: one per CPU (default: 1)', workers),
-  operations: flag('<host:port>', 'address for /livez, /readyz and /metrics (default: none)', listenAddress),
+  ...otherOptions,
   logLevel: flag('<level>', 'debug, info, warn or error (default: info)', oneOf(logLevels)),
   logFormat: flag('<format>', 'text or json (default: text in a terminal, otherwise json)', oneOf(logFormats)),
   ...flagGroup('From a file:', {
@@ -91,20 +78,8 @@ export const developmentPorts = { plainHttp: 8780, http: 8781, grpc: 8782 } as c
  * is opened.
  */
 export const planServe = (flags: ServeFlags, env: Environment): ServePlan => {
-  const { http = anyPort, grpc = anyPort, operations, models, projects, nodes, recordings, model, state } = flags
-  const basics: ServeBasics = {
-    http,
-    grpc,
-    operations,
-    modelFolders: models,
-    projectFolders: projects,
-    recordingsFolder: recordings,
-    customNodes: nodes,
-    model,
-    stateFolder: state,
-    workers: flags.workers,
-    hasStudio: flags.studio || flags.dev,
-  }
+  const { http = anyPort, grpc = anyPort, ...options } = optionsOfFlags(flags)
+  const basics: ServeBasics = { options: { ...options, http, grpc }, hasStudio: flags.studio || flags.dev }
   return flags.dev ? planDevelopment(flags, basics) : planProduction(flags, basics, env)
 }
 
@@ -125,7 +100,7 @@ const planDevelopment = (flags: ServeFlags, basics: ServeBasics): ServePlan => {
     if (!isLoopback(host)) throw usageError(`--dev is for this machine only; listen on 127.0.0.1, not on ${host}.`)
   }
   const preset = (['http', 'plainHttp', 'grpc'] as const).filter((name) => chosen[name] === undefined)
-  return { mode: 'development', ...basics, ...addresses, preset }
+  return { mode: 'development', ...basics, options: { ...basics.options, ...addresses }, preset }
 }
 
 const planProduction = (flags: ServeFlags, basics: ServeBasics, env: Environment): ServePlan => {
@@ -133,7 +108,7 @@ const planProduction = (flags: ServeFlags, basics: ServeBasics, env: Environment
   if ((certFile === undefined) !== (keyFile === undefined))
     throw usageError('--cert and --key belong together; set both.')
   if (flags.plain !== undefined) throw usageError('--plain is for --dev; without it use --http without --cert.')
-  const remote = [basics.http, basics.grpc].find(({ host }) => !isLoopback(host))
+  const remote = [basics.options.http, basics.options.grpc].find(({ host }) => !isLoopback(host))
   if (certFile === undefined && remote !== undefined) {
     throw usageError(`Listening on ${remote.host} needs TLS; set --cert and --key, or listen on loopback only.`)
   }
@@ -170,7 +145,8 @@ const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> =
   const start = async (): Promise<StartedService> => {
     if (loaded !== undefined) return (await loadConfigured()).startConfigured(loaded, logger, host.env)
     const plan = planServe(flags, host.env)
-    if (plan.modelFolders.length > 0) (await import('../input/find-models.js')).requireModels(plan.modelFolders)
+    const { modelFolders } = plan.options
+    if (modelFolders.length > 0) (await import('../input/find-models.js')).requireModels(modelFolders)
     const { startPlanned } = await import('../service/start-planned.js')
     return startPlanned(plan, logger, host.env)
   }

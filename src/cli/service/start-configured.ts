@@ -1,12 +1,13 @@
-import type { CustomNode, ServiceConfiguration } from '../../service/configuration/service-configuration.js'
+import type { ServiceConfiguration } from '../../service/configuration/service-configuration.js'
 import { hashSecret, minSecretLength } from '../../service/identity/clients/client-secret.js'
-import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
+import type { NatsEnginesOptions } from '../../service/engines/nats/fleet-options.js'
 import type { IdentityNatsOptions } from '../../service/identity/shared/connect.js'
 import { isSpeechError } from '../../errors/speech-error.js'
 import { makePrivateFolder } from '../../service/identity/state/state-files.js'
 import { everything, memoryClients, type ClientRegistration } from '../../service/identity/clients/client.js'
 import type { Logger } from '../../service/operations/logger.js'
-import type { ServiceOptions } from '../../service/start/service-options.js'
+import { optionsOfFile } from '../../service/configuration/option-row.js'
+import { serviceRows, type ServiceOptions } from '../../service/configuration/service-options.js'
 import { startService } from '../../service/start/service.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
@@ -51,14 +52,16 @@ export const serviceOptions = async (
   env: Host['env'],
 ): Promise<ServiceOptions & { readonly stateFolder: string }> => {
   const { values, path } = loaded
-  const { models, engines, projects, nodes, tls } = values
-  const { issuer, failuresPerMinute, keysFile, nats, ...identity } = values.identity ?? {}
-  const { maxMessageBytes, drainMs: _drain, ...limits } = values.limits ?? {}
+  const { engines, tls } = values
+  const { issuer: _issuer, failuresPerMinute, keysFile, nats, ...identity } = values.identity ?? {}
+  const { maxMessageBytes: _maxMessageBytes, drainMs: _drainMs, ...limits } = values.limits ?? {}
   const clients = await clientsOf(loaded, env)
+  const options = optionsOfFile(serviceRows, values, path)
   return {
-    stateFolder: path(values.stateFolder ?? '.rxspeech'),
-    modelFolders: models?.folders?.map(path) ?? (engines?.nats === undefined ? packageModels() : []),
-    natsEngines: engines?.nats && { ...natsOfFile(engines.nats, loaded, env), ...fleetOf(engines.nats) },
+    ...options,
+    stateFolder: options.stateFolder ?? path('.rxspeech'),
+    modelFolders: options.modelFolders ?? (engines?.nats === undefined ? packageModels() : []),
+    natsEngines: engines?.nats && natsEngines(engines.nats, loaded, env),
     limits,
     env,
     identity: {
@@ -67,28 +70,11 @@ export const serviceOptions = async (
       nats: nats && identityNats(nats, loaded, env),
       bruteForce: failuresPerMinute === undefined ? undefined : { failuresPerMinute },
     },
-    projectFolders: projects?.folders?.map(path),
-    customNodes: nodes?.map((node) => customNodeOf(node, loaded)),
-    recordingsFolder: projects?.recordingsFolder === undefined ? undefined : path(projects.recordingsFolder),
     clients: clients.length === 0 ? undefined : memoryClients(clients),
-    http: values.http,
-    grpc: values.grpc,
-    operations: values.operations,
-    workers: values.workers,
-    tenants: values.tenants,
-    issuer,
-    reflection: values.reflection,
     studio:
       values.studio === true
         ? { folder: studioFolder(), sampleCall: sampleCall(), sampleModel: sampleModel() }
         : undefined,
-    allowQueryToken: values.allowQueryToken,
-    trustedProxies: values.trustedProxies,
-    proxyProtocol: values.proxyProtocol,
-    maxMessageBytes,
-    preload: models?.preload,
-    idleMinutes: models?.idleMinutes,
-    defaultModel: models?.defaultModel,
     certificate:
       tls?.certificateFile === undefined || tls.keyFile === undefined
         ? undefined
@@ -105,17 +91,13 @@ export const identityNats = (
   env: Host['env'],
 ): IdentityNatsOptions => ({ ...natsOfFile(nats, loaded, env), bucket, replicas })
 
-type NatsEngines = NonNullable<NonNullable<ServiceConfiguration['engines']>['nats']>
+type NatsEnginesValues = NonNullable<NonNullable<ServiceConfiguration['engines']>['nats']>
 
-const fleetOf = ({ name, region, otherRegions, models, waitMs }: NatsEngines) => ({
-  ...{ name, region, otherRegions, models, waitMs },
-})
-
-const customNodeOf = ({ file, package: name, ...host }: CustomNode, { path }: Loaded): CustomNodeSource => {
-  const given = { ...host, from: path('.') }
-  // The check of the file has found one of the two.
-  return name === undefined ? { ...given, file: file ?? '' } : { ...given, package: name }
-}
+const natsEngines = (
+  { name, region, otherRegions, models, waitMs, ...nats }: NatsEnginesValues,
+  loaded: Loaded,
+  env: Host['env'],
+): NatsEnginesOptions => ({ ...natsOfFile(nats, loaded, env), name, region, otherRegions, models, waitMs })
 
 const clientsOf = (loaded: Loaded, env: Host['env']): Promise<readonly ClientRegistration[]> =>
   Promise.all(

@@ -8,10 +8,9 @@ import { makePrivateFolder } from '../../service/identity/state/state-files.js'
 import { openIdentityStore } from '../../service/identity/identity-store.js'
 import { everything, isInForce, memoryClients, type ClientStore } from '../../service/identity/clients/client.js'
 import type { Logger } from '../../service/operations/logger.js'
-import type { CustomNodeSource } from '../../service/custom-nodes/custom-node-source.js'
 import { listenOnPort, type ListenAddress } from '../../transport/listen-address.js'
 import type { Service } from '../../service/start/running-service.js'
-import type { WorkerCount } from '../../service/threads/worker-count.js'
+import type { ServiceOptions } from '../../service/configuration/service-options.js'
 import { startService } from '../../service/start/service.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
@@ -26,27 +25,20 @@ export interface MovedPort {
   readonly from: number
 }
 
-/** The options of both kinds of service. */
-export interface ServeBasics {
+/** What flags set of the options of a service. */
+export interface PlannedOptions extends ServiceOptions {
   readonly http: ListenAddress
   readonly grpc: ListenAddress
-  /** The same as `http` without TLS; nowhere when undefined. */
-  readonly plainHttp?: ListenAddress | undefined
+  readonly stateFolder: string
+}
+
+/** The plan of both kinds of service. */
+export interface ServeBasics {
+  readonly options: PlannedOptions
   /** Those of `http`, `plainHttp` and `grpc` with a default port: if it is taken, a free one is used. */
   readonly preset?: readonly PortName[] | undefined
   /** Whether the page that shows sessions is served. */
   readonly hasStudio: boolean
-  /** Health and metrics; nowhere when undefined. */
-  readonly operations?: ListenAddress | undefined
-  readonly modelFolders: readonly string[]
-  readonly projectFolders: readonly string[]
-  /** Where nodes may keep recordings; nowhere when undefined. */
-  readonly recordingsFolder?: string | undefined
-  readonly customNodes: readonly CustomNodeSource[]
-  readonly model?: string | undefined
-  readonly stateFolder: string
-  /** @default 1 */
-  readonly workers?: WorkerCount | undefined
 }
 
 /** The checked plan of `serve`. */
@@ -101,34 +93,31 @@ export interface StartedService {
  * opened.
  */
 export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['env']): Promise<StartedService> => {
-  const stateFolder = resolve(plan.stateFolder)
+  const stateFolder = resolve(plan.options.stateFolder)
   await makePrivateFolder(stateFolder).catch((error: unknown) => {
     if (isSpeechError(error)) throw error
-    throw usageError(`--state names ${plan.stateFolder}, which cannot be used as a folder; choose another.`, error)
+    throw usageError(
+      `--state names ${plan.options.stateFolder}, which cannot be used as a folder; choose another.`,
+      error,
+    )
   })
   const studio = plan.hasStudio
     ? { folder: studioFolder(), sampleCall: sampleCall(), sampleModel: sampleModel() }
     : undefined
+  const { recordingsFolder, modelFolders } = plan.options
   const basics = {
-    http: plan.http,
-    grpc: plan.grpc,
+    ...plan.options,
     studio,
     stateFolder,
     logger,
     env,
-    projectFolders: plan.projectFolders,
-    customNodes: plan.customNodes,
-    recordingsFolder: plan.recordingsFolder === undefined ? undefined : resolve(plan.recordingsFolder),
-    operations: plan.operations,
-    defaultModel: plan.model,
-    workers: plan.workers,
+    recordingsFolder: recordingsFolder === undefined ? undefined : resolve(recordingsFolder),
   }
   if (plan.mode === 'development') {
-    const modelFolders = [...plan.modelFolders, ...packageModels()]
     const { service, movedPorts } = await onFreePorts(plan, (addresses) =>
-      startDevelopmentService({ ...basics, ...addresses, modelFolders }),
+      startDevelopmentService({ ...basics, ...addresses, modelFolders: [...modelFolders, ...packageModels()] }),
     ).catch((error: unknown) => {
-      throw error instanceof OriginConflict ? usedFolder(plan.stateFolder, error) : error
+      throw error instanceof OriginConflict ? usedFolder(plan.options.stateFolder, error) : error
     })
     const access = { ...service.access, operations: service.operationsUrl }
     return { service, hasSubscribers: true, movedPorts, stateFolder, access }
@@ -136,7 +125,7 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
   const hasSubscribers = plan.subscriber !== undefined || (await hasStored(stateFolder))
   const service = await startService({
     ...basics,
-    modelFolders: plan.modelFolders.length === 0 ? packageModels() : plan.modelFolders,
+    modelFolders: modelFolders.length === 0 ? packageModels() : modelFolders,
     tenants: plan.tenants,
     grantedTenants: true,
     clients: plan.subscriber && (await onlySubscriber(plan.subscriber, plan.tenants)),
@@ -149,16 +138,18 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
 /** How often another process may take a port between the check and the start. */
 const maxStarts = 3
 
+type Addresses = Pick<PlannedOptions, PortName>
+
 /** Starts a service on its preset ports, with a free one in place of each that is taken. */
 export const onFreePorts = async <Started>(
-  plan: ServeBasics,
-  start: (addresses: Pick<ServeBasics, PortName>) => Promise<Started>,
+  { options, preset = [] }: { readonly options: Addresses } & Pick<ServeBasics, 'preset'>,
+  start: (addresses: Addresses) => Promise<Started>,
 ): Promise<{ readonly service: Started; readonly movedPorts: readonly MovedPort[] }> => {
-  const { http, plainHttp, grpc, preset = [] } = plan
+  const { http, plainHttp, grpc } = options
   for (let starts = 1; ; starts += 1) {
     const movedPorts: MovedPort[] = []
     for (const name of preset) {
-      const address = plan[name]
+      const address = options[name]
       if (address !== undefined && !(await isFree(address))) movedPorts.push({ name, from: address.port })
     }
     const addressOf = (name: PortName, address: ListenAddress): ListenAddress =>

@@ -1,28 +1,24 @@
-import { defaultSessionLimits } from '../sessions/session-context.js'
-import { proxyProtocols } from '../listen/accepted-connections.js'
-import { idleMinutes } from '../engines/models/model-registry.js'
 import { modelsByName } from '../engines/nats/fleet-options.js'
 import { logLevels } from '../operations/logger.js'
 import { natsKeys } from './nats-configuration.js'
+import { keysIn } from './option-row.js'
+import { limitKeys } from './service-limits.js'
+import { serviceRows } from './service-options.js'
 import {
+  absoluteUri,
   durationMs,
+  listOf,
+  oneOfWords,
+  secretSource,
   section,
   setting,
+  text,
+  wholeFrom,
+  yesOrNo,
   type Section,
   type SectionShape,
   type SectionValues,
   type Setting,
-  absoluteUri,
-  listenAddress,
-  listOf,
-  network,
-  oneOfWords,
-  secretSource,
-  text,
-  webAddress,
-  wholeFrom,
-  workers,
-  yesOrNo,
 } from './settings.js'
 
 const names = listOf(text)
@@ -44,46 +40,14 @@ const subscriber = section(
   ['clientId', 'secret'],
 )
 
-/** A file or a package with custom nodes. */
-const customNode = section({
-  file: setting(text, '', 'a JavaScript module'),
-  package: setting(text, '', 'a package installed in the folder of the file'),
-  run: setting(oneOfWords(['worker', 'inline'] as const), 'worker', 'in its own thread, or in that of the service'),
-  budgetMs: durationMs(10, 1000, 'how long it may take for its input'),
-  openWithinMs: durationMs(10, 10_000, 'how long it may take to open'),
-  memoryMb: setting(wholeFrom(16, 4096), '64', 'memory of a thread'),
-  maxWorkers: setting(wholeFrom(1, 10_000), '64', 'threads at the same time'),
-})
-
-/** All keys of the file. A test compares them with `docs/OPERATING.md`. */
+/** All keys of the file: those of the options, and those of which several make one option. A test compares them with `docs/OPERATING.md`. */
 export const configuration = section({
-  http: setting(listenAddress, '127.0.0.1:0', 'Token endpoint and recognition socket.'),
-  grpc: setting(listenAddress, '127.0.0.1:0', 'Dataflow stream.'),
-  operations: setting(listenAddress, 'nowhere', '`/livez`, `/readyz` and `/metrics`.'),
-  workers: setting(
-    workers,
-    '1',
-    'Processes that serve sessions; `auto` is one for each CPU that the service may use. See Several processes.',
-  ),
+  ...keysIn(serviceRows, ''),
   tls: section({
     certificateFile: setting(text, 'plain text, on loopback only', 'The certificate and its chain, PEM.'),
     keyFile: setting(text, 'none', 'Its private key, PEM.'),
   }),
-  stateFolder: setting(text, '.rxspeech', 'The folder of signing keys, subscriptions and revoked tokens.'),
-  models: section({
-    folders: setting(names, 'that of the package', 'Folders of models, `<tenant>/<name>/<version>/model.json`.'),
-    preload: setting(
-      yesOrNo,
-      'false',
-      'Whether all models are loaded at the start, and not only the default one; others with their first session.',
-    ),
-    idleMinutes: setting(
-      idleMinutes,
-      '0',
-      'How long no session must use a model until it leaves memory, and is loaded again for the next; 0 for never.',
-    ),
-    defaultModel: setting(text, 'the first of the tenant Default', 'The model of a session that names none.'),
-  }),
+  models: section(keysIn(serviceRows, 'models')),
   engines: section({
     nats: section(
       {
@@ -109,26 +73,9 @@ export const configuration = section({
       ['servers'],
     ),
   }),
-  nodes: setting(
-    listOf(customNode.codec),
-    'none',
-    'Custom nodes: `file` or `package`, and `run`, `budgetMs`, `openWithinMs`, `memoryMb`, `maxWorkers`; see recipes/custom-node.md.',
-  ),
-  projects: section({
-    folders: setting(names, 'none', 'Folders of projects, `<tenant>/<name>/<version>.yaml`; see PROJECTS.md.'),
-    recordingsFolder: setting(text, 'none', 'The folder of recordings.'),
-  }),
-  tenants: setting(
-    names,
-    'Default, those with models or projects, those of subscriptions',
-    'The tenants that have the `transcribe` project.',
-  ),
+  projects: section(keysIn(serviceRows, 'projects')),
   identity: section({
-    issuer: setting(
-      webAddress,
-      'the address of http',
-      'The issuer of tokens (`iss`). Changing it invalidates all issued tokens.',
-    ),
+    ...keysIn(serviceRows, 'identity'),
     audience: setting(
       absoluteUri,
       'urn:rxspeech:service',
@@ -161,70 +108,8 @@ export const configuration = section({
     'Subscribers: `clientId`, `secret` ({env: NAME} or {file: PATH}), `tenants`, `projects`, `models`, `tokenLifetimeSeconds` (60 to 31536000).',
   ),
   limits: section({
-    sessions: setting(wholeFrom(1, 1_000_000), '200', 'Sessions at the same time.'),
-    sessionsPerTenant: setting(wholeFrom(1, 1_000_000), '200', 'Sessions of one tenant at the same time.'),
-    sessionsPerToken: setting(wholeFrom(1, 1_000_000), '50', 'Sessions of one token at the same time.'),
-    connections: setting(wholeFrom(1, 1_000_000), '5000', 'Connections at the same time.'),
-    connectionsPerAddress: setting(wholeFrom(1, 1_000_000), '2500', 'Connections of one address at the same time.'),
-    unstarted: setting(wholeFrom(1, 1_000_000), '2500', 'gRPC streams without a Start at the same time.'),
-    unstartedPerAddress: setting(wholeFrom(1, 1_000_000), '250', 'Those of one address.'),
-    streamsPerConnection: setting(
-      wholeFrom(1, 1_000_000),
-      '100',
-      'Streams of one gRPC connection at the same time; clients wait with more, or open another connection.',
-    ),
-    connectionAgeMs: durationMs(
-      0,
-      3_600_000,
-      'The age at which a gRPC connection gets a GOAWAY, so that clients spread over all processes again; 0 is never.',
-    ),
-    connectionGraceMs: durationMs(0, 14_460_000, 'How long its streams can continue then.'),
-    maxLoadPercent: setting(
-      wholeFrom(0, 100),
-      '85',
-      'The share of its thread that the sessions may use before new ones are refused; 0 is without limit.',
-    ),
-    maxLoopDelayMs: durationMs(
-      0,
-      100,
-      'A longer delay of the event loop for half a second refuses new sessions and thins partials; 0 is without limit.',
-    ),
-    maxEngineDelayMs: durationMs(
-      0,
-      1000,
-      'New sessions of a model are refused, and partials thinned, while half of its open segments are behind by more, until by less than half of it for 5 s. A model that reads segments as a whole gets no session with which its results would wait longer. 0 is without limit.',
-    ),
-    startWithinMs: durationMs(1, defaultSessionLimits.startWithinMs, 'From the opening of a stream to its Start.'),
-    openWithinMs: durationMs(1, defaultSessionLimits.openWithinMs, 'How long a token, a project and a model may take.'),
-    flushWithinMs: durationMs(1, defaultSessionLimits.flushWithinMs, 'How long the last results may take.'),
-    maxSessionMs: durationMs(1, defaultSessionLimits.maxSessionMs, 'The longest session.'),
-    idleMs: durationMs(
-      0,
-      defaultSessionLimits.idleMs,
-      'A session without audio for this long is finalized; 0 is never.',
-    ),
-    maxPendingAudioMs: durationMs(
-      500,
-      defaultSessionLimits.maxPendingAudioMs,
-      'Audio of a session that was received and not yet consumed.',
-    ),
-    maxPacePercent: setting(
-      wholeFrom(0, 1_000_000),
-      String(defaultSessionLimits.maxPacePercent),
-      'How fast audio may arrive, in percent of real time; 0 is without limit.',
-    ),
-    paceBurstMs: durationMs(0, defaultSessionLimits.paceBurstMs, 'Audio that may arrive ahead of that pace.'),
-    maxRequestsPerSecond: setting(
-      wholeFrom(1, 1_000_000),
-      String(defaultSessionLimits.maxRequestsPerSecond),
-      'Requests of all sessions and sockets of a token per second, starts included and audio not.',
-    ),
-    requestBurst: setting(
-      wholeFrom(1, 1_000_000),
-      String(defaultSessionLimits.requestBurst),
-      'Requests of a token that may arrive at once; at twice as many of a session it ends.',
-    ),
-    maxMessageBytes: setting(wholeFrom(1, 2 ** 29 - 1), '1048576', 'The longest message of a client.'),
+    ...limitKeys,
+    ...keysIn(serviceRows, 'limits'),
     drainMs: durationMs(0, 10_000, 'How long running sessions have when the service ends.'),
   }),
   log: section({
@@ -236,23 +121,10 @@ export const configuration = section({
     'false',
     'The page that shows a session, at `/` of http; a person has to enter a token there.',
   ),
-  reflection: setting(yesOrNo, 'false', 'Server reflection on the gRPC interface.'),
-  trustedProxies: setting(
-    listOf(network),
-    'none',
-    'Balancers and proxies that are trusted to report client addresses; see Behind a balancer.',
-  ),
-  proxyProtocol: setting(
-    oneOfWords(proxyProtocols),
-    'detected',
-    'Whether connections of trusted proxies may or must begin with a PROXY header.',
-  ),
-  allowQueryToken: setting(yesOrNo, 'false', 'Whether the address of the socket can contain a token.'),
 })
 
 /** The decoded file, with paths unchanged. */
 export type ServiceConfiguration = SectionValues<typeof configuration.shape>
-export type CustomNode = SectionValues<typeof customNode.shape>
 
 export interface ConfigurationRow {
   /** Such as `limits.maxSessionMs`. */

@@ -19,7 +19,7 @@ import {
   operationsOptions,
   type Opened,
 } from './running-service.js'
-import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
 import { loopbackAnyPort, openServiceHttp } from './session-server.js'
 
 /** What a service with these options would start with. */

@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
-import { listOf } from '../../protocol/collections.js'
-import { checkOptions, optionsOf, text } from '../../protocol/validation.js'
+import { checkOptions, optionsCodec } from '../../protocol/validation.js'
 import { sharedTenant } from '../sessions/rights.js'
 import { hashSecret, minSecretLength, newClientSecret } from '../identity/clients/client-secret.js'
 import { developmentCertificates } from '../identity/keys/development-certificates.js'
@@ -10,7 +9,8 @@ import { everything, memoryClients } from '../identity/clients/client.js'
 import { readPrivateJson, stateFileError, writePrivateFile } from '../identity/state/state-files.js'
 import type { Service } from './running-service.js'
 import { startService } from './service.js'
-import { serviceCodecs, type ServiceOptions } from './service-options.js'
+import { codecsOf } from '../configuration/option-row.js'
+import { serviceRows, type ServiceOptions } from '../configuration/service-options.js'
 
 /** Everything that a client needs to use the service. */
 export interface ServiceAccess {
@@ -55,17 +55,15 @@ export interface DevelopmentServiceOptions extends Omit<ServiceOptions, 'clients
 }
 
 const {
+  modelFolders,
   stateFolder,
   certificate: _certificate,
   clients: _clients,
   development: _development,
   ...others
-} = serviceCodecs
+} = serviceRows
 
-const developmentServiceOptions = optionsOf<DevelopmentServiceOptions>()(
-  { modelFolders: listOf(text), stateFolder },
-  others,
-)
+const developmentServiceOptions = optionsCodec(codecsOf({ modelFolders, stateFolder }), codecsOf(others))
 
 const clientId = 'development'
 

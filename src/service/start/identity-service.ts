@@ -14,7 +14,7 @@ import { tenantOf } from '../sessions/rights.js'
 import { RunningGrants } from '../sessions/running-grants.js'
 import type { SessionContext } from '../sessions/session-context.js'
 import { openStudio, type StudioService } from '../studio/studio.js'
-import type { ServiceOptions } from './service-options.js'
+import type { ServiceOptions } from '../configuration/service-options.js'
 
 /** An identity service, and what the other machines of the service tell. */
 export interface OpenIdentity extends Identity {

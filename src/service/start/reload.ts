@@ -2,7 +2,7 @@ import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import type { ModelChanges, ModelRegistry } from '../engines/models/model-registry.js'
 import type { Logger } from '../operations/logger.js'
 import { checkDefaultModel, type ServiceProjects } from './models-and-projects.js'
-import type { ServiceOptions } from './service-options.js'
+import type { ServiceOptions } from '../configuration/service-options.js'
 
 /** What a reload did. */
 export type ReloadResult =

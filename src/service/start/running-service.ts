@@ -10,7 +10,7 @@ import { loadDataflow } from '../../transport/grpc/proto.js'
 import type { OperationsOptions } from '../operations/operations.js'
 import type { ProjectRegistry } from '../project/project.js'
 import type { ReloadResult } from './reload.js'
-import type { ServiceLimits, ServiceOptions } from './service-options.js'
+import type { ServiceLimits, ServiceOptions } from '../configuration/service-options.js'
 
 /** A running service. */
 export interface Service {

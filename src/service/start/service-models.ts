@@ -25,7 +25,7 @@ import { RateLimitedLog } from '../operations/service-log.js'
 import type { NatsUse } from '../operations/nats-use.js'
 import { sharedTenant } from '../sessions/rights.js'
 import { openModels } from './models-and-projects.js'
-import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
 
 /** How long the start waits for a default model that is named: four times as long as engine processes take to report their models. */
 const namedModelMs = 1_000

@@ -27,7 +27,12 @@ import {
   type Opened,
   type Service,
 } from './running-service.js'
-import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import {
+  checkOptionsForWorkers,
+  optionsForWorkers,
+  resolveServiceLimits,
+  type ServiceOptions,
+} from '../configuration/service-options.js'
 import { openServiceModels } from './service-models.js'
 import { loopbackAnyPort } from './session-server.js'
 
@@ -40,7 +45,7 @@ export const openServiceOfWorkers = async (
   count: number,
   opened: Opened,
 ): Promise<Service> => {
-  checkSendable(options)
+  checkOptionsForWorkers(options)
   const file = findWorkerFile('start/worker-main.js', 'The worker process')
   const { certificate, logger, onFault: onOptionsFault, trustedProxies = [], scheduler = asyncScheduler } = options
   const limits = resolveServiceLimits(options)
@@ -89,7 +94,7 @@ export const openServiceOfWorkers = async (
   }
   const start = (): WorkerStart => ({
     options: {
-      ...sendableOptions(options),
+      ...optionsForWorkers(options),
       ...{ http: http.address, plainHttp: plain?.address, grpc: grpc.address, defaultModel: projects.defaultModel },
     },
     cpus: usableCpus() / count,
@@ -167,26 +172,3 @@ const withoutRepeats = (problems: readonly SpeechError[]): readonly SpeechError[
 
 /** How much longer than its drain a worker may take: for last messages (3 s) and for its engines (5 s). */
 const closeWithinMs = 9_000
-
-/** The options that workers get. Everything else stays in this process, or is a function. */
-const sendableOptions = (options: ServiceOptions) => {
-  const { certificate, modelFolders, natsEngines, projectFolders, customNodes, env, recordingsFolder } = options
-  const { tenants, grantedTenants, development, limits, maxMessageBytes, allowQueryToken } = options
-  const { trustedProxies, proxyProtocol, reflection } = options
-  return {
-    ...{ certificate, modelFolders, natsEngines, projectFolders, customNodes, env, recordingsFolder },
-    ...{ tenants, grantedTenants, development, limits, maxMessageBytes, allowQueryToken },
-    ...{ trustedProxies, proxyProtocol, reflection },
-  }
-}
-
-/** Throws `invalid-options` for an option that only a service of one process can have. */
-const checkSendable = ({ engines, nodes, monitor, scheduler, identity }: ServiceOptions): void => {
-  const given = { engines, nodes, monitor, scheduler, 'identity.addressOf': identity?.addressOf }
-  const [name] = Object.entries(given).find(([, value]) => value !== undefined) ?? []
-  if (name === undefined) return
-  throw new SpeechError(
-    'invalid-options',
-    `${name} cannot be set with several workers, because it cannot be passed to another process; omit it or workers.`,
-  )
-}

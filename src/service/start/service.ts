@@ -17,7 +17,7 @@ import {
   type Opened,
   type Service,
 } from './running-service.js'
-import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
 import { openServiceModels } from './service-models.js'
 import { openServiceOfWorkers } from './service-of-workers.js'
 import { openServiceHttp, openSessionServer } from './session-server.js'

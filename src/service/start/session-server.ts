@@ -17,7 +17,7 @@ import type { Operations } from '../operations/operations.js'
 import type { ProjectRegistry } from '../project/project.js'
 import { sharedTenant } from '../sessions/rights.js'
 import type { DataflowContext, Drain, SessionContext } from '../sessions/session-context.js'
-import { resolveServiceLimits, type ServiceOptions } from './service-options.js'
+import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
 
 /** Where the connections of a process come from, and who counts them. */
 export interface ConnectionOrigin {

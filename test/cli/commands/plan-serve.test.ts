@@ -10,19 +10,20 @@ describe('planServe', () => {
   it('listens on the same ports of loopback for development, unless others are chosen', () => {
     expect(planServe({ dev: true }, {})).toEqual({
       mode: 'development',
-      plainHttp: { host: '127.0.0.1', port: 8780 },
-      http: { host: '127.0.0.1', port: 8781 },
-      grpc: { host: '127.0.0.1', port: 8782 },
+      options: {
+        plainHttp: { host: '127.0.0.1', port: 8780 },
+        http: { host: '127.0.0.1', port: 8781 },
+        grpc: { host: '127.0.0.1', port: 8782 },
+        modelFolders: [],
+        projectFolders: [],
+        customNodes: [],
+        stateFolder: '.rxspeech',
+      },
       preset: ['http', 'plainHttp', 'grpc'],
       hasStudio: true,
-      modelFolders: [],
-      projectFolders: [],
-      customNodes: [],
-      stateFolder: '.rxspeech',
     })
     expect(planServe({ dev: true, http: '[::1]:1', plain: '127.0.0.1:2' }, {})).toMatchObject({
-      http: { host: '::1', port: 1 },
-      plainHttp: { host: '127.0.0.1', port: 2 },
+      options: { http: { host: '::1', port: 1 }, plainHttp: { host: '127.0.0.1', port: 2 } },
       preset: ['grpc'],
     })
   })
@@ -30,14 +31,14 @@ describe('planServe', () => {
   it('listens on free ports otherwise, in plain text nowhere else, and serves the page on demand', () => {
     const plan = planServe({}, {})
     const anyPort = { host: '127.0.0.1', port: 0 }
-    expect(plan).toMatchObject({ http: anyPort, grpc: anyPort, hasStudio: false })
-    expect([plan.plainHttp, plan.preset]).toEqual([undefined, undefined])
+    expect(plan).toMatchObject({ options: { http: anyPort, grpc: anyPort }, hasStudio: false })
+    expect([plan.options.plainHttp, plan.preset]).toEqual([undefined, undefined])
     expect(planServe({ studio: true }, {})).toMatchObject({ hasStudio: true })
   })
 
   it('accepts folders of projects, and custom nodes by file or by package', () => {
     const flags = { dev: true, projects: ['p'], nodes: ['./shout.mjs', 'shout.js', '@acme/nodes', 'nodes'] }
-    expect(planServe(flags, {})).toMatchObject({
+    expect(planServe(flags, {}).options).toMatchObject({
       projectFolders: ['p'],
       customNodes: [{ file: './shout.mjs' }, { file: 'shout.js' }, { package: '@acme/nodes' }, { package: 'nodes' }],
     })
@@ -45,7 +46,7 @@ describe('planServe', () => {
   })
 
   it('accepts a folder for recordings', () => {
-    expect(planServe({ dev: true, recordings: 'r' }, {})).toMatchObject({ recordingsFolder: 'r' })
+    expect(planServe({ dev: true, recordings: 'r' }, {}).options).toMatchObject({ recordingsFolder: 'r' })
     expect(() => planServe({ dev: true, recordings: ' ' }, {})).toThrow('--recordings')
   })
 
@@ -53,8 +54,7 @@ describe('planServe', () => {
     const flags = { http: '0.0.0.0:443', grpc: '[::]:8443', cert: 'c', key: 'k', clientId: 'acme', tenant: ['A', 'B'] }
     expect(planServe(flags, env)).toMatchObject({
       mode: 'production',
-      http: { host: '0.0.0.0', port: 443 },
-      grpc: { host: '::', port: 8443 },
+      options: { http: { host: '0.0.0.0', port: 443 }, grpc: { host: '::', port: 8443 } },
       tls: { certFile: 'c', keyFile: 'k' },
       tenants: ['A', 'B'],
     })
@@ -74,7 +74,11 @@ describe('planServe', () => {
   })
 
   it('uses the subscribers in the state folder if none is given', () => {
-    expect(planServe({ state: 's' }, {})).toMatchObject({ mode: 'production', stateFolder: 's', tenants: ['Default'] })
+    expect(planServe({ state: 's' }, {})).toMatchObject({
+      mode: 'production',
+      options: { stateFolder: 's' },
+      tenants: ['Default'],
+    })
     expect(planServe({}, env)).toHaveProperty('subscriber', undefined)
     expect(planServe({ clientId: 'a' }, env)).toMatchObject({
       subscriber: { clientId: 'a', clientSecret: env.RXSPEECH_CLIENT_SECRET },

@@ -15,7 +15,7 @@ import { RequestAllowances } from '../../../src/service/listen/request-allowance
 import type { ServerCertificate } from '../../../src/transport/listen-address.js'
 import { TrustedProxies } from '../../../src/service/listen/trusted-proxies.js'
 import { noopMonitor } from '../../../src/service/monitor/service-monitor.js'
-import type { ServiceOptions } from '../../../src/service/start/service-options.js'
+import type { ServiceOptions } from '../../../src/service/configuration/service-options.js'
 import type { Service } from '../../../src/service/start/running-service.js'
 import { startService } from '../../../src/service/start/service.js'
 import { grpcHeaders } from '../../interop/grpc-message.js'

@@ -1,5 +1,5 @@
 import type { LogFields } from '../../../src/service/operations/logger.js'
-import type { ServiceOptions } from '../../../src/service/start/service-options.js'
+import type { ServiceOptions } from '../../../src/service/configuration/service-options.js'
 import { liveService, type LiveService } from '../../interop/live-service.js'
 
 export interface LoggedLine extends LogFields {
