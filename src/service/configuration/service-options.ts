@@ -22,11 +22,15 @@ import type { EngineKind } from '../engines/engine.js'
 import { idleMinutes } from '../engines/models/model-registry.js'
 import { natsEnginesOptions } from '../engines/nats/fleet-options.js'
 import type { ClientStore } from '../identity/clients/client.js'
-import { identityGroup } from '../identity/identity.js'
+import { identityGroup, type IdentityOptions } from '../identity/identity.js'
 import { proxyProtocols } from '../listen/accepted-connections.js'
+import type { ConnectionLimits } from '../listen/connection-gate.js'
 import type { ServiceMonitor } from '../monitor/service-monitor.js'
 import type { AnyNodeDefinition } from '../nodes/core/node.js'
 import type { Logger } from '../operations/logger.js'
+import type { LoadLimits } from '../operations/service-load.js'
+import type { AdmissionLimits } from '../sessions/admissions.js'
+import type { SessionLimits } from '../sessions/session-context.js'
 import { studioOptions } from '../studio/studio.js'
 import { workerCount } from '../threads/worker-count.js'
 import { customNode, customNodeSource } from './custom-node-configuration.js'
@@ -162,7 +166,7 @@ export const serviceRows = {
    * `monitor`, `scheduler` and `identity.addressOf` cannot be set, because functions cannot be passed to a process.
    * @default 1: this process
    */
-  workers: option(workerCount, {
+  workers: option(codecFor<number | 'auto'>(workerCount), {
     file: inFile(
       'workers',
       file.workers,
@@ -257,7 +261,9 @@ export const serviceRows = {
     workers: 'passed',
   }),
   /** Limits of sessions and connections. @default those of PROTOCOL 8 */
-  limits: option(codecFor<Partial<Limits>>(limitsOption), { workers: 'passed' }),
+  limits: option(codecFor<Partial<SessionLimits & AdmissionLimits & ConnectionLimits & LoadLimits>>(limitsOption), {
+    workers: 'passed',
+  }),
   /** The TLS certificate. Without it the service uses plain text, on loopback only. @default none */
   certificate: option(serverCertificateCodec, { workers: 'passed' }),
   /**
@@ -279,7 +285,11 @@ export const serviceRows = {
   /** The environment variables that projects and models can name for secrets. @default process.env */
   env: option(codecFor<Readonly<Record<string, string | undefined>>>(jsonObject), { workers: 'passed' }),
   /** Token audience, keys, NATS for several machines, limits of wrong secrets, and the address of a client. @default {} */
-  identity: option(identityGroup),
+  identity: option(
+    codecFor<
+      Pick<IdentityOptions, 'audience' | 'keysFile' | 'nats' | 'rotateKeysAfterMs' | 'bruteForce' | 'addressOf'>
+    >(identityGroup),
+  ),
   /** More generous limits, for a service with a single developer. @default false */
   development: option(flag, { workers: 'passed' }),
   /** Serves a page that shows sessions, at `/` of the HTTP addresses; it needs no further rights. @default none */
