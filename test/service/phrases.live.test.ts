@@ -83,7 +83,7 @@ describe.each([
   it.each(transports)('refuses phrases over %s for an engine that takes none', async (_over, field, say) => {
     expect(await failureOf(say, live, { model: 'tiny', phrases: ['thank you'] })).toMatchObject({
       code: 'invalid-field',
-      message: `${field} cannot be used with this model: its engine takes no phrases of a session.`,
+      message: `${field} cannot be used with this model, whose engine takes no phrases of a session; leave them out, or choose a model that takes them, such as one of a grammar.`,
     })
   })
 

@@ -179,12 +179,23 @@ const modelJson = ({ model, problem }: FoundModel) => {
 
 const titles = ['TENANT', 'NAME', 'VERSION', 'READS', 'ENGINE', 'RATE', 'LANGUAGES', 'PROBLEM']
 
+const shownLanguage = (language: string): string => (language === 'auto' ? 'detected' : language)
+
 /** A line for each model below a line of titles; only the titles if there is none. */
 const modelTable = (models: readonly FoundModel[]): string => {
   const rows = models.map((found) => {
     const { tenant, name, version, reads, engine, sampleRateHz, languages, problem } = modelJson(found)
     const rate = sampleRateHz === null ? '-' : `${sampleRateHz} Hz`
-    return [tenant, name, version, reads ?? '-', engine ?? '-', rate, languages.join(',') || '-', problem ?? '-']
+    return [
+      tenant,
+      name,
+      version,
+      reads ?? '-',
+      engine ?? '-',
+      rate,
+      languages.map(shownLanguage).join(',') || '-',
+      problem ?? '-',
+    ]
   })
   return tableText(titles, rows)
 }

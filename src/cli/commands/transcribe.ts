@@ -12,6 +12,7 @@ import { languageFlags, phraseFlags, typedPhrases } from '../input/phrase-flags.
 import { modelFlags, planService, serviceFlags, type Environment } from '../parsing/service-flags.js'
 import { oneOf, speakers, speed, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
+import { embeddedModel } from '../process/package-files.js'
 import { makeFolder } from '../../service/identity/state/state-files.js'
 import type { ServicePlan } from '../service/reach-service.js'
 import { formatExtensions, type OutputPlan, type TranscriptFormat } from '../transcription/recording-output.js'
@@ -129,6 +130,8 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
   const raw = rawFormat(flags)
   const service = planService(flags, env, flags.over)
   const { timeoutMs, record, format, reference, jobs, outputDir, words, language } = flags
+  const phrases = typedPhrases(flags)
+  if (phrases !== undefined && isDefaultModel(service)) throw usageError(withoutPhrases)
   if (words && format !== 'text' && format !== 'json') {
     throw usageError(`--words is for text and json; ${format === 'ndjson' ? 'ndjson has them' : 'captions have none'}.`)
   }
@@ -139,7 +142,7 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
     over: transportOf(flags, service),
     pace: paceOf(flags, service),
     language,
-    phrases: typedPhrases(flags),
+    phrases,
     format,
     speakers: speakersOf(flags),
     hasWords: words,
@@ -150,6 +153,14 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
     outputDir,
   }
 }
+
+const isDefaultModel = (service: ServicePlan): boolean =>
+  service.where === 'here' && service.model === undefined && service.modelFolders.length === 0
+
+const withoutPhrases =
+  `The model ${embeddedModel.name} reads any English speech as it is, and takes no phrases. Leave them out; or, to recognize those ` +
+  'sentences and no others, make a model of a file with one per line: rxspeech models add NAME --phrases FILE --models DIR, then ' +
+  'rxspeech transcribe with --models DIR.'
 
 /** Checks the files that were typed or found, before anything is opened. Throws `invalid-options`. */
 export const checkFiles = (plan: TranscribePlan, files: readonly string[]): void => {

@@ -16,8 +16,8 @@ export type SegmentPart =
   /**
    * A segment begins at `startMs`, in milliseconds since the session's first sample. `traceparent`, of W3C Trace Context, is
    * for engines that pass the segment on, if it is traced. `before` is audio that precedes the segment, up to `contextMs` of the
-   * capabilities: it helps to read the first word, and nothing of it belongs to the result. `language` is that of this segment,
-   * if it is not that of the settings: a session may change it between segments.
+   * capabilities, but none of the segment before: it helps to read the first word, and nothing of it belongs to the result.
+   * `language` is that of this segment, if it is not that of the settings: a session may change it between segments.
    */
   | {
       readonly type: 'open'

@@ -67,7 +67,9 @@ export const requirePhrases = async (
 ): Promise<void> => {
   if (phrases === undefined) return
   if (engine.capabilities.phrases !== true) {
-    throw refused(`${name} cannot be used with this model: its engine takes no phrases of a session.`)
+    throw refused(
+      `${name} cannot be used with this model, whose engine takes no phrases of a session; leave them out, or choose a model that takes them, such as one of a grammar.`,
+    )
   }
   const faults = (await engine.checkPhrases?.(phrases)) ?? []
   const [first, ...others] = faults.map(({ index, reason }) =>

@@ -340,7 +340,9 @@ export class SegmentMachine {
     this.#queue.discardBefore(start)
     this.#isGracefulReported = false
     const startMs = this.#ms(start)
-    const context = this.#context > 0 && { before: this.#queue.copy(start - this.#context, start) }
+    // No audio of a result: a session that is resumed behind that result does not have it either.
+    const before = Math.max(start - this.#context, this.#reportedEnd)
+    const context = this.#context > 0 && { before: this.#queue.copy(before, start) }
     const atMs = this.#ms(this.#queue.end)
     this.#outputs.push({ type: 'speech-started', startMs, atMs }, { type: 'open', startMs, ...context })
     return { start, onset, lastSpeechEnd, askedAt: start }

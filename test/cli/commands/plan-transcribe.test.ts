@@ -28,8 +28,9 @@ describe('planTranscribe', () => {
     try {
       const file = join(folder, 'phrases.txt')
       writeFileSync(file, '# names\nAsk for Maria.\r\n\n  no  # never\n')
-      expect(plan({ phrases: file }).phrases).toEqual(['Ask for Maria.', 'no'])
-      expect(plan({ phrases: file, phrase: ['thank you'] }).phrases).toEqual(['thank you', 'Ask for Maria.', 'no'])
+      expect(plan({ phrases: file, model: 'call' }).phrases).toEqual(['Ask for Maria.', 'no'])
+      const both = plan({ phrases: file, phrase: ['thank you'], model: 'call' })
+      expect(both.phrases).toEqual(['thank you', 'Ask for Maria.', 'no'])
       const missing = join(folder, 'missing.txt')
       const message = `--phrases names ${missing}, which cannot be read (ENOENT).`
       expect(() => plan({ phrases: missing })).toThrow(expect.objectContaining({ code: 'invalid-options', message }))
@@ -143,6 +144,10 @@ describe('planTranscribe', () => {
     [{ modelTenant: ' ' }, /--model-tenant must not be empty/],
     [{ jobs: '0' }, /--jobs must be/],
     [{ words: true, format: 'srt' }, /--words is for text and json; captions have none/],
+    [
+      { phrase: ['on'] },
+      /English reads any English speech as it is.*rxspeech models add NAME --phrases FILE --models DIR/,
+    ],
     [{ over: 'udp' }, /--over/],
     [{ format: 'xml' }, /--format/],
     [{ speed: '1e3' }, /--speed/],

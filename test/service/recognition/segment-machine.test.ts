@@ -458,12 +458,12 @@ describe('the audio around a segment', () => {
     )
   }
 
-  it('is what precedes it, also of the segment before, and what has arrived behind it', () => {
-    expect(partsOf({ postSpeechMs: 200 }, 250)).toEqual([
-      ['before', [450, 699]],
-      ['after', [2200, 2399]],
-      ['before', [1950, 2199]],
-      ['after', [3200, 3399]],
+  it('is what precedes it, but nothing of the segment before, and what has arrived behind it', () => {
+    expect(partsOf({ preSpeechMs: 200, postSpeechMs: 100 }, 250)).toEqual([
+      ['before', [550, 799]],
+      ['after', [2100, 2349]],
+      ['before', [2100, 2199]],
+      ['after', [3100, 3349]],
     ])
   })
 

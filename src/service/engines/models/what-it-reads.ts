@@ -35,7 +35,9 @@ export const whatItReads = (options: ModelDescription['options']): string => {
     const [file = 'a grammar'] = [...textsIn(options['grammar']), ...textsIn(options['phrases'])]
     return `sentences of ${file}`
   }
-  const languages = textsIn(options['languages'] ?? options['language'])
+  const named = textsIn(options['languages'] ?? options['language'])
+  const languages = named.filter((language) => language !== 'auto')
+  if (languages.length === 0 && named.length > 0) return 'any speech, detects the language'
   if (languages.length > maxNamedLanguages) return `${languages.length} languages`
   return ['any', ...(languages.length === 0 ? [] : [listText.format(languages.map(languageName))]), 'speech'].join(' ')
 }

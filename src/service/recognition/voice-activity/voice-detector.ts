@@ -2,7 +2,7 @@ import { SpeechError } from '../../../errors/speech-error.js'
 import { openFvad, type Fvad } from './fvad.js'
 import { NoiseFloor } from './noise-floor.js'
 import { OnsetEvidence } from './onset-evidence.js'
-import { bandRateHz, TelephoneBand } from './telephone-band.js'
+import { bandFrame, bandRateHz, TelephoneBand } from './telephone-band.js'
 import { unpredictedShare } from './tone-test.js'
 import { Voicing } from './voicing.js'
 
@@ -92,6 +92,7 @@ class GatedDetector implements VoiceDetector {
   #entryDb: number
   readonly #floor = new NoiseFloor()
   readonly #band: TelephoneBand | undefined
+  readonly #offset = new OffsetFilter()
   readonly #level = new LevelFilter()
   /** Only until the floor is certain, once and for all. */
   #voicing: Voicing | undefined = new Voicing()
@@ -117,7 +118,7 @@ class GatedDetector implements VoiceDetector {
   }
 
   isSpeech(samples: Int16Array): boolean {
-    const frame = this.#band?.take(samples) ?? samples
+    const frame = this.#offset.take(this.#band?.take(samples) ?? samples)
     const levelDb = this.#level.levelDb(frame)
     const isSpeech = this.#judge(frame, levelDb)
     if (!this.#isFrozen) {
@@ -188,6 +189,33 @@ class GatedDetector implements VoiceDetector {
     const gatedDb = this.#isOpen ? Math.max(levelDb, this.#previousDb) : levelDb
     const threshold = Math.max(this.#floor.levelDb + this.#entryDb, minSpeechDb)
     return gatedDb >= (this.#isOpen ? threshold - hysteresisDb : threshold)
+  }
+}
+
+/** A weaker constant leaves speech less predictable than a tone. */
+const minOffset = 1_000
+/** Half a second, so that no sound of speech counts as a constant. */
+const offsetShare = 0.02
+
+/** Takes a strong constant out of the samples, which no loudspeaker plays, but which can be predicted as a tone can. */
+class OffsetFilter {
+  #offset: number | undefined
+  /** Only for a line that has one. */
+  #frame: Int16Array | undefined
+
+  /** The frame itself if there is no constant; otherwise it is valid until the next call. */
+  take(frame: Int16Array): Int16Array {
+    let sum = 0
+    for (const sample of frame) sum += sample
+    const mean = sum / frame.length
+    const offset = this.#offset === undefined ? mean : this.#offset + offsetShare * (mean - this.#offset)
+    this.#offset = offset
+    if (Math.abs(offset) < minOffset) return frame
+    this.#frame ??= new Int16Array(bandFrame)
+    for (let index = 0; index < frame.length; index += 1) {
+      this.#frame[index] = Math.max(-32_768, Math.min(32_767, (frame[index] ?? 0) - offset))
+    }
+    return this.#frame
   }
 }
 

@@ -10,6 +10,9 @@ it.each([
   [{ engine: 'sherpa-onnx', languages: ['en', 'fr', 'de', 'es'] }, '4 languages'],
   [{ engine: 'sherpa-onnx', language: 'no language' }, 'any no language speech'],
   [{ engine: 'sherpa-onnx', language: 7 }, 'any speech'],
+  [{ engine: 'sherpa-onnx', languages: ['auto'] }, 'any speech, detects the language'],
+  [{ engine: 'sherpa-onnx', language: 'auto' }, 'any speech, detects the language'],
+  [{ engine: 'sherpa-onnx', languages: ['auto', 'en', 'fr'] }, 'any English and French speech'],
   [{ engine: 'remote', modelName: 'English' }, 'any speech'],
   [{ engine: 'remote', modelName: 'orders', kind: 'grammar' }, 'sentences of a grammar'],
 ])('says of %j that it reads %s', (options, expected) => {

@@ -212,7 +212,8 @@ describe('the recognizer node', () => {
     expect(node.checkSettings({ Phrases: ['thank you'] }, { Phrases: ['thank you'] })).toBeUndefined()
     await expect(node.open(contextOf(mono, {}, fractional()).context)).rejects.toMatchObject({
       code: 'invalid-field',
-      message: 'Phrases cannot be used with this model: its engine takes no phrases of a session.',
+      message:
+        'Phrases cannot be used with this model, whose engine takes no phrases of a session; leave them out, or choose a model that takes them, such as one of a grammar.',
     })
   })
 

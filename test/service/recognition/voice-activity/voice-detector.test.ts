@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { decodeChannels } from '../../../../src/audio/codec.js'
 import { decodeALaw, decodeMuLaw } from '../../../../src/audio/g711.js'
 import { openFvad } from '../../../../src/service/recognition/voice-activity/fvad.js'
 import { TelephoneBand } from '../../../../src/service/recognition/voice-activity/telephone-band.js'
@@ -6,6 +7,7 @@ import {
   createVoiceDetector,
   type VoiceDetector,
 } from '../../../../src/service/recognition/voice-activity/voice-detector.js'
+import { readRecording } from '../../../audio/read-recording.js'
 import { amplitude, joined, noiseSource, recording, recordingsMissing, sine, sound, throughUlaw } from '../sounds.js'
 
 const rates = [8000, 16_000] as const
@@ -191,6 +193,26 @@ describe('a voice detector', () => {
         message: expect.stringContaining('vad-sensitivity') as string,
       })
     }
+  })
+})
+
+describe.each([8000, 16_000])('a strong constant in the samples of %d Hz', (rateHz) => {
+  it.each([20_000, -20_000])('of %d hides no speech', async (offset) => {
+    const { bytes, format } = await readRecording('samples/call.wav')
+    const [call = new Int16Array(0)] = decodeChannels(bytes.subarray(0, 4 * 16_000), format)
+    const times = rateHz / 8000
+    const speech = Int16Array.from(
+      { length: times * call.length },
+      (_none, at) => (call[Math.floor(at / times)] ?? 0) / 2,
+    )
+    const plain = judge(await open(rateHz), speech, rateHz).frames
+    expect(plain).toBeGreaterThan(100)
+    const shifted = judge(
+      await open(rateHz),
+      speech.map((sample) => sample + offset),
+      rateHz,
+    ).frames
+    expect(Math.abs(shifted - plain)).toBeLessThan(20)
   })
 })
 
