@@ -38,7 +38,10 @@ const forwardedAddress = (text: string): string | undefined =>
       .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1'),
   )
 
-/** The balancers and proxies that are trusted to report the address of their clients. */
+/**
+ * The balancers and proxies that are trusted to report the address of their clients. The networks are those of Node; the
+ * package proxy-addr has no ports, reports text that is not an address as the client, and takes `10.0.0` for an address.
+ */
 export class TrustedProxies {
   readonly #networks = new BlockList()
 
