@@ -6,6 +6,7 @@ import {
   distinctUntilChanged,
   EMPTY,
   exhaustMap,
+  filter,
   finalize,
   from,
   ignoreElements,
@@ -14,18 +15,19 @@ import {
   merge,
   repeat,
   retry,
+  Subject,
   switchMap,
   takeUntil,
-  takeWhile,
   tap,
   timeout,
   timer,
-  Subject,
   type Observable,
   type SchedulerLike,
 } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
-import type { Bucket, BucketEntry, BucketState } from './bucket.js'
+import type { Bucket, BucketEntry, BucketEvent, BucketState } from './bucket.js'
+import { BucketAudit } from './bucket-audit.js'
+import { BucketPosition } from './bucket-position.js'
 import type { IdentityReplica } from './identity-replica.js'
 
 export interface FollowOptions {
@@ -34,7 +36,7 @@ export interface FollowOptions {
   /** Whether the connection stands. */
   readonly isUp$: Observable<boolean>
   readonly scheduler: SchedulerLike
-  /** Called with problems that nobody waits for. */
+  /** Called with problems that no caller waits for. */
   readonly onFault: (error: unknown) => void
 }
 
@@ -43,18 +45,6 @@ const checkEveryMs = 1_000
 const checkWithinMs = 2_000
 /** How long no entry may come while all of them are read. A server that has lost the others may deliver none. */
 const stalledAfterMs = 5_000
-/** How often all entries are read again, at most, and how long after so many of them. */
-const auditEveryMs = 10_000
-const auditMsPerEntry = 2
-/** How many entries one audit writes again. */
-const maxRestored = 1_000
-
-/** The state of the bucket, when it was asked for, and what was known then. */
-interface Answer {
-  readonly state: BucketState
-  readonly askedAtMs: number
-  readonly knownRevision: number
-}
 
 /** What a replica knows of its bucket. */
 export interface Following {
@@ -69,162 +59,72 @@ export interface Following {
 
 /**
  * Keeps a replica equal to its bucket. With each connection all entries are read, so that no change is lost however long the
- * servers were away. Each second the revision of the bucket is asked for: when the watch is silent although there are
- * changes, or the bucket is another one, all entries are read again.
- *
- * Servers that lost each other can deliver less than they have, number two changes alike, and even lose a change that they
- * confirmed, so revisions alone prove nothing. Therefore all entries are also read every 10 s, or more rarely when there are
- * many, and what takes rights away is written again if the bucket lacks it.
+ * servers were away. Each second the state of the bucket is asked for: when the watch is silent although there are changes, or
+ * the bucket is another one, all entries are read again. Beside that, audits find what the servers have lost.
  */
-export const followBucket = (options: FollowOptions): Following => {
-  const { bucket, replica, isUp$, scheduler, onFault } = options
+export const followBucket = ({ bucket, replica, isUp$, scheduler, onFault }: FollowOptions): Following => {
   const isRead$ = new BehaviorSubject(false)
   const closed$ = new Subject<undefined>()
+  const position = new BucketPosition()
   let confirmedAtMs = -Infinity
-  let createdAt: string | undefined
-  let revision = 0
-  let behindSince: number | undefined
   let lastError: unknown
-  /** The last revision that a complete reading did not deliver. */
-  let undelivered: number | undefined
-  /** Clients that the last audit did not find in the bucket, and how many of them were reported. */
-  let absent: ReadonlySet<string> = new Set()
-  let reported = 0
 
-  const begin = (state: BucketState): void => {
-    const isReplaced = createdAt !== undefined && createdAt !== state.createdAt
-    if (isReplaced) onFault(replaced(bucket.name))
-    // With a lower revision it was restored from an older copy, or its leader has lost changes, or is none any more.
-    if (isReplaced || state.revision < revision) {
-      replica.restartRevisions()
-      revision = 0
-    }
-    createdAt = state.createdAt
-    behindSince = undefined
-  }
-
-  const read = (state: BucketState, askedAtMs: number): void => {
-    if (revision < state.revision) {
-      // The server that delivers lags behind the leader, or the last change was forgotten, and no entry has its revision.
-      if (undelivered !== state.revision) {
-        undelivered = state.revision
-        throw outdated()
-      }
-      revision = state.revision
-    }
-    confirmedAtMs = askedAtMs
-    isRead$.next(true)
-  }
-
-  /** Fails when the watch has not delivered a change for a second, and when the bucket was replaced. */
-  const check = ({ state, askedAtMs, knownRevision }: Answer): void => {
-    if (state.createdAt !== createdAt || state.revision < knownRevision) throw outdated()
-    if (revision >= state.revision) {
-      confirmedAtMs = askedAtMs
-      behindSince = undefined
-    } else if (behindSince === undefined) behindSince = state.revision
-    else if (revision < behindSince) throw outdated()
-    else behindSince = state.revision
-  }
-
-  const askState = (): Observable<Answer> =>
-    defer(() => {
-      const askedAtMs = scheduler.now()
-      const knownRevision = revision
-      return from(bucket.state()).pipe(
-        timeout({ first: checkWithinMs, scheduler }),
-        map((state) => ({ state, askedAtMs, knownRevision })),
-      )
-    })
-
+  const entries$ = watchEntries(bucket, scheduler)
   const take = (entry: BucketEntry): void => {
     if (!replica.apply(entry)) onFault(unreadable(bucket.name, entry.key))
   }
+  const audit = new BucketAudit({ bucket, replica, entries$, take, onFault })
 
-  /** Fails when a reading has no more entries than before. */
-  const stalled = (entries: () => number): Observable<never> =>
-    defer(() => {
-      let before = 0
-      return interval(stalledAfterMs, scheduler).pipe(
-        tap(() => {
-          if (entries() === before) throw outdated()
-          before = entries()
-        }),
-        ignoreElements(),
-      )
-    })
-
-  /** Writes what takes rights away and the bucket lacks; gives up at the first that is not confirmed. */
-  const restore = async (entries: ReadonlyMap<string, BucketEntry>): Promise<void> => {
-    let count = 0
-    try {
-      for (const { key, value, revision: previous } of replica.lostIn(entries).slice(0, maxRestored)) {
-        const written = await bucket.write(key, value, previous)
-        // Otherwise only the server of this reading lacks it.
-        if (written !== 'conflict') count += 1
-      }
-    } finally {
-      if (count > 0) onFault(restored(bucket.name, count))
-    }
+  const begin = (state: BucketState): void => {
+    const start = position.begin(state)
+    if (start === 'replaced') onFault(replaced(bucket.name))
+    if (start !== 'continued') replica.restartRevisions()
+  }
+  const completeReading = ({ state, askedAtMs }: Answer): void => {
+    if (!position.isComplete(state)) throw outdated()
+    confirmedAtMs = askedAtMs
+    isRead$.next(true)
+  }
+  const check = ({ state, askedAtMs, askedAtRevision }: Answer): void => {
+    const comparison = position.compare(state, askedAtRevision)
+    if (comparison === 'lost') throw outdated()
+    if (comparison === 'current') confirmedAtMs = askedAtMs
   }
 
-  const reportAbsent = (entries: ReadonlyMap<string, BucketEntry>): void => {
-    const now = replica.clientsNotIn(entries)
-    // The server of one reading may lag.
-    const count = now.filter((key) => absent.has(key)).length
-    if (count > reported) onFault(incomplete(bucket.name, count))
-    absent = new Set(now)
-    reported = count
-  }
-
-  /** Reads all entries beside the watch, perhaps from another server. What fails is tried again with the next audit. */
-  const audit$ = defer(() => {
-    const entries = new Map<string, BucketEntry>()
-    return merge(
-      stalled(() => entries.size),
-      bucket.watch(),
-    ).pipe(
-      takeWhile((event) => event !== 'read'),
-      tap((entry) => {
-        entries.set(entry.key, entry)
-        take(entry)
-      }),
-      ignoreElements(),
-      concatWith(defer(() => restore(entries))),
-      tap({ complete: () => reportAbsent(entries) }),
+  const answer$ = defer(() => {
+    const asked = { askedAtMs: scheduler.now(), askedAtRevision: position.revision }
+    return from(bucket.state()).pipe(
+      timeout({ first: checkWithinMs, scheduler }),
+      map((state): Answer => ({ state, ...asked })),
     )
-  }).pipe(catchError(() => EMPTY))
+  })
+  const checks$ = interval(checkEveryMs, scheduler).pipe(
+    // Without an answer the replica only gets older.
+    exhaustMap(() => answer$.pipe(catchError(() => EMPTY))),
+    tap(check),
+  )
+  const audits$ = defer(() => timer(audit.delayMs, scheduler)).pipe(
+    // What fails is tried again with the next audit.
+    concatWith(audit.run$.pipe(catchError(() => EMPTY))),
+    repeat(),
+  )
 
   /** Reads the bucket once and follows it; fails when it has to be read again. */
-  const connection$ = askState().pipe(
-    switchMap(({ state, askedAtMs }) => {
-      begin(state)
-      const isComplete$ = new Subject<undefined>()
-      let count = 0
-      const entries$ = bucket.watch().pipe(
+  const connection$ = answer$.pipe(
+    tap(({ state }) => begin(state)),
+    switchMap((answer) =>
+      entries$.pipe(
         tap((event) => {
-          if (event === 'read') {
-            read(state, askedAtMs)
-            isComplete$.next(undefined)
-            return
+          if (event === 'read') completeReading(answer)
+          else {
+            position.advance(event.revision)
+            take(event)
           }
-          count += 1
-          revision = Math.max(revision, event.revision)
-          take(event)
         }),
-      )
-      const checks$ = isComplete$.pipe(
-        switchMap(() => interval(checkEveryMs, scheduler)),
-        // Without an answer the replica only gets older.
-        exhaustMap(() => askState().pipe(catchError(() => EMPTY))),
-        tap(check),
-      )
-      const audits$ = isComplete$.pipe(
-        switchMap(() => defer(() => timer(auditMs(replica.size), scheduler)).pipe(concatWith(audit$), repeat())),
-      )
-      const stalled$ = stalled(() => count).pipe(takeUntil(isComplete$))
-      return merge(checks$, audits$, stalled$, entries$)
-    }),
+      ),
+    ),
+    filter((event) => event === 'read'),
+    switchMap(() => merge(checks$, audits$)),
     ignoreElements(),
   )
 
@@ -232,7 +132,6 @@ export const followBucket = (options: FollowOptions): Following => {
     lastError = error
     return timer(checkEveryMs, scheduler)
   }
-
   isUp$
     .pipe(
       distinctUntilChanged(),
@@ -250,24 +149,39 @@ export const followBucket = (options: FollowOptions): Following => {
   }
 }
 
-const auditMs = (entries: number): number => Math.max(auditEveryMs, auditMsPerEntry * entries)
+/** The state of the bucket, when it was asked for, and the position at that time. */
+interface Answer {
+  readonly state: BucketState
+  readonly askedAtMs: number
+  readonly askedAtRevision: number
+}
+
+/** The watch of a bucket, which fails when no entry comes for a while before all were read. */
+const watchEntries = (bucket: Bucket, scheduler: SchedulerLike): Observable<BucketEvent> =>
+  defer(() => {
+    const read$ = new Subject<undefined>()
+    let hasDelivered = false
+    const stalled$ = interval(stalledAfterMs, scheduler).pipe(
+      tap(() => {
+        if (!hasDelivered) throw outdated()
+        hasDelivered = false
+      }),
+      ignoreElements(),
+      takeUntil(read$),
+    )
+    const events$ = bucket.watch().pipe(
+      tap((event) => {
+        hasDelivered = true
+        if (event === 'read') read$.next(undefined)
+      }),
+    )
+    return merge(stalled$, events$)
+  })
 
 const outdated = (): SpeechError => new SpeechError('connection-lost', 'The bucket has to be read again.')
 
 const replaced = (name: string): SpeechError =>
   new SpeechError('internal', `The bucket ${name} was created again. What it lacks stays known here until the restart.`)
-
-const restored = (name: string, count: number): SpeechError =>
-  new SpeechError(
-    'internal',
-    `The bucket ${name} lacked ${count} revocations or cancellations that are known here; they were written again.`,
-  )
-
-const incomplete = (name: string, count: number): SpeechError =>
-  new SpeechError(
-    'internal',
-    `The bucket ${name} lacks ${count} clients that are known here; restore it, for instance with rxspeech identity migrate.`,
-  )
 
 /** The key can name a client or a token, but no secret. */
 const unreadable = (name: string, key: string): SpeechError =>
