@@ -88,7 +88,7 @@ export type {
   UnknownEvent,
   Word,
 } from './protocol/session-event.js'
-export type { AudioSplitter, RejectLevel } from './protocol/recognizer-messages.js'
+export type { AudioSplitter, RejectLevel } from './protocol/recognition-parameters.js'
 export type { ProxyOption } from './protocol/proxy-option.js'
 export type { AnnouncedState, SessionState } from './protocol/states.js'
 export type { Token } from './protocol/token.js'
@@ -106,9 +106,9 @@ export type {
   SessionOptions,
   SessionTestingOptions,
   TestingOptions,
-  VoiceActivityOptions,
   TimeoutOptions,
 } from './client/options.js'
+export type { RecognitionOptions, VoiceActivityOptions } from './client/recognition-options.js'
 export type { Certificates, LinkLimits } from './transport/limits.js'
 export type { CloseReason, Dial, Link, SocketMessage } from './transport/link.js'
 export type { SocketClass, WebSocketDialOptions } from './transport/websocket/dial.js'

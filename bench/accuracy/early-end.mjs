@@ -60,7 +60,7 @@ const recognizeAudio = async (engine, samples, completeSilenceMs) => {
   const channel = new RecognitionChannel(
     {
       engine,
-      parameters: { ...defaultSegmenterParameters, completeSilenceMs, gracefulSilenceMs: 0 },
+      parameters: { ...defaultSegmenterParameters, completeSilenceMs, gracefulSilenceThresholdMs: 0 },
       sampleRateHz: rateHz,
       closeAfterSilentWallMs: 0,
       finalizeAfterMs: 0,

@@ -64,7 +64,7 @@ const startFrom = (frames, from) => {
 const stretches = (frames) => frames.reduce((sum, isSpeech) => sum + (isSpeech ? 1 : 0), 0)
 
 const withinMs = 300
-const noBuffers = { preSpeechMs: 0, postSpeechMs: 0 }
+const noBuffers = { preSpeechBufferMs: 0, postSpeechBufferMs: 0 }
 
 const conditions = {
   clean: (samples) => samples,

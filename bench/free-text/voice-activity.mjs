@@ -159,7 +159,7 @@ const segmentsOf = async (samples, join) => {
     },
     freezeFloor: (isFrozen) => own.freezeFloor(isFrozen),
   }
-  const segmenter = joinSegmenter(detector, { ...defaultSegmenterParameters, gracefulSilenceMs: 0 }, rateHz)
+  const segmenter = joinSegmenter(detector, { ...defaultSegmenterParameters, gracefulSilenceThresholdMs: 0 }, rateHz)
   const spans = []
   const take = (outputs) => {
     for (const output of outputs) if (output.type === 'speech-ended') spans.push([output.startMs, output.endMs])

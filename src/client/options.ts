@@ -163,24 +163,6 @@ export interface TestingOptions<DialOptions, Message> extends SessionTestingOpti
   readonly dial?: ((options: DialOptions) => Dial<Message, Message>) | undefined
 }
 
-/** How the service detects speech (PROTOCOL 4.2 and 7). An absent option has the default of the service. */
-export interface VoiceActivityOptions {
-  /** The sensitivity of the detection, from 1 to 10, where 10 detects the most speech. @default 6, by PROTOCOL 4.2 */
-  readonly sensitivity?: number | undefined
-  /** The audio before speech that is recognized with it, in milliseconds. @default 300, by PROTOCOL 4.2 */
-  readonly preSpeechBufferMs?: number | undefined
-  /** The audio after speech that is recognized with it, in milliseconds. @default 400, by PROTOCOL 4.2 */
-  readonly postSpeechBufferMs?: number | undefined
-  /** The maximum duration of a segment of speech, in milliseconds; -1 for no limit. @default -1, by PROTOCOL 4.2 */
-  readonly maxSpeechDurationMs?: number | undefined
-  /** The silence that ends a segment of speech, in milliseconds. @default 400, by PROTOCOL 4.2 */
-  readonly silenceTriggerMs?: number | undefined
-  /** The silence that ends a complete sentence of a grammar, in milliseconds; 0 for none. @default 120, by PROTOCOL 4.2 */
-  readonly completeSilenceMs?: number | undefined
-  /** The silence that ends the recognition, in milliseconds; 0 if silence does not end it. @default 10_000 with `recognize`, 0 with `dataflow` */
-  readonly gracefulSilenceThresholdMs?: number | undefined
-}
-
 /** Errors never contain the value, because it may be a token in the wrong option. */
 const tokenSource = codec(
   `${token.name}, or an Observable of tokens`,
@@ -254,22 +236,6 @@ const isPem = (value: unknown): boolean =>
 
 const certificates = codec('certificates in PEM', (value): value is Certificates =>
   Array.isArray(value) ? value.every(isPem) : isPem(value),
-)
-
-const anyWhole = wholeNumber()
-
-/** PROTOCOL 7; the service checks the ranges of the durations. */
-export const voiceActivityOptions = optionsOf<VoiceActivityOptions>()(
-  {},
-  {
-    sensitivity: wholeNumber({ min: 1, max: 10 }),
-    preSpeechBufferMs: anyWhole,
-    postSpeechBufferMs: anyWhole,
-    maxSpeechDurationMs: anyWhole,
-    silenceTriggerMs: anyWhole,
-    completeSilenceMs: anyWhole,
-    gracefulSilenceThresholdMs: anyWhole,
-  },
 )
 
 /** The codecs of the options that both kinds of sessions take. `validateFormat` and `checkProxy` have errors of their own. */

@@ -17,6 +17,7 @@ import {
   type MessageCodec,
   type NameIndex,
 } from './message-codec.js'
+import { fieldsOf, recognitionParameters, type RecognitionParameters } from './recognition-parameters.js'
 import { codec, jsonObject, nonEmptyText, oneOf, text, type Codec } from './validation.js'
 
 /**
@@ -53,6 +54,22 @@ export const settings: Codec<Settings> = codec(
   isSettings,
   { read: withoutPrototype },
 )
+
+/** The `Settings` of a project that recognizes (PROTOCOL 3.4). */
+export interface RecognitionSettings extends RecognitionParameters {
+  readonly modelName?: string | undefined
+  readonly modelTenant?: string | undefined
+  readonly modelVersion?: string | undefined
+}
+
+export const settingFields: Fields<RecognitionSettings> = {
+  modelName: optional(text, 'ModelName', 'model-name'),
+  modelTenant: optional(text, 'ModelTenant', 'model-tenant'),
+  modelVersion: optional(text, 'ModelVersion', 'model-version'),
+  ...fieldsOf(recognitionParameters, ({ setting, field }) => [setting, field]),
+}
+
+export const recognitionSettings: MessageCodec<RecognitionSettings> = messageCodec(settingFields)
 
 /** The description of the audio (PROTOCOL 3.1, Audio). */
 export interface StartAudio {

@@ -25,11 +25,17 @@ const decimal = /^\s*[+-]?\d{1,15}(\.\d{1,24})?([eE][+-]?\d{1,3})?\s*$/
 const readDigits = (input: unknown): unknown => (isText(input) && digits.test(input) ? Number(input) : input)
 const readDecimal = (input: unknown): unknown => (isText(input) && decimal.test(input) ? Number(input) : input)
 
-/** A whole number, which may arrive as a string of digits (PROTOCOL 3.1). */
-export const integer = (range: NumberRange = {}): Codec<number> => {
-  const { name, is } = wholeNumber(range)
-  return codec(name, is, { read: readDigits })
-}
+/** The same codec for a value that may arrive as a string of digits (PROTOCOL 3.1). */
+export const orDigits = <A>(value: Codec<A>): Codec<A> =>
+  new Type(
+    value.name,
+    value.is,
+    (input, context) => value.validate(value.is(input) ? input : readDigits(input), context),
+    value.encode,
+  )
+
+/** A whole number, which may arrive as a string of digits. */
+export const integer = (range: NumberRange = {}): Codec<number> => orDigits(wholeNumber(range))
 
 /** A whole number that is written as a string, as all fields of the recognizer's results are (PROTOCOL 4.2). */
 export const integerText: Codec<number> = codec('a whole number as a string', wholeNumber().is, {

@@ -2,7 +2,6 @@ import { either, function as f } from 'fp-ts'
 import { maxSampleRateHz, minSampleRateHz } from '../audio/format.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { JsonObject } from './json-object.js'
-import { languageTag } from './language.js'
 import { ownValue, parseJson, parseJsonObject } from './parse-json.js'
 import { listOf } from './collections.js'
 import {
@@ -21,41 +20,18 @@ import {
   type Fields,
   type MessageCodec,
 } from './message-codec.js'
+import { fieldsOf, recognitionParameters, type RecognitionParameters } from './recognition-parameters.js'
 import type { Slots, Word } from './session-event.js'
 import { anything, codec, nonEmptyText, oneOf, text, type Codec } from './validation.js'
 
-/** How the service divides the audio into pieces of speech (PROTOCOL 4.2). */
-export type AudioSplitter = 'realtime-vad' | 'audio-segmenter'
-
-/** How readily a model of a grammar rejects speech that its grammar does not contain (PROTOCOL 4.2). */
-export type RejectLevel = 'off' | 'low' | 'medium' | 'high'
-
 /** Starts a recognition (PROTOCOL 4.2, recognize). The service has a default for each omitted field. */
-export interface RecognizeRequest {
+export interface RecognizeRequest extends RecognitionParameters {
   /** 16-bit signed samples, one channel. */
   readonly audioFormat: 'pcm'
   readonly modelName: string
   readonly modelTenant?: string | undefined
   readonly modelVersion?: string | undefined
   readonly sampleRateHz: number
-  readonly audioSplitter?: AudioSplitter | undefined
-  /** 1 to 10, where 10 is the easiest to trigger. */
-  readonly vadSensitivity?: number | undefined
-  readonly vadPreSpeechBufferMs?: number | undefined
-  readonly vadPostSpeechBufferMs?: number | undefined
-  /** -1: no limit. */
-  readonly vadMaxSpeechDurationMs?: number | undefined
-  readonly vadSilenceTriggerMs?: number | undefined
-  /** 0: a complete sentence ends nothing earlier. */
-  readonly vadCompleteSilenceMs?: number | undefined
-  /** 0: silence never ends the recognition. */
-  readonly vadGracefulSilenceThresholdMs?: number | undefined
-  /** A `RejectLevel`, which the service checks, like the ranges of the durations. */
-  readonly reject?: string | undefined
-  /** Sentences in addition to those of the model; the service checks them, too. */
-  readonly phrases?: readonly string[] | undefined
-  /** One of the languages of the model, as a tag such as `en-US`; the service checks that the model has it. */
-  readonly language?: string | undefined
 }
 
 const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeRequest>({
@@ -64,17 +40,7 @@ const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeR
   modelTenant: optional(text, 'model-tenant'),
   modelVersion: optional(text, 'model-version'),
   sampleRateHz: required(integer({ min: minSampleRateHz, max: maxSampleRateHz, unit: 'Hz' }), 'sample-rate'),
-  audioSplitter: optional(oneOf('realtime-vad', 'audio-segmenter'), 'audio-splitter'),
-  vadSensitivity: optional(integer(), 'vad-sensitivity'),
-  vadPreSpeechBufferMs: optional(integer(), 'vad-pre-speech-buffer-msec'),
-  vadPostSpeechBufferMs: optional(integer(), 'vad-post-speech-buffer-msec'),
-  vadMaxSpeechDurationMs: optional(integer(), 'vad-max-speech-duration-msec'),
-  vadSilenceTriggerMs: optional(integer(), 'vad-silence-trigger-msec'),
-  vadCompleteSilenceMs: optional(integer(), 'vad-complete-silence-msec'),
-  vadGracefulSilenceThresholdMs: optional(integer(), 'vad-graceful-silence-threshold-msec'),
-  reject: optional(text, 'reject'),
-  phrases: optional(listOf(text), 'phrases'),
-  language: optional(languageTag, 'language'),
+  ...fieldsOf(recognitionParameters, ({ field }) => [field]),
 })
 
 export type RecognizerRequest =

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { builtInNodes } from '../../src/service/start/built-in-nodes.js'
 import type { AnyNodeDefinition, OptionFault } from '../../src/service/nodes/core/node.js'
-import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
+import { segmentationParameters, type ParameterRow } from '../../src/protocol/recognition-parameters.js'
+import { projectSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { named, tableBelow } from './markdown.js'
 
 const page = readFileSync(join(__dirname, '../../docs/NODES.md'), 'utf8')
@@ -83,10 +84,12 @@ describe('NODES.md', () => {
   it('has the correct defaults of voice activity', () => {
     for (const name of ['voice-activity', 'recognizer']) {
       const onPage = new Map(optionsOnPage(name).map(({ name: option, byDefault }) => [option, byDefault]))
-      for (const [key, value] of Object.entries({ ...defaultSegmenterParameters, gracefulSilenceMs: 0 })) {
-        if (name === 'voice-activity' && key === 'gracefulSilenceMs') continue
-        expect(onPage.get(key), `${name} ${key}`).toBe(String(value))
+      for (const [key, row] of Object.entries<ParameterRow>(segmentationParameters)) {
+        const { nodeOption = key } = row
+        if (name === 'voice-activity' && nodeOption === 'gracefulSilenceMs') continue
+        expect(onPage.get(nodeOption), `${name} ${key}`).toBe(String(row.projectDefault ?? row.default))
       }
+      expect(onPage.get('onsetMs')).toBe(String(projectSegmenterParameters.onsetMs))
     }
   })
 })

@@ -11,6 +11,7 @@ import { errorTable } from '../../src/errors/error-table.js'
 import {
   contentType,
   readDataflowRequest,
+  settingFields,
   requestNames,
   writeDataflowRequest,
   type DataflowRequest,
@@ -41,12 +42,11 @@ import {
   type RecognizerResponse,
   type RecognizerResult,
 } from '../../src/protocol/recognizer-messages.js'
+import { recognitionParameters, type ParameterRow } from '../../src/protocol/recognition-parameters.js'
 import { sessionStates, serviceStates } from '../../src/protocol/states.js'
 import { defaultSessionLimits } from '../../src/service/sessions/session-context.js'
-import { readRecognitionSettings } from '../../src/service/nodes/speech/recognition-settings.js'
 import { resolveServiceLimits } from '../../src/service/configuration/service-options.js'
 import { memoryClients } from '../../src/service/identity/clients/client.js'
-import { defaultSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
 import { blocksOf, named, tableBelow } from './markdown.js'
 import { endTrailer } from '../../src/transport/grpc/errors.js'
 
@@ -102,13 +102,13 @@ const recognize: Required<RecognizeRequest> = {
   modelVersion: '1',
   sampleRateHz: 8000,
   audioSplitter: 'realtime-vad',
-  vadSensitivity: 6,
-  vadPreSpeechBufferMs: 0,
-  vadPostSpeechBufferMs: 0,
-  vadMaxSpeechDurationMs: -1,
-  vadSilenceTriggerMs: 400,
-  vadCompleteSilenceMs: 120,
-  vadGracefulSilenceThresholdMs: 0,
+  sensitivity: 6,
+  preSpeechBufferMs: 0,
+  postSpeechBufferMs: 0,
+  maxSpeechDurationMs: -1,
+  silenceTriggerMs: 400,
+  completeSilenceMs: 120,
+  gracefulSilenceThresholdMs: 0,
   reject: 'medium',
   phrases: ['ask for maria'],
   language: 'en',
@@ -227,51 +227,28 @@ describe('the token request in PROTOCOL.md', () => {
   })
 })
 
-describe('the settings of the transcribe project in PROTOCOL.md', () => {
-  const source = readFileSync(join(root, 'src/service/nodes/speech/recognition-settings.ts'), 'utf8')
-  const inCode = [...source.matchAll(/optional\(.+, '([A-Za-z]+)', '([a-z-]+)'\)/g)].map(([, name, kebab]) => [
-    name,
-    kebab,
-  ])
+describe('the parameters of a recognition in PROTOCOL.md', () => {
+  const rows = Object.values<ParameterRow>(recognitionParameters)
+  const plain = (cell = ''): string => cell.replaceAll('`', '').replace(/^\*extra\*: /, '')
+  const isAsDeclared = (row: readonly string[] = [], { codec }: ParameterRow, byDefault?: string | number) => {
+    expect(plain(row.at(-2))).toMatch(new RegExp(`^${codec.name}([;:,]|$)`))
+    if (byDefault !== undefined) expect(plain(row.at(-1))).toBe(String(byDefault))
+  }
 
-  it('are those that the node reads, in both forms', () => {
-    const onPage = tableBelow(page, 'Transcribe settings').map((row) => [named(row[0]), named(row[1])])
-    expect(inCode.length).toBeGreaterThan(5)
-    expect(onPage).toEqual(inCode)
-  })
-
-  it('are rejected when they are invalid', () => {
-    for (const [name = ''] of inCode) {
-      expect(readRecognitionSettings({ [name]: true }), name).toMatchObject({ left: { code: 'invalid-field' } })
+  it('are the settings of the transcribe project, in both forms, with their values and defaults', () => {
+    const onPage = tableBelow(page, 'Transcribe settings')
+    expect(onPage.map((row) => [named(row[0]), named(row[1])])).toEqual(
+      Object.values(settingFields).map(({ names }) => names),
+    )
+    for (const [index, parameter] of rows.entries()) {
+      isAsDeclared(onPage.at(index - rows.length), parameter, parameter.projectDefault ?? parameter.default)
     }
   })
 
-  it('have the defaults that the node uses', () => {
-    const read = readRecognitionSettings({})
-    const parameters = either.isRight(read) ? read.right.parameters : undefined
-    const numbers = tableBelow(page, 'Transcribe settings').slice(4, -3)
-    expect(numbers.map((row) => Number(row.at(-1)))).toEqual([
-      parameters?.sensitivity,
-      parameters?.preSpeechMs,
-      parameters?.postSpeechMs,
-      parameters?.maxSpeechMs,
-      parameters?.silenceTriggerMs,
-      parameters?.completeSilenceMs,
-      parameters?.gracefulSilenceMs,
-    ])
-  })
-
-  it('differ from those of recognize only in the graceful silence', () => {
-    const numbers = tableBelow(page, 'recognize').slice(7, -3)
-    expect(numbers.map((row) => Number(row.at(-1)))).toEqual([
-      defaultSegmenterParameters.sensitivity,
-      defaultSegmenterParameters.preSpeechMs,
-      defaultSegmenterParameters.postSpeechMs,
-      defaultSegmenterParameters.maxSpeechMs,
-      defaultSegmenterParameters.silenceTriggerMs,
-      defaultSegmenterParameters.completeSilenceMs,
-      defaultSegmenterParameters.gracefulSilenceMs,
-    ])
+  it('are the last fields of recognize, with their values and defaults', () => {
+    const onPage = tableBelow(page, 'recognize').slice(-rows.length)
+    expect(onPage.map((row) => named(row[0]))).toEqual(rows.map(({ field }) => field))
+    for (const [index, parameter] of rows.entries()) isAsDeclared(onPage[index], parameter, parameter.default)
   })
 })
 

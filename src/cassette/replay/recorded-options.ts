@@ -1,18 +1,18 @@
 import { either } from 'fp-ts'
 import type { DataflowOptions } from '../../client/dataflow/dataflow.js'
-import type { VoiceActivityOptions } from '../../client/options.js'
+import { optionsWith } from '../../client/recognition-options.js'
 import type { RecognizeOptions } from '../../client/recognizer/recognize-on.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { readDataflowRequest } from '../../protocol/dataflow-messages.js'
 import { ownValue, parseJsonObject } from '../../protocol/parse-json.js'
-import { readRecognizerRequest, type RecognizeRequest, type RejectLevel } from '../../protocol/recognizer-messages.js'
+import { readRecognizerRequest } from '../../protocol/recognizer-messages.js'
 import { redacted, type Cassette } from '../format/cassette.js'
 
 /** The options of the recorded session that its messages contain; the rest are the defaults. */
 export const recordedRecognizeOptions = (cassette: Cassette): RecognizeOptions => {
   const request = readRecognizerRequest(firstText(cassette, 'websocket', 'dataflow'))
   if (either.isLeft(request) || request.right.request !== 'recognize') throw unreadableStart('recognize')
-  const { modelName, modelTenant, modelVersion, audioSplitter, reject, phrases, language } = request.right
+  const { modelName, modelTenant, modelVersion } = request.right
   return {
     url: 'ws://localhost',
     token: redacted,
@@ -20,11 +20,7 @@ export const recordedRecognizeOptions = (cassette: Cassette): RecognizeOptions =
     model: modelName,
     tenant: modelTenant,
     modelVersion,
-    audioSplitter,
-    voiceActivity: voiceActivityOf(request.right),
-    reject: reject as RejectLevel | undefined,
-    phrases,
-    language,
+    ...optionsWith(request.right),
   }
 }
 
@@ -75,13 +71,3 @@ const hasFinalize = (cassette: Cassette): boolean =>
     const read = readDataflowRequest(text)
     return either.isRight(read) && read.right.request === 'Finalize'
   })
-
-const voiceActivityOf = (request: RecognizeRequest): VoiceActivityOptions => ({
-  sensitivity: request.vadSensitivity,
-  preSpeechBufferMs: request.vadPreSpeechBufferMs,
-  postSpeechBufferMs: request.vadPostSpeechBufferMs,
-  maxSpeechDurationMs: request.vadMaxSpeechDurationMs,
-  silenceTriggerMs: request.vadSilenceTriggerMs,
-  completeSilenceMs: request.vadCompleteSilenceMs,
-  gracefulSilenceThresholdMs: request.vadGracefulSilenceThresholdMs,
-})

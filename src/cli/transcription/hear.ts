@@ -2,7 +2,7 @@ import { decodeChannels } from '../../audio/codec.js'
 import type { Engine, RecognizeSettings } from '../../service/engines/engine.js'
 import type { ChannelEvent } from '../../service/recognition/channel-event.js'
 import { RecognitionChannel } from '../../service/recognition/recognition-channel.js'
-import { defaultSegmenterParameters } from '../../service/recognition/segmenter-parameters.js'
+import { projectSegmenterParameters } from '../../service/recognition/segmenter-parameters.js'
 import { atTakenRate, type SendableAudio } from '../input/sendable-audio.js'
 
 /** A segment of a recording: its text, or that the model knows none. */
@@ -69,7 +69,7 @@ class HeardChannel {
       engine,
       settings,
       sampleRateHz,
-      parameters: { ...defaultSegmenterParameters, gracefulSilenceMs: 0 },
+      parameters: projectSegmenterParameters,
       closeAfterSilentWallMs: 0,
       finalizeAfterMs: 0,
       graceful: 'off',

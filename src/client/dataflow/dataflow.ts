@@ -5,13 +5,13 @@ import {
   type Dialect,
   type StartRequest,
   type UpdateRequest,
+  recognitionSettings,
   settings as settingsCodec,
   type Settings,
 } from '../../protocol/dataflow-messages.js'
 import { isJsonObject, type JsonObject } from '../../protocol/json-object.js'
-import type { AudioSplitter, RejectLevel } from '../../protocol/recognizer-messages.js'
+import { recognitionParameters, type ParameterRow } from '../../protocol/recognition-parameters.js'
 import type { Slots } from '../../protocol/session-event.js'
-import { listOf } from '../../protocol/collections.js'
 import {
   checkOptions,
   jsonObject,
@@ -36,15 +36,14 @@ import {
   type SessionOptions,
   type SilenceRules,
   type TestingOptions,
-  type VoiceActivityOptions,
-  voiceActivityOptions,
 } from '../options.js'
+import { parametersOf, recognitionCodecs, type RecognitionOptions } from '../recognition-options.js'
 import { traceable } from '../traced-session.js'
 import { openSession, policyOf, type PlannedRecognition, type Recognition } from '../session.js'
 import type { ClientInput } from '../states.js'
 
 /** The options of `dataflow`: those of every session, and those of a project and its transport. */
-export interface DataflowOptions extends SessionOptions {
+export interface DataflowOptions extends SessionOptions, RecognitionOptions {
   /**
    * The address of the service: `host:port`, or `host` for port 443, with TLS unless `insecure`; `grpcs://host:port`, with
    * TLS; `grpc://host:port`, without TLS, which is allowed for this machine only, unless `insecure`; or a gRPC target such as
@@ -57,31 +56,7 @@ export interface DataflowOptions extends SessionOptions {
   readonly project: string
   /** The model, for a project that takes the settings of PROTOCOL 3.4, such as `transcribe`. @default that of the service */
   readonly model?: string | undefined
-  /** The version of the model. @default the version that the service chooses */
-  readonly modelVersion?: string | undefined
-  /** How the service divides the audio. @default 'realtime-vad' */
-  readonly audioSplitter?: AudioSplitter | undefined
-  /** How the service detects speech; an absent option has the default of the service. @default {} */
-  readonly voiceActivity?: VoiceActivityOptions | undefined
-  /**
-   * How readily a model of a grammar rejects speech that its grammar does not contain. Rejected speech has the
-   * event `SR No Match` with its times instead of a milestone. @default that of the model, which is "medium"
-   */
-  readonly reject?: RejectLevel | undefined
-  /**
-   * Sentences that this session recognizes in addition to those of a model with a grammar, each as a whole: 1 to 100 of 1 to
-   * 10 words, such as the names that a caller may say now. Letter case and punctuation are ignored. The service refuses words
-   * that the dictionary of the model lacks, and models that take no phrases, with `invalid-field`. @default none
-   */
-  readonly phrases?: readonly string[] | undefined
-  /**
-   * `Language` of the Start (PROTOCOL 3.1): the language of the speech, for a model of several, as a tag of BCP 47 such as `en` or
-   * `en-US`, of which the first part counts, or `auto` for a model that can detect it. The service refuses a language that the
-   * model lacks with `invalid-field`. An `Update` of the setting `Language` changes it from the next segment on.
-   * @default that of the model, or the one that it detects
-   */
-  readonly language?: string | undefined
-  /** Settings of the project; the values are primitives. They override those of the six options above. @default {} */
+  /** Settings of the project; the values are primitives. They override the options of the recognition. @default {} */
   readonly settings?: Settings | undefined
   /** Properties of the call, whose meaning the project defines; the values are primitives. @default {} */
   readonly callProperties?: Settings | undefined
@@ -190,11 +165,8 @@ const dataflowOptions = optionsOf<Omit<DataflowOptions, 'openTelemetry'>>()(
   {
     ...sessionCodecs.optional,
     model: nonEmptyText,
-    modelVersion: text,
-    audioSplitter: oneOf('realtime-vad', 'audio-segmenter'),
-    voiceActivity: voiceActivityOptions,
-    reject: oneOf('off', 'low', 'medium', 'high'),
-    phrases: listOf(text),
+    ...recognitionCodecs,
+    // That of the Start, which a project may read in its own way.
     language: text,
     settings: settingsCodec,
     callProperties: settingsCodec,
@@ -225,34 +197,22 @@ const startOf = (options: DataflowOptions): Start => {
 
 /** The options of recognition as settings (PROTOCOL 3.4), and the given settings. */
 const settingsOf = (options: DataflowOptions): Settings | undefined => {
-  const { voiceActivity: vad = {} } = options
-  const named = {
-    ModelName: options.model,
-    ModelVersion: options.modelVersion,
-    AudioSplitter: options.audioSplitter,
-    VadSensitivity: vad.sensitivity,
-    VadPreSpeechBufferMsec: vad.preSpeechBufferMs,
-    VadPostSpeechBufferMsec: vad.postSpeechBufferMs,
-    VadMaxSpeechDurationMsec: vad.maxSpeechDurationMs,
-    VadSilenceTriggerMsec: vad.silenceTriggerMs,
-    VadCompleteSilenceMsec: vad.completeSilenceMs,
-    VadGracefulSilenceThresholdMsec: vad.gracefulSilenceThresholdMs,
-    Reject: options.reject,
-    Phrases: options.phrases,
-  }
-  const given = Object.entries(named).filter(([, value]) => value !== undefined) as [string, Settings[string]][]
-  return given.length === 0 ? options.settings : { ...Object.fromEntries(given), ...options.settings }
+  const { language: _ofStart, ...parameters } = parametersOf(options)
+  const { model: modelName, modelVersion } = options
+  const named = recognitionSettings.encode({ modelName, modelVersion, ...parameters }) as Settings
+  return Object.keys(named).length === 0 ? options.settings : { ...named, ...options.settings }
 }
 
 /** The durations of silence in the settings (PROTOCOL 3.4). */
 const silenceRulesOf = (settings: Settings): SilenceRules => {
-  const ms = (name: string, kebab: string, fallback: number): number => {
-    const value = Number(settings[name] ?? settings[kebab] ?? fallback)
+  const ms = ({ setting, field }: ParameterRow, fallback: number): number => {
+    const value = Number(settings[setting] ?? settings[field] ?? fallback)
     return value >= 0 ? value : fallback
   }
+  const { preSpeechBufferMs, gracefulSilenceThresholdMs } = recognitionParameters
   return {
-    preSpeechMs: ms('VadPreSpeechBufferMsec', 'vad-pre-speech-buffer-msec', 300),
-    gracefulMs: ms('VadGracefulSilenceThresholdMsec', 'vad-graceful-silence-threshold-msec', 0),
+    preSpeechMs: ms(preSpeechBufferMs, preSpeechBufferMs.default),
+    gracefulMs: ms(gracefulSilenceThresholdMs, gracefulSilenceThresholdMs.projectDefault),
   }
 }
 

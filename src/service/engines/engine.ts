@@ -7,9 +7,8 @@
 // segment that fails is opened again and gets its audio from the start, so each `open` is a separate attempt.
 import type { OperatorFunction } from 'rxjs'
 import type { SpeechError } from '../../errors/speech-error.js'
-import type { RejectLevel } from '../../protocol/recognizer-messages.js'
+import type { engineParameters, ParametersOf } from '../../protocol/recognition-parameters.js'
 import type { Slots, Word } from '../../protocol/session-event.js'
-import { oneOf, type Codec } from '../../protocol/validation.js'
 
 /** The input of an engine, for one channel of one session: `open`, `audio`…, `close`, `open`, … */
 export type SegmentPart =
@@ -116,22 +115,12 @@ export interface EngineCapabilities {
   readonly contextMs?: number | undefined
 }
 
-/** The levels of rejection, wherever one is given. */
-export const rejectLevel: Codec<RejectLevel> = oneOf('off', 'low', 'medium', 'high')
-
-/** What a session asks of an engine beside its model. An engine ignores what it does not have. */
-export interface RecognizeSettings {
-  /** How readily speech is rejected that the grammar does not contain. @default that of the model */
-  readonly reject?: RejectLevel | undefined
-  /**
-   * 1 to 100 phrases of 1 to 10 words in lower case, separated by single spaces. An engine of a grammar recognizes them as whole
-   * segments, in addition to its sentences; for one of dictation they are likelier than other words. Only an engine with the
-   * capability `phrases` gets some, and `checkPhrases` has accepted them. @default none
-   */
-  readonly phrases?: readonly string[] | undefined
-  /** One of `languages` of the capabilities. @default that of the model, or the one that it detects */
-  readonly language?: string | undefined
-}
+/**
+ * What a session asks of an engine beside its model. An engine ignores what it does not have. The service has checked it:
+ * phrases are in lower case, separated by single spaces, only for an engine with the capability `phrases` whose `checkPhrases`
+ * accepted them; the language is one of `languages` of the capabilities.
+ */
+export type RecognizeSettings = ParametersOf<typeof engineParameters>
 
 /** Why an engine does not take a phrase. */
 export interface PhraseFault {

@@ -29,14 +29,16 @@ const lookAheadGapMs = 98
 
 /** The rule for the parameters, with its own history of one channel from frame number `firstFrame` on. */
 export const createForcedCut = (parameters: SegmenterParameters, samplesPerMs: number, firstFrame = 0): ForcedCut => {
-  if (parameters.splitter === 'audio-segmenter') return lookAheadCut(parameters, samplesPerMs, firstFrame)
-  return parameters.maxSpeechMs === -1 ? noCut : realtimeCut(parameters.maxSpeechMs, samplesPerMs, firstFrame)
+  if (parameters.audioSplitter === 'audio-segmenter') return lookAheadCut(parameters, samplesPerMs, firstFrame)
+  return parameters.maxSpeechDurationMs === -1
+    ? noCut
+    : realtimeCut(parameters.maxSpeechDurationMs, samplesPerMs, firstFrame)
 }
 
 /** The causal rule: from 80 % of the limit on a gap of 100 ms, at the limit the end of the quietest frame of the last 300 ms. */
-const realtimeCut = (maxSpeechMs: number, samplesPerMs: number, firstFrame: number): ForcedCut => {
+const realtimeCut = (maxSpeechDurationMs: number, samplesPerMs: number, firstFrame: number): ForcedCut => {
   const hop = frameMs * samplesPerMs
-  const limit = maxSpeechMs * samplesPerMs
+  const limit = maxSpeechDurationMs * samplesPerMs
   const lookBack = realtimeLookBackMs * samplesPerMs
   const history = new FrameHistory(realtimeLookBackMs / frameMs, firstFrame)
   return {
@@ -54,15 +56,15 @@ const realtimeCut = (maxSpeechMs: number, samplesPerMs: number, firstFrame: numb
  * the speech and both sides share the gap. Speech without a gap is cut at the quietest frame of its second half.
  */
 const lookAheadCut = (parameters: SegmenterParameters, samplesPerMs: number, firstFrame: number): ForcedCut => {
-  const { maxSpeechMs, preSpeechMs, postSpeechMs } = parameters
+  const { maxSpeechDurationMs, preSpeechBufferMs, postSpeechBufferMs } = parameters
   const hop = frameMs * samplesPerMs
-  const limitMs = maxSpeechMs === -1 ? maxLookAheadMs : Math.min(maxSpeechMs, maxLookAheadMs)
+  const limitMs = maxSpeechDurationMs === -1 ? maxLookAheadMs : Math.min(maxSpeechDurationMs, maxLookAheadMs)
   const history = new FrameHistory(Math.ceil(limitMs / frameMs) + 1, firstFrame)
   const cutInGap = (from: number, to: number): Cut => {
     const middle = Math.round((from + to) / 2)
     return {
-      end: Math.min(from + postSpeechMs * samplesPerMs, middle),
-      start: Math.max(to - preSpeechMs * samplesPerMs, middle),
+      end: Math.min(from + postSpeechBufferMs * samplesPerMs, middle),
+      start: Math.max(to - preSpeechBufferMs * samplesPerMs, middle),
       onset: to,
     }
   }

@@ -28,7 +28,7 @@ export interface RecognitionChannelOptions {
   readonly isAnswering?: (() => boolean) | undefined
   /** Holds back the audio of this channel, and of no other one, while nothing can be decided. */
   readonly incoming?: IncomingAudio | undefined
-  /** Whether a silence of `gracefulSilenceMs` ends the recognition. @default 'finalize' */
+  /** Whether a silence of `gracefulSilenceThresholdMs` ends the recognition. @default 'finalize' */
   readonly graceful?: 'finalize' | 'off' | undefined
   /** The shortest time between two partials, in milliseconds, while the service is overloaded. @default () => 0 */
   readonly partialIntervalMs?: (() => number) | undefined
@@ -184,7 +184,7 @@ export class RecognitionChannel implements Unsubscribable {
   }
 
   #adapted(parameters: SegmenterParameters): SegmenterParameters {
-    return this.#options.graceful === 'off' ? { ...parameters, gracefulSilenceMs: 0 } : parameters
+    return this.#options.graceful === 'off' ? { ...parameters, gracefulSilenceThresholdMs: 0 } : parameters
   }
 
   #checkQuietLater(): void {

@@ -91,12 +91,13 @@ const rulesOf = (
   firstFrame: number,
   asksEngine: boolean,
 ): Rules => ({
-  preSpeech: parameters.preSpeechMs * samplesPerMs,
-  postSpeech: parameters.postSpeechMs * samplesPerMs,
+  preSpeech: parameters.preSpeechBufferMs * samplesPerMs,
+  postSpeech: parameters.postSpeechBufferMs * samplesPerMs,
   silenceTrigger: parameters.silenceTriggerMs * samplesPerMs,
   completeSilence:
     asksEngine && parameters.completeSilenceMs > 0 ? parameters.completeSilenceMs * samplesPerMs : Infinity,
-  gracefulSilence: parameters.gracefulSilenceMs === 0 ? Infinity : parameters.gracefulSilenceMs * samplesPerMs,
+  gracefulSilence:
+    parameters.gracefulSilenceThresholdMs === 0 ? Infinity : parameters.gracefulSilenceThresholdMs * samplesPerMs,
   onsetRun: parameters.onsetMs * samplesPerMs,
   forcedCut: createForcedCut(parameters, samplesPerMs, firstFrame),
 })

@@ -1,6 +1,6 @@
 import { createResampler } from '../../audio/resampler.js'
 import { frameMs, SegmentMachine, type SegmenterOutput } from './segment-machine.js'
-import { validateSegmenterParameters, type SegmenterParameters } from './segmenter-parameters.js'
+import type { SegmenterParameters } from './segmenter-parameters.js'
 import { createVoiceDetector, type VoiceDetector } from './voice-activity/voice-detector.js'
 
 /** Cuts the samples of one channel into segments of speech. The segments do not depend on the size of the chunks. */
@@ -48,12 +48,11 @@ export interface SegmenterOptions {
 }
 
 /**
- * Opens a segmenter for one channel; it resamples if the rates differ. Rejects with `invalid-field` and the wire's name
- * of the field, `invalid-format`, `invalid-options` for an input rate out of range, or `missing-dependency`.
+ * Opens a segmenter for one channel; it resamples if the rates differ. Rejects with `invalid-format`, `invalid-options` for
+ * an input rate out of range, or `missing-dependency`.
  */
 export const createSegmenter = async (options: SegmenterOptions): Promise<Segmenter> => {
-  const { inputRateHz, engineRateHz = inputRateHz, asksEngine, contextMs } = options
-  const parameters = validateSegmenterParameters(options.parameters)
+  const { parameters, inputRateHz, engineRateHz = inputRateHz, asksEngine, contextMs } = options
   const detector = await createVoiceDetector({ sampleRateHz: engineRateHz, sensitivity: parameters.sensitivity })
   const segmenter = joinSegmenter(detector, parameters, engineRateHz, asksEngine, contextMs)
   return inputRateHz === engineRateHz ? segmenter : withResampler(segmenter, inputRateHz, engineRateHz)

@@ -1,24 +1,16 @@
 import { either } from 'fp-ts'
 import type { SoundWarning } from '../../audio/sound-check/sound-warning.js'
 import { refusalText } from '../../errors/refusal.js'
-import { SpeechError } from '../../errors/speech-error.js'
+import { type SpeechError } from '../../errors/speech-error.js'
 import {
   readRecognizerRequest,
   type RecognizeRequest,
   type RecognizerMessage,
   type RecognizerRequestName,
 } from '../../protocol/recognizer-messages.js'
-import { primaryLanguage } from '../../protocol/language.js'
 import { recognizerSuccess } from '../../protocol/operation-result.js'
 import { audioWarning, eventName } from '../../protocol/event-name.js'
-import { rejectLevel, type RecognizeSettings } from '../engines/engine.js'
-import { readSessionPhrases } from '../engines/session-phrases.js'
 import { partialsThinned, partialsThinnedData, type ChannelEvent } from '../recognition/channel-event.js'
-import {
-  defaultSegmenterParameters,
-  validateSegmenterParameters,
-  type SegmenterParameters,
-} from '../recognition/segmenter-parameters.js'
 import { audioWarningData } from '../sessions/audio-warning.js'
 
 /** A text message of the client, decoded. */
@@ -123,31 +115,3 @@ export const audioWarningMessage = (warning: SoundWarning, recognitionId: string
   startMs: warning.atMs,
   data: audioWarningData(warning),
 })
-
-/** What a request asks of the engine. Throws `invalid-field`. */
-export const recognizeSettingsOf = ({ reject, phrases, language }: RecognizeRequest): RecognizeSettings => {
-  if (reject !== undefined && !rejectLevel.is(reject)) {
-    throw new SpeechError('invalid-field', `reject must be ${rejectLevel.name}.`)
-  }
-  return {
-    reject,
-    phrases: readSessionPhrases(phrases, 'phrases'),
-    language: language === undefined ? undefined : primaryLanguage(language),
-  }
-}
-
-/** The voice activity parameters of a request. Throws `invalid-field`. */
-export const segmenterParametersOf = (request: RecognizeRequest): SegmenterParameters => {
-  const defaults = defaultSegmenterParameters
-  return validateSegmenterParameters({
-    splitter: request.audioSplitter ?? defaults.splitter,
-    sensitivity: request.vadSensitivity ?? defaults.sensitivity,
-    preSpeechMs: request.vadPreSpeechBufferMs ?? defaults.preSpeechMs,
-    postSpeechMs: request.vadPostSpeechBufferMs ?? defaults.postSpeechMs,
-    maxSpeechMs: request.vadMaxSpeechDurationMs ?? defaults.maxSpeechMs,
-    silenceTriggerMs: request.vadSilenceTriggerMs ?? defaults.silenceTriggerMs,
-    completeSilenceMs: request.vadCompleteSilenceMs ?? defaults.completeSilenceMs,
-    gracefulSilenceMs: request.vadGracefulSilenceThresholdMs ?? defaults.gracefulSilenceMs,
-    onsetMs: defaults.onsetMs,
-  })
-}

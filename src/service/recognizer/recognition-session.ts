@@ -12,13 +12,15 @@ import { requirePhrases } from '../engines/session-phrases.js'
 import { traceSegments } from '../engines/traced-engine.js'
 import type { SessionWatch, StartedSession } from '../monitor/session-watch.js'
 import type { ChannelEvent } from '../recognition/channel-event.js'
+import { readParameters, type ReadParameters } from '../recognition/read-parameters.js'
 import { RecognitionChannel } from '../recognition/recognition-channel.js'
+import { defaultSegmenterParameters } from '../recognition/segmenter-parameters.js'
 import { AudioIntake, batchModels, PaceLimit } from '../sessions/audio-intake.js'
 import { AudioBacklog, type Pausable } from '../sessions/back-pressure.js'
 import { HeldAudio } from '../sessions/held-audio.js'
 import { openModel, tenantOf } from '../sessions/rights.js'
 import type { RecognizerContext } from '../sessions/session-context.js'
-import { audioWarningMessage, recognizeSettingsOf, resultMessage, segmenterParametersOf } from './protocol.js'
+import { audioWarningMessage, resultMessage } from './protocol.js'
 
 /** What receives the output of a recognition: messages, the final last, then an error or the completion. */
 export interface RecognitionObserver {
@@ -34,6 +36,7 @@ export class RecognitionSession {
   readonly recognitionId = randomUUID()
   readonly intake: AudioIntake
   readonly #request: RecognizeRequest
+  readonly #asked: ReadParameters
   readonly #context: RecognizerContext
   readonly #engine: Engine
   readonly #backlog: AudioBacklog
@@ -62,8 +65,8 @@ export class RecognitionSession {
       throw new SpeechError('model-mismatch', 'model-name and the ModelName of the address differ; name one model.')
     }
     // Checked before the model is opened, which takes longer.
-    segmenterParametersOf(request)
-    const { phrases, language } = recognizeSettingsOf(request)
+    const asked = readParameters(request, defaultSegmenterParameters, 'phrases')
+    const { phrases, language } = asked.settings
     const { models, allowBatch } = batchModels(context.models)
     const model = await openModel(models, context.rights, { name, tenant, version }, context.checkModel)
     const refusal = languageRefusal(model, language, 'language')
@@ -72,11 +75,12 @@ export class RecognitionSession {
     const engine = traceSegments(model, context.watch?.span)
     const { limits, scheduler } = context
     const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
-    return new RecognitionSession(request, context, engine, pace, link, warned)
+    return new RecognitionSession(request, asked, context, engine, pace, link, warned)
   }
 
   constructor(
     request: RecognizeRequest,
+    asked: ReadParameters,
     context: RecognizerContext,
     engine: Engine,
     pace: PaceLimit,
@@ -84,6 +88,7 @@ export class RecognitionSession {
     warned: Set<SoundFault>,
   ) {
     this.#request = request
+    this.#asked = asked
     this.#context = context
     this.#engine = engine
     this.#warned = warned
@@ -113,8 +118,7 @@ export class RecognitionSession {
     const channel = new RecognitionChannel(
       {
         engine: this.#engine,
-        settings: recognizeSettingsOf(this.#request),
-        parameters: segmenterParametersOf(this.#request),
+        ...this.#asked,
         sampleRateHz: this.#request.sampleRateHz,
         finalizeAfterMs: limits.idleMs,
         isPaused: () => backlog.isHeldBack,

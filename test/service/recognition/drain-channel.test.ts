@@ -17,7 +17,7 @@ const channel =
   (drain$: Observable<unknown>, options: Partial<RecognizeChannelOptions> = {}): OperatorFunction<Int16Array, string> =>
   (samples$) => {
     const engine = scriptedEngine({ texts: ['one', 'two'] })
-    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0 }
+    const parameters = { ...defaultSegmenterParameters, gracefulSilenceThresholdMs: 0 }
     const { open } = scriptedFront()
     return samples$.pipe(
       recognizeChannel({ engine, parameters, sampleRateHz: channelRateHz, drain$, ...options }, open),

@@ -30,7 +30,7 @@ function channel(
   options: Partial<RecognizeChannelOptions> & Pick<RecognizeChannelOptions, 'engine'>,
   front = scriptedFront(),
 ): OperatorFunction<Int16Array, ChannelEvent> {
-  const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0 }
+  const parameters = { ...defaultSegmenterParameters, gracefulSilenceThresholdMs: 0 }
   return recognizeChannel({ parameters, sampleRateHz: channelRateHz, ...options }, front.open)
 }
 
@@ -168,7 +168,7 @@ describe('recognizeChannel', () => {
         [[true], 0],
       ] as const) {
         const engine = scriptedEngine({ texts: ['one'], ...(checks && { checks }) })
-        const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, completeSilenceMs }
+        const parameters = { ...defaultSegmenterParameters, gracefulSilenceThresholdMs: 0, completeSilenceMs }
         of(utterance).pipe(channel({ engine, scheduler, parameters })).subscribe()
         flush()
         expect(engine.parts.map(({ type }) => type)).not.toContain('check')
@@ -395,7 +395,7 @@ describe('the events of recognizeChannel', () => {
   })
 
   it('ends at a graceful silence and drops the rest of the same message', () => {
-    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 1000 }
+    const parameters = { ...defaultSegmenterParameters, gracefulSilenceThresholdMs: 1000 }
     const engine = scriptedEngine({ texts: ['one', 'two'] })
     const events = run(engine, [join(speech(500), silence(2000), speech(500)), utterance], { parameters })
     expect(events.filter(({ type }) => type !== 'progress').map(brief)).toEqual([
@@ -407,7 +407,7 @@ describe('the events of recognizeChannel', () => {
   })
 
   it('does not end at a graceful silence when that is off', () => {
-    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 1000 }
+    const parameters = { ...defaultSegmenterParameters, gracefulSilenceThresholdMs: 1000 }
     const events = run(scriptedEngine({ texts: ['one', 'two'] }), [utterance, silence(2000), utterance], {
       parameters,
       graceful: 'off',

@@ -50,11 +50,7 @@ describe('createSegmenter', () => {
     expect((await run(8000, 592)).segments).toEqual(segments)
   })
 
-  it('rejects parameters and rates by name', async () => {
-    const parameters = { ...defaultSegmenterParameters, sensitivity: 11 }
-    await expect(createSegmenter({ parameters, inputRateHz: 8000, engineRateHz: 16_000 })).rejects.toMatchObject({
-      code: 'invalid-field',
-    })
+  it('rejects an input rate out of range', async () => {
     await expect(
       createSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 100, engineRateHz: 16_000 }),
     ).rejects.toMatchObject({ code: 'invalid-options' })

@@ -21,14 +21,14 @@ const talkWithLongPauses: fc.Arbitrary<readonly boolean[]> = fc
   .map((turns) => turns.flatMap(([pause, frames]) => [...frames, ...Array<boolean>(pause).fill(false)]))
 
 const parameters: fc.Arbitrary<SegmenterParameters> = fc.record({
-  splitter: fc.constantFrom('realtime-vad' as const, 'audio-segmenter' as const),
+  audioSplitter: fc.constantFrom('realtime-vad' as const, 'audio-segmenter' as const),
   sensitivity: fc.constant(6),
-  preSpeechMs: fc.integer({ min: 0, max: 500 }),
-  postSpeechMs: fc.integer({ min: 0, max: 600 }),
-  maxSpeechMs: fc.oneof(fc.constant(-1), fc.integer({ min: 1000, max: 4000 })),
+  preSpeechBufferMs: fc.integer({ min: 0, max: 500 }),
+  postSpeechBufferMs: fc.integer({ min: 0, max: 600 }),
+  maxSpeechDurationMs: fc.oneof(fc.constant(-1), fc.integer({ min: 1000, max: 4000 })),
   silenceTriggerMs: fc.integer({ min: 50, max: 900 }),
   completeSilenceMs: fc.constantFrom(0, 50, 120, 300),
-  gracefulSilenceMs: fc.constantFrom(0, 700, 2000),
+  gracefulSilenceThresholdMs: fc.constantFrom(0, 700, 2000),
   onsetMs: fc.constantFrom(0, 20, 60),
 })
 
@@ -102,7 +102,7 @@ describe('segments, for any audio and any parameters', () => {
   it('and long silences do not overlap, and no silence is reported while a segment is open', () => {
     fc.assert(
       fc.property(talkWithLongPauses, parameters, (frames, settings) => {
-        const { segments, silences } = run(frames, { ...settings, gracefulSilenceMs: 0 })
+        const { segments, silences } = run(frames, { ...settings, gracefulSilenceThresholdMs: 0 })
         const all = [...segments, ...silences].sort((a, b) => a.startMs - b.startMs)
         let previousEnd = 0
         for (const { startMs, endMs } of all) {
@@ -111,7 +111,7 @@ describe('segments, for any audio and any parameters', () => {
           previousEnd = endMs
         }
         for (const { startMs, endMs, atMs } of silences) {
-          expect(endMs).toBeLessThanOrEqual(atMs - settings.preSpeechMs - settings.onsetMs)
+          expect(endMs).toBeLessThanOrEqual(atMs - settings.preSpeechBufferMs - settings.onsetMs)
           expect(atMs - startMs).toBeGreaterThanOrEqual(30_000)
           expect(segments.some((segment) => segment.endMs > startMs && segment.startMs < endMs)).toBe(false)
         }
@@ -163,7 +163,7 @@ describe('segments, for any audio and any parameters', () => {
   it('are not more with a longer silence trigger and without a maximum speech', () => {
     fc.assert(
       fc.property(speechFrames, parameters, fc.nat({ max: 900 }), (frames, settings, more) => {
-        const realtime = { ...settings, splitter: 'realtime-vad' as const, maxSpeechMs: -1 }
+        const realtime = { ...settings, audioSplitter: 'realtime-vad' as const, maxSpeechDurationMs: -1 }
         const longer = { ...realtime, silenceTriggerMs: realtime.silenceTriggerMs + more }
         expect(run(frames, longer).segments.length).toBeLessThanOrEqual(run(frames, realtime).segments.length)
       }),
@@ -173,8 +173,8 @@ describe('segments, for any audio and any parameters', () => {
   it('never contain more speech than the maximum speech', () => {
     fc.assert(
       fc.property(speechFrames, parameters, (frames, settings) => {
-        const limited = { ...settings, maxSpeechMs: 1000 }
-        const padding = settings.preSpeechMs + settings.postSpeechMs
+        const limited = { ...settings, maxSpeechDurationMs: 1000 }
+        const padding = settings.preSpeechBufferMs + settings.postSpeechBufferMs
         for (const { startMs, endMs } of run(frames, limited).segments) {
           expect(endMs - startMs).toBeLessThanOrEqual(1000 + padding)
         }
@@ -196,6 +196,10 @@ describe('segments, for any audio and any parameters', () => {
 
 describe('the default parameters', () => {
   it('are those of the service description', () => {
-    expect(defaultSegmenterParameters).toMatchObject({ preSpeechMs: 300, postSpeechMs: 400, silenceTriggerMs: 400 })
+    expect(defaultSegmenterParameters).toMatchObject({
+      preSpeechBufferMs: 300,
+      postSpeechBufferMs: 400,
+      silenceTriggerMs: 400,
+    })
   })
 })

@@ -28,7 +28,7 @@ describe('the segment machine, by the vectors of the specification', () => {
   })
 
   it('3: keeps only the post-speech buffer, decided at the trigger', () => {
-    expect(spans(two, { untilMs: 5000, parameters: { postSpeechMs: 200 } })).toEqual([
+    expect(spans(two, { untilMs: 5000, parameters: { postSpeechBufferMs: 200 } })).toEqual([
       [700, 2200, 2400],
       [2200, 3200, 3400],
     ])
@@ -42,7 +42,7 @@ describe('the segment machine, by the vectors of the specification', () => {
   })
 
   it('5: cuts at the maximum speech and opens no segment in silence', () => {
-    const plain = { untilMs: 9000, parameters: { maxSpeechMs: 1500 }, sample: () => 100 }
+    const plain = { untilMs: 9000, parameters: { maxSpeechDurationMs: 1500 }, sample: () => 100 }
     expect(spans(during([1000, 4000]), plain)).toEqual([
       [700, 2500, 2500],
       [2500, 4000, 4000],
@@ -56,9 +56,9 @@ describe('the segment machine, by the vectors of the specification', () => {
     expect(closes(speech, { untilMs: 9000 })).toEqual([false])
     expect(closes(speech, { untilMs: 3000, finish: true })).toEqual([true])
     expect(closes(speech, { untilMs: 4200, finish: true })).toEqual([true])
-    expect(closes(speech, { untilMs: 4500, finish: true, parameters: { postSpeechMs: 800 } })).toEqual([false])
+    expect(closes(speech, { untilMs: 4500, finish: true, parameters: { postSpeechBufferMs: 800 } })).toEqual([false])
     expect(closes(speech, { untilMs: 9000, interruptAtMs: 2000 })).toEqual([true, false])
-    expect(closes(speech, { untilMs: 9000, parameters: { maxSpeechMs: 1500 }, sample: () => 100 })).toEqual([
+    expect(closes(speech, { untilMs: 9000, parameters: { maxSpeechDurationMs: 1500 }, sample: () => 100 })).toEqual([
       true,
       true,
     ])
@@ -95,7 +95,7 @@ describe('the segment machine', () => {
   })
 
   it('appends the incomplete frame when the audio ends in speech, even without a post-speech buffer', () => {
-    const run = runMachine(item, { untilMs: 1507, finish: true, parameters: { postSpeechMs: 0 } })
+    const run = runMachine(item, { untilMs: 1507, finish: true, parameters: { postSpeechBufferMs: 0 } })
     expect(run.segments.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([[700, 1507]])
     expect(run.segments[0]?.samples.at(-1)).toBe(1506)
   })
@@ -122,7 +122,9 @@ describe('the segment machine', () => {
 
   it('ends gracefully once for each silence, and not at all when that is off', () => {
     expect(runMachine(during([12_000, 13_000]), { untilMs: 40_000 }).gracefulAtMs).toEqual([10_000, 23_000])
-    expect(runMachine(during(), { untilMs: 40_000, parameters: { gracefulSilenceMs: 0 } }).gracefulAtMs).toEqual([])
+    expect(
+      runMachine(during(), { untilMs: 40_000, parameters: { gracefulSilenceThresholdMs: 0 } }).gracefulAtMs,
+    ).toEqual([])
   })
 
   it('waits for the end of the onset before it ends gracefully', () => {
@@ -223,14 +225,14 @@ describe('a sentence that is complete and cannot continue', () => {
   })
 
   it('keeps the post-speech buffer if that is shorter', () => {
-    expect(spans(item, { untilMs: 5000, isComplete: always, parameters: { postSpeechMs: 50 } })).toEqual([
+    expect(spans(item, { untilMs: 5000, isComplete: always, parameters: { postSpeechBufferMs: 50 } })).toEqual([
       [700, 2050, 2120],
       [2050, 3050, 3120],
     ])
   })
 
   it('ends the wait for a longer post-speech buffer, too', () => {
-    const parameters = { silenceTriggerMs: 100, postSpeechMs: 600 }
+    const parameters = { silenceTriggerMs: 100, postSpeechBufferMs: 600 }
     expect(spans(during([1000, 2000]), { untilMs: 5000, isComplete: always, parameters })).toEqual([[700, 2120, 2120]])
   })
 
@@ -246,9 +248,9 @@ describe('a sentence that is complete and cannot continue', () => {
   })
 
   it('is asked for only with the whole speech, so not while a forced cut holds audio back', () => {
-    const recording = { splitter: 'audio-segmenter' } as const
+    const recording = { audioSplitter: 'audio-segmenter' } as const
     expect(checks(item, { untilMs: 5000, parameters: recording, isComplete: always })).toEqual([])
-    const limited = { maxSpeechMs: 1200 } as const
+    const limited = { maxSpeechDurationMs: 1200 } as const
     expect(checks(during([1000, 2100]), { untilMs: 5000, parameters: limited, isComplete: always })).toEqual([])
   })
 
@@ -272,9 +274,10 @@ describe('a sentence that is complete and cannot continue', () => {
 
 describe('a long silence', () => {
   const silences = (isSpeech: (ms: number) => boolean, options: RunOptions) =>
-    runMachine(isSpeech, { ...options, parameters: { gracefulSilenceMs: 0, ...options.parameters } }).silences.map(
-      ({ startMs, endMs, atMs }) => [startMs, endMs, atMs],
-    )
+    runMachine(isSpeech, {
+      ...options,
+      parameters: { gracefulSilenceThresholdMs: 0, ...options.parameters },
+    }).silences.map(({ startMs, endMs, atMs }) => [startMs, endMs, atMs])
 
   it('is reported after 30 s, up to the audio that a later onset may need, and again after 30 s more', () => {
     expect(silences(during(), { untilMs: 29_990 })).toEqual([])
@@ -297,37 +300,40 @@ describe('a long silence', () => {
   })
 
   it('excludes the pre-speech buffer and the onset', () => {
-    const parameters = { preSpeechMs: 5000, onsetMs: 200 }
+    const parameters = { preSpeechBufferMs: 5000, onsetMs: 200 }
     expect(silences(during(), { untilMs: 30_000, parameters })).toEqual([[0, 24_800, 30_000]])
   })
 
   it('waits while an onset is open, and is reported only if that is not confirmed', () => {
     expect(silences(during([29_980, 30_020]), { untilMs: 32_000 })).toEqual([[0, 29_670, 30_030]])
-    const confirmed = runMachine(during([29_980, 30_080]), { untilMs: 32_000, parameters: { gracefulSilenceMs: 0 } })
+    const confirmed = runMachine(during([29_980, 30_080]), {
+      untilMs: 32_000,
+      parameters: { gracefulSilenceThresholdMs: 0 },
+    })
     expect(confirmed.silences).toEqual([])
     expect(confirmed.started).toEqual([{ startMs: 29_680, atMs: 30_040 }])
   })
 
   it('ends no later than the start of a segment that follows immediately', () => {
-    const run = runMachine(during([30_000, 31_000]), { untilMs: 32_000, parameters: { gracefulSilenceMs: 0 } })
+    const run = runMachine(during([30_000, 31_000]), { untilMs: 32_000, parameters: { gracefulSilenceThresholdMs: 0 } })
     expect(run.silences).toEqual([{ startMs: 0, endMs: 29_640, atMs: 30_000 }])
     expect(run.segments.map(({ startMs }) => startMs)).toEqual([29_700])
   })
 
   it('is not overlapped by a longer pre-speech buffer that is set afterwards', () => {
-    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0 }
+    const parameters = { ...defaultSegmenterParameters, gracefulSilenceThresholdMs: 0 }
     const machine = new SegmentMachine(parameters, testRateHz)
     const frame = new Int16Array(10)
     for (let at = 0; at < 30_000; at += 10) machine.step(false, frame)
     expect(machine.takeOutputs()).toEqual([{ type: 'silence', startMs: 0, endMs: 29_640 }])
-    machine.setParameters({ ...parameters, preSpeechMs: 5000 })
+    machine.setParameters({ ...parameters, preSpeechBufferMs: 5000 })
     for (let at = 0; at < 60; at += 10) machine.step(true, frame)
     expect(machine.takeOutputs()).toContainEqual({ type: 'open', startMs: 29_640 })
   })
 })
 
 describe('the forced cut', () => {
-  const limited = { maxSpeechMs: 2000 }
+  const limited = { maxSpeechDurationMs: 2000 }
 
   it('uses a gap of 100 ms from 80 % of the maximum speech on', () => {
     const speech = during([1000, 2650], [2760, 3500])
@@ -360,7 +366,7 @@ describe('the forced cut', () => {
   })
 
   it('keeps the post-speech buffer when it cuts in a gap', () => {
-    const parameters = { ...limited, postSpeechMs: 40 }
+    const parameters = { ...limited, postSpeechBufferMs: 40 }
     expect(spans(during([1000, 2650], [2750, 4000]), { untilMs: 6000, parameters })).toEqual([
       [700, 2690, 2750],
       [2690, 4040, 4290],
@@ -370,8 +376,14 @@ describe('the forced cut', () => {
   it('never leaves a segment without audio, although its quietest gap is the silence that it begins with', () => {
     const speech = during([10, 490], [1020, 1030], [1040, 1110], [1290, 1500])
     const parameters: Partial<SegmenterParameters> = {
-      ...{ splitter: 'audio-segmenter', preSpeechMs: 0, postSpeechMs: 0, maxSpeechMs: 1001, silenceTriggerMs: 531 },
-      ...{ completeSilenceMs: 0, gracefulSilenceMs: 0, onsetMs: 0 },
+      ...{
+        audioSplitter: 'audio-segmenter',
+        preSpeechBufferMs: 0,
+        postSpeechBufferMs: 0,
+        maxSpeechDurationMs: 1001,
+        silenceTriggerMs: 531,
+      },
+      ...{ completeSilenceMs: 0, gracefulSilenceThresholdMs: 0, onsetMs: 0 },
     }
     const sample = (positionMs: number): number => (positionMs * 7919) % 997
     const lengths = runMachine(speech, { untilMs: 1500, finish: true, parameters, sample }).segments.map(
@@ -383,7 +395,7 @@ describe('the forced cut', () => {
 })
 
 describe('the audio segmenter', () => {
-  const parameters = { splitter: 'audio-segmenter' } as const
+  const parameters = { audioSplitter: 'audio-segmenter' } as const
 
   it('outputs the same segments as the causal machine for short speech', () => {
     expect(spans(two, { untilMs: 5000, parameters })).toEqual([
@@ -402,7 +414,7 @@ describe('the audio segmenter', () => {
   it('cuts a long run at the quietest gap, padded on both sides', () => {
     const speech = during([1000, 11_000], [11_300, 21_000], [21_300, 40_000])
     const sample = (position: number): number => (position >= 11_000 && position < 11_300 ? 20 : 40)
-    const padded = { ...parameters, preSpeechMs: 100, postSpeechMs: 120 }
+    const padded = { ...parameters, preSpeechBufferMs: 100, postSpeechBufferMs: 120 }
     expect(spans(speech, { untilMs: 42_000, parameters: padded, sample })).toEqual([
       [900, 11_120, 31_000],
       [11_200, 40_120, 40_400],
@@ -429,7 +441,7 @@ describe('the audio segmenter', () => {
   it('respects a shorter maximum speech', () => {
     const run = spans(during([1000, 11_000]), {
       untilMs: 12_000,
-      parameters: { ...parameters, maxSpeechMs: 5000 },
+      parameters: { ...parameters, maxSpeechDurationMs: 5000 },
       sample: () => 40,
     })
     expect(run).toEqual([
@@ -459,7 +471,7 @@ describe('the audio around a segment', () => {
   }
 
   it('is what precedes it, but nothing of the segment before, and what has arrived behind it', () => {
-    expect(partsOf({ preSpeechMs: 200, postSpeechMs: 100 }, 250)).toEqual([
+    expect(partsOf({ preSpeechBufferMs: 200, postSpeechBufferMs: 100 }, 250)).toEqual([
       ['before', [550, 799]],
       ['after', [2100, 2349]],
       ['before', [2100, 2199]],

@@ -69,10 +69,10 @@ describe('joinSegmenter', () => {
   })
 
   it.each([
-    ['the silence trigger', { silenceTriggerMs: 400, postSpeechMs: 400 }, [1000, 1400]],
-    ['a post-speech buffer that is longer', { silenceTriggerMs: 200, postSpeechMs: 470 }, [1000, 1470]],
-    ['the longest speech', { maxSpeechMs: 1000 }, [1100, 1000]],
-    ['a graceful silence', { gracefulSilenceMs: 730 }, [0, 730]],
+    ['the silence trigger', { silenceTriggerMs: 400, postSpeechBufferMs: 400 }, [1000, 1400]],
+    ['a post-speech buffer that is longer', { silenceTriggerMs: 200, postSpeechBufferMs: 470 }, [1000, 1470]],
+    ['the longest speech', { maxSpeechDurationMs: 1000 }, [1100, 1000]],
+    ['a graceful silence', { gracefulSilenceThresholdMs: 730 }, [0, 730]],
   ])(
     'decides %s with the chunk of 20 ms that reaches it, and a begin of speech within 60 ms',
     (_what, given, times) => {
@@ -85,7 +85,11 @@ describe('joinSegmenter', () => {
         setSensitivity: () => undefined,
         free: () => undefined,
       }
-      const segmenter = joinSegmenter(detector, { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...given }, 1000)
+      const segmenter = joinSegmenter(
+        detector,
+        { ...defaultSegmenterParameters, gracefulSilenceThresholdMs: 0, ...given },
+        1000,
+      )
       const decidedAt = new Map<string, number>()
       for (let fromMs = 0; fromMs < 2000; fromMs += 20) {
         const chunk = new Int16Array(20).fill(fromMs < speechMs ? 1 : 0)
@@ -98,11 +102,6 @@ describe('joinSegmenter', () => {
 })
 
 describe('createSegmenter', () => {
-  it('rejects parameters by the name of the field', async () => {
-    const parameters = { ...defaultSegmenterParameters, postSpeechMs: -1 }
-    await expect(createSegmenter({ parameters, inputRateHz: 8000 })).rejects.toMatchObject({ code: 'invalid-field' })
-  })
-
   it('returns the same empty array in silence', async () => {
     const segmenter = await createSegmenter({ parameters: defaultSegmenterParameters, inputRateHz: 8000 })
     expect(segmenter.push(new Int16Array(800))).toBe(segmenter.push(new Int16Array(0)))
@@ -161,8 +160,8 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
       room(8000),
       halved(recording('ten-of-clubs.wav')),
     )
-    for (const splitter of ['realtime-vad', 'audio-segmenter'] as const) {
-      const settings = { splitter, maxSpeechMs: 2000 }
+    for (const audioSplitter of ['realtime-vad', 'audio-segmenter'] as const) {
+      const settings = { audioSplitter, maxSpeechDurationMs: 2000 }
       const { segments } = await segmentsOf(samples, 8000, settings)
       expect(segments.length).toBeGreaterThan(2)
       for (const chunkMs of [10, 20, 37, 1000]) {
@@ -213,21 +212,21 @@ describe('changing the parameters of a segmenter', () => {
       ],
       tuned: [],
     })
-    expect(run({ 1500: { preSpeechMs: 100, postSpeechMs: 0, sensitivity: 9 } })).toEqual({
+    expect(run({ 1500: { preSpeechBufferMs: 100, postSpeechBufferMs: 0, sensitivity: 9 } })).toEqual({
       spans: [
         [700, 2400],
         [2900, 6000],
       ],
       tuned: [9],
     })
-    expect(run({ 1030: { preSpeechMs: 100 } }).spans).toEqual([
+    expect(run({ 1030: { preSpeechBufferMs: 100 } }).spans).toEqual([
       [700, 2400],
       [2900, 6400],
     ])
   })
 
   it('applies the later of two changes, and counts long speech from its start', () => {
-    expect(run({ 1500: { maxSpeechMs: 1000 }, 1600: { maxSpeechMs: 2000 } }).spans).toEqual([
+    expect(run({ 1500: { maxSpeechDurationMs: 1000 }, 1600: { maxSpeechDurationMs: 2000 } }).spans).toEqual([
       [700, 2400],
       [2700, 5000],
       [5000, 6400],
@@ -235,7 +234,7 @@ describe('changing the parameters of a segmenter', () => {
   })
 
   it('starts no segment before the audio that it holds', () => {
-    expect(run({ 2990: { preSpeechMs: 5000 } }).spans).toEqual([
+    expect(run({ 2990: { preSpeechBufferMs: 5000 } }).spans).toEqual([
       [700, 2400],
       [2630, 6400],
     ])

@@ -10,6 +10,7 @@ import {
   type Unsubscribable,
 } from 'rxjs'
 import { schedule } from '../../../kernel/timers.js'
+import { engineParameters, pickParameters } from '../../../protocol/recognition-parameters.js'
 import {
   beginRemoteSpan,
   type OpenTelemetry,
@@ -226,7 +227,7 @@ export class EngineHost {
   }
 
   #open(replyTo: string, request: EngineRequest & { readonly type: 'open' }): void {
-    const { v, model, startMs, reject, phrases, language, traceparent, before, parts } = request
+    const { v, model, startMs, phrases, language, traceparent, before, parts } = request
     const known = v === (phrases === undefined ? protocolVersion : phrasesVersion) ? this.#models.get(model) : undefined
     const able = known?.engine.capabilities
     const takesPhrases = phrases === undefined || able?.phrases === true
@@ -243,7 +244,7 @@ export class EngineHost {
     const segment = new HostedSegment(
       served.engine,
       {
-        ...{ startMs, settings: { reject, phrases, language }, parts },
+        ...{ startMs, settings: pickParameters(engineParameters, request), parts },
         ...(before !== undefined && { before: decodeSamples(before) }),
       },
       {

@@ -1,4 +1,5 @@
 import { SpeechError } from '../../../errors/speech-error.js'
+import { engineParameters, pickParameters } from '../../../protocol/recognition-parameters.js'
 import type { EngineSegment, RecognizeSettings, SegmentListener } from '../engine.js'
 import { FrameCutter } from '../frame-cutter.js'
 import {
@@ -183,12 +184,11 @@ export class FleetSegment implements EngineSegment {
     }
     this.#state = { type: 'attempting', attempt }
     const traceparent = this.#traceparent
-    const { reject, phrases, language } = this.#settings
+    const settings = pickParameters(engineParameters, this.#settings)
     this.#send(attempt, {
       ...{ type: 'open', model: this.model.label, startMs: this.#startMs },
-      ...(phrases === undefined ? { v: protocolVersion } : { v: phrasesVersion, phrases }),
-      ...(reject !== undefined && { reject }),
-      ...(language !== undefined && { language }),
+      v: settings.phrases === undefined ? protocolVersion : phrasesVersion,
+      ...settings,
       ...(traceparent !== undefined && { traceparent }),
       ...(this.#before && { before: encodeSamples(this.#before) }),
       parts: true,

@@ -15,6 +15,7 @@ import { hostname } from 'node:os'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { slotsCodec } from '../../../protocol/message-codec.js'
+import { codecsOf, engineParameters } from '../../../protocol/recognition-parameters.js'
 import type { Word } from '../../../protocol/session-event.js'
 import type { PhraseFault } from '../engine.js'
 import { parseJsonObject } from '../../../protocol/parse-json.js'
@@ -156,10 +157,8 @@ const openBody = t.readonly(
   t.intersection([
     t.type({ v: count, model: t.string, startMs: t.number }),
     t.partial({
-      reject: t.keyof({ off: null, low: null, medium: null, high: null }),
-      phrases: t.readonlyArray(t.string),
-      /** Only to an engine whose advert has it. */
-      language: t.string,
+      // A language only to an engine whose advert has it.
+      ...codecsOf(engineParameters),
       traceparent: t.string,
       /** Audio before the segment, only to an engine whose advert has `contextMs`. */
       before: samplesText,

@@ -1,4 +1,4 @@
-import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
+import type { RejectLevel } from '../../../protocol/recognition-parameters.js'
 import type { WordRatios } from './verifier.js'
 
 /** How a word of a reading fits the audio. */

@@ -1,4 +1,4 @@
-import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
+import type { RejectLevel } from '../../../protocol/recognition-parameters.js'
 import { ResourcePool } from '../pool/resource-pool.js'
 import { comparedConfidence, confidenceOfReading, isClear } from './confidence.js'
 import type { Decoder, SoundswallowerPackage } from './package.js'

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
+import type { RejectLevel } from '../../../protocol/recognition-parameters.js'
 import type { Word } from '../../../protocol/session-event.js'
 import { isSpoken, spokenWords, textOf, type DecodedWord } from '../decoded-words.js'
 import type { RecognizeSettings } from '../engine.js'

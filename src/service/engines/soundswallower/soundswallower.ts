@@ -1,8 +1,9 @@
 import type { TypeOf } from 'io-ts'
 import { usableCpus } from '../../threads/usable-cpus.js'
 import { primaryLanguage } from '../../../protocol/language.js'
+import { engineParameters } from '../../../protocol/recognition-parameters.js'
 import { checkOptions, flag, oneOf, optionsCodec, wholeNumber } from '../../../protocol/validation.js'
-import { rejectLevel, type EngineKind, type ModelDescription } from '../engine.js'
+import type { EngineKind, ModelDescription } from '../engine.js'
 import { readModelDictionary, readModelGrammar } from '../models/model-files.js'
 import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
 import { createWorkerStarter, engineWorkerFile, openWorkerEngine } from '../pool/worker-engine.js'
@@ -44,7 +45,7 @@ const modelOptions = optionsCodec(
     grammar: textOption('the name of a JSGF file'),
     phrases: textOption('the name of a file with one sentence per line'),
     language: oneOf('en-us', 'fr-fr'),
-    reject: rejectLevel,
+    reject: engineParameters.reject.codec,
     dictionary: textOption('the name of a file with a word and its phones per line'),
     // Read by the service.
     batch: flag,

@@ -1,5 +1,5 @@
 import { isMainThread, parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
+import type { RejectLevel } from '../../../protocol/recognition-parameters.js'
 import { withSlots } from '../decoded-words.js'
 import { badGrammar, unknownPhone, unknownWords, type Pronunciation } from '../models/grammar.js'
 import { createSlotReader, type SlotReader } from '../models/slots.js'

@@ -1,113 +1,73 @@
 import { either } from 'fp-ts'
 import { Observable } from 'rxjs'
 import { SpeechError } from '../../../errors/speech-error.js'
+import { conflictingAlias, decodeWith } from '../../../protocol/message-codec.js'
 import {
-  conflictingAlias,
-  decodeWith,
-  integer,
-  messageCodec,
-  optional,
-  type Fields,
-} from '../../../protocol/message-codec.js'
-import type { Settings } from '../../../protocol/dataflow-messages.js'
-import type { RejectLevel } from '../../../protocol/recognizer-messages.js'
-import { listOf } from '../../../protocol/collections.js'
-import { languageTag, primaryLanguage } from '../../../protocol/language.js'
-import { eitherOf, oneOf, text } from '../../../protocol/validation.js'
-import { rejectLevel, type RecognizeSettings } from '../../engines/engine.js'
-import { readSessionPhrases } from '../../engines/session-phrases.js'
+  recognitionSettings,
+  settingFields,
+  type RecognitionSettings,
+  type Settings,
+} from '../../../protocol/dataflow-messages.js'
 import {
-  defaultSegmenterParameters,
-  validateSegmenterParameters,
-  type SegmenterParameters,
-} from '../../recognition/segmenter-parameters.js'
-import { flag, oneOfWords, wholeNumberFrom } from '../core/node-options.js'
+  engineParameters,
+  pickParameters,
+  segmentationParameters,
+  type ParameterTable,
+} from '../../../protocol/recognition-parameters.js'
+import type { RecognizeSettings } from '../../engines/engine.js'
+import { readParameters, type ReadParameters } from '../../recognition/read-parameters.js'
+import { projectSegmenterParameters, type SegmenterParameters } from '../../recognition/segmenter-parameters.js'
+import { flag, wholeNumberFrom } from '../core/node-options.js'
 import { completeModel, type ModelName, type NodeContext, type PortFormats } from '../core/node.js'
 
-const maxMs = 86_400_000
+/** Codecs by the names that nodes give the parameters of a table. */
+type NodeCodecs<T extends ParameterTable> = {
+  readonly [K in keyof T as T[K] extends { readonly nodeOption: infer Name extends string } ? Name : K]: T[K]['codec']
+}
 
-/** The options of nodes that cut speech into segments, with the ranges of `recognize` (PROTOCOL 4.2). */
+const nodeCodecs = <T extends ParameterTable>(table: T): NodeCodecs<T> =>
+  Object.fromEntries(
+    Object.entries(table).map(([name, { nodeOption = name, codec }]) => [nodeOption, codec]),
+  ) as unknown as NodeCodecs<T>
+
+const { gracefulSilenceMs, ...voiceCodecs } = nodeCodecs(segmentationParameters)
+
+/** The options of nodes that cut speech into segments: the parameters of `recognize` (PROTOCOL 4.2), and some of their own. */
 export const voiceOptions = {
-  splitter: oneOfWords('realtime-vad', 'audio-segmenter'),
-  sensitivity: wholeNumberFrom(1, 10),
-  preSpeechMs: wholeNumberFrom(0, 5000),
-  postSpeechMs: wholeNumberFrom(0, 5000),
-  maxSpeechMs: eitherOf(oneOf(-1), wholeNumberFrom(1000, maxMs)),
-  silenceTriggerMs: wholeNumberFrom(50, 60_000),
-  completeSilenceMs: eitherOf(oneOf(0), wholeNumberFrom(50, 60_000)),
+  ...voiceCodecs,
   onsetMs: wholeNumberFrom(0, 1000),
   closeAfterSilentWallMs: wholeNumberFrom(0, 60_000),
   channel: wholeNumberFrom(0, 1),
   fromSettings: flag,
 }
 
-/** The segmenter parameters among a node's options. */
-export const segmenterOptions = (options: Partial<SegmenterParameters>): Partial<SegmenterParameters> =>
-  Object.fromEntries(
-    Object.entries(options).filter(
-      ([name, value]) => Object.hasOwn(defaultSegmenterParameters, name) && value !== undefined,
-    ),
-  )
+/** The option of a node that ends a recognition. */
+export const gracefulOption = { gracefulSilenceMs }
 
-/** The `Settings` that nodes of recognition read (PROTOCOL 3.4). All are optional; others are for other nodes. */
-interface RecognitionSettings {
-  readonly modelName?: string
-  readonly modelTenant?: string
-  readonly modelVersion?: string
-  readonly splitter?: 'realtime-vad' | 'audio-segmenter'
-  readonly sensitivity?: number
-  readonly preSpeechMs?: number
-  readonly postSpeechMs?: number
-  readonly maxSpeechMs?: number
-  readonly silenceTriggerMs?: number
-  readonly completeSilenceMs?: number
-  readonly gracefulSilenceMs?: number
-  readonly reject?: RejectLevel
-  readonly phrases?: readonly string[]
-  readonly language?: string
+/** The segmenter parameters among a node's options. */
+export const segmenterOptions = (options: Readonly<Record<string, unknown>>): Partial<SegmenterParameters> => {
+  const rows: ParameterTable = segmentationParameters
+  const given = Object.keys(projectSegmenterParameters).map((name) => [name, options[rows[name]?.nodeOption ?? name]])
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined)) as Partial<SegmenterParameters>
 }
 
 /** The names in errors. */
-export const phrasesSetting = 'Phrases'
-export const languageSetting = 'Language'
-
-const fields: Fields<RecognitionSettings> = {
-  modelName: optional(text, 'ModelName', 'model-name'),
-  modelTenant: optional(text, 'ModelTenant', 'model-tenant'),
-  modelVersion: optional(text, 'ModelVersion', 'model-version'),
-  splitter: optional(oneOf('realtime-vad', 'audio-segmenter'), 'AudioSplitter', 'audio-splitter'),
-  sensitivity: optional(integer(), 'VadSensitivity', 'vad-sensitivity'),
-  preSpeechMs: optional(integer(), 'VadPreSpeechBufferMsec', 'vad-pre-speech-buffer-msec'),
-  postSpeechMs: optional(integer(), 'VadPostSpeechBufferMsec', 'vad-post-speech-buffer-msec'),
-  maxSpeechMs: optional(integer(), 'VadMaxSpeechDurationMsec', 'vad-max-speech-duration-msec'),
-  silenceTriggerMs: optional(integer(), 'VadSilenceTriggerMsec', 'vad-silence-trigger-msec'),
-  completeSilenceMs: optional(integer(), 'VadCompleteSilenceMsec', 'vad-complete-silence-msec'),
-  gracefulSilenceMs: optional(integer(), 'VadGracefulSilenceThresholdMsec', 'vad-graceful-silence-threshold-msec'),
-  reject: optional(rejectLevel, 'Reject', 'reject'),
-  phrases: optional(listOf(text), 'Phrases', 'phrases'),
-  language: optional(languageTag, 'Language', 'language'),
-}
-
-const settingsCodec = messageCodec(fields)
+export const phrasesSetting = engineParameters.phrases.setting
+export const languageSetting = engineParameters.language.setting
 
 const decodeSettings = (settings: Settings): either.Either<SpeechError, RecognitionSettings> => {
-  const conflict = conflictingAlias(settings, fields)
-  return conflict === undefined ? decodeWith(settingsCodec, settings) : either.left(conflict)
+  const conflict = conflictingAlias(settings, settingFields)
+  return conflict === undefined ? decodeWith(recognitionSettings, settings) : either.left(conflict)
 }
 
 /** The model of a session, what it asks of the engine, and its segmenter parameters. */
-export interface RecognitionPlan {
+export interface RecognitionPlan extends ReadParameters {
   readonly model: ModelName
-  readonly settings: RecognizeSettings
-  readonly parameters: SegmenterParameters
 }
 
 /** The project's values for absent settings. */
-export interface RecognitionDefaults {
+export interface RecognitionDefaults extends RecognizeSettings {
   readonly model?: ModelName | undefined
-  readonly reject?: RejectLevel | undefined
-  readonly phrases?: readonly string[] | undefined
-  readonly language?: string | undefined
   readonly parameters?: Partial<SegmenterParameters> | undefined
 }
 
@@ -119,22 +79,19 @@ export const readRecognitionSettings = (
   settings: Settings,
   defaults: RecognitionDefaults = {},
 ): either.Either<SpeechError, RecognitionPlan> =>
-  either.chain(({ modelName, modelTenant, modelVersion, ...settings }: RecognitionSettings) => {
-    const { reject = defaults.reject, phrases = defaults.phrases, language = defaults.language, ...given } = settings
-    const parameters = { ...defaultSegmenterParameters, gracefulSilenceMs: 0, ...defaults.parameters, ...given }
-    return either.tryCatch(
+  either.chain(({ modelName, modelTenant, modelVersion, ...given }: RecognitionSettings) =>
+    either.tryCatch(
       (): RecognitionPlan => ({
         model: completeModel({ name: modelName, tenant: modelTenant, version: modelVersion }, defaults.model),
-        settings: {
-          reject,
-          phrases: readSessionPhrases(phrases, phrasesSetting),
-          language: language === undefined ? undefined : primaryLanguage(language),
-        },
-        parameters: validateSegmenterParameters(parameters, 'setting'),
+        ...readParameters(
+          { ...pickParameters(engineParameters, defaults), ...given },
+          { ...projectSegmenterParameters, ...defaults.parameters },
+          phrasesSetting,
+        ),
       }),
       (error) => error as SpeechError,
-    )
-  })(decodeSettings(settings))
+    ),
+  )(decodeSettings(settings))
 
 const modelSettings = [
   { key: 'name', setting: 'ModelName' },

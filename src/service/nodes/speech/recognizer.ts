@@ -3,7 +3,8 @@ import type { SpeechError } from '../../../errors/speech-error.js'
 import { defer } from 'rxjs'
 import { languageTag } from '../../../protocol/language.js'
 import type { Settings } from '../../../protocol/dataflow-messages.js'
-import { rejectLevel, type Engine } from '../../engines/engine.js'
+import { codecsOf, engineParameters, pickParameters } from '../../../protocol/recognition-parameters.js'
+import type { Engine } from '../../engines/engine.js'
 import { languageRefusal } from '../../engines/session-language.js'
 import { phrasesOption, requirePhrases } from '../../engines/session-phrases.js'
 import { portFormat } from '../core/node-steps.js'
@@ -11,12 +12,13 @@ import { recognizeChannels } from './recognize-channels.js'
 import { defineNode } from '../core/define-node.js'
 import type { Node, NodeContext } from '../core/node.js'
 import { finalsOnFailure } from './finals-on-failure.js'
-import { flag, nodeOptions, nonEmptyText, wholeNumberFrom } from '../core/node-options.js'
+import { flag, nodeOptions, nonEmptyText } from '../core/node-options.js'
 import {
   changedPlan,
   checkChannel,
   checkRecognitionUpdate,
   currentPlan,
+  gracefulOption,
   languageSetting,
   phrasesSetting,
   readRecognitionSettings,
@@ -29,11 +31,10 @@ const options = nodeOptions(
   {},
   {
     model: nonEmptyText,
-    reject: rejectLevel,
+    ...codecsOf(engineParameters),
     phrases: phrasesOption,
-    language: languageTag,
     ...voiceOptions,
-    gracefulSilenceMs: wholeNumberFrom(0, 86_400_000),
+    ...gracefulOption,
     partials: flag,
   },
 )
@@ -42,15 +43,13 @@ type RecognizerOptions = typeof options._A
 
 /** What the node gives for absent settings; the model of the project is known only to a session. */
 const defaultsOf = (
-  { model, reject, phrases, language, ...given }: RecognizerOptions,
+  { model, ...given }: RecognizerOptions,
   context?: Pick<NodeContext, 'resource'>,
 ): RecognitionDefaults => {
   const named = model === undefined ? undefined : context?.resource(model)
   return {
     model: named?.kind === 'model' ? named.model : undefined,
-    reject,
-    phrases,
-    language,
+    ...pickParameters(engineParameters, given),
     parameters: segmenterOptions(given),
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RejectLevel } from '../../../../src/protocol/recognizer-messages.js'
+import type { RejectLevel } from '../../../../src/protocol/recognition-parameters.js'
 import type { AlignedWord, Decoder } from '../../../../src/service/engines/soundswallower/package.js'
 import {
   frameSamples,

@@ -7,7 +7,7 @@ import { readRecording } from '../../../audio/read-recording.js'
 import { amplitude, halved, joined, noiseSource, recording, recordingsMissing, sound, throughUlaw } from '../sounds.js'
 
 /** Without buffers, so that a segment has the position of the speech. */
-const parameters = { ...defaultSegmenterParameters, preSpeechMs: 0, postSpeechMs: 0 }
+const parameters = { ...defaultSegmenterParameters, preSpeechBufferMs: 0, postSpeechBufferMs: 0 }
 const stepMs = 100
 /** After a cut, this much speech must remain. */
 const minMs = 300
