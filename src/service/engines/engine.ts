@@ -80,6 +80,11 @@ export type Hypothesis =
    * grammar, and the grammar permits no word after it. It must depend on that audio alone.
    */
   | { readonly type: 'checked'; readonly isComplete: boolean }
+  /**
+   * The engine has too much to do for more than one partial in `intervalMs`, or partials come as usual again if that is 0. It may be
+   * said more than once.
+   */
+  | { readonly type: 'partials-thinned'; readonly intervalMs: number }
   /** The engine processed `sampleCount` more samples. The caller bounds the audio it sends by this. 0 means only that the engine is alive. */
   | { readonly type: 'progress'; readonly sampleCount: number }
   /**
@@ -202,6 +207,8 @@ export interface SegmentText {
 export interface SegmentListener {
   /** `sampleCount` more samples were processed; `partial` is the text so far if it changed, with its `stableLength`. */
   readonly progress: (sampleCount: number, partial?: string, stableLength?: number) => void
+  /** See the hypothesis of that name; only from an engine that reads partials as it has time. */
+  readonly partialsThinned?: (intervalMs: number) => void
   /**
    * The first `sampleCount` samples are decided, and the segment goes on behind them; see `decidedSamples`. May be called again,
    * also after `close`.

@@ -225,6 +225,7 @@ class Channel {
         if (sampleCount > 0) this.#out.next({ type: 'progress', sampleCount })
         if (text !== undefined) this.#showPartial(startMs, text, stableLength)
       },
+      partialsThinned: (intervalMs) => this.#out.next({ type: 'partials-thinned', intervalMs }),
       decidedPart: (sampleCount, words, text = { text: textOf(words) }) =>
         this.post({ type: 'decided', sampleCount, words, text }),
       decided: (words, text = { text: textOf(words) }) => this.post({ type: 'decided', words, text }),

@@ -64,7 +64,8 @@ class SegmentSpans {
   }
 
   receive(hypothesis: Hypothesis): void {
-    if (hypothesis.type === 'progress' || hypothesis.type === 'checked') return
+    if (hypothesis.type === 'progress' || hypothesis.type === 'checked' || hypothesis.type === 'partials-thinned')
+      return
     const oldest = this.#open[0]
     if (oldest === undefined) return
     const { span } = oldest

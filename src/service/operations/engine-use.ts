@@ -47,6 +47,8 @@ const workingMs = 5_000
 /** Measures the engine of one model from outside: counts its inputs and outputs. */
 export class EngineUse implements EngineWork {
   channels = 0
+  /** Channels with fewer partials than usual, because the engine has no time for more. */
+  readonly #thinned = new Set<object>()
   progress = 0
   /** How far the engine is behind its speakers, at the worst moment of the last 5 s, in milliseconds. */
   lagMs = 0
@@ -72,6 +74,10 @@ export class EngineUse implements EngineWork {
   /** @param now the clock, in milliseconds */
   constructor(now: () => number) {
     this.#now = now
+  }
+
+  get isThinned(): boolean {
+    return this.#thinned.size > 0
   }
 
   get isLoaded(): boolean {
@@ -168,6 +174,7 @@ export class EngineUse implements EngineWork {
           this.channels += 1
           subscriber.add(() => {
             this.channels -= 1
+            this.#thinned.delete(channel)
             for (const segment of channel) this.#remove(segment)
           })
           const counted$ = part$.pipe(tap((part) => this.#countInput(channel, part)))
@@ -219,7 +226,10 @@ export class EngineUse implements EngineWork {
 
   /** Progress belongs to the oldest segment with unread audio. */
   #countOutput(channel: OpenSegment[], hypothesis: Hypothesis): void {
-    if (hypothesis.type === 'progress') {
+    if (hypothesis.type === 'partials-thinned') {
+      if (hypothesis.intervalMs > 0) this.#thinned.add(channel)
+      else this.#thinned.delete(channel)
+    } else if (hypothesis.type === 'progress') {
       if (hypothesis.sampleCount > 0) this.#progressed()
       const segment = channel.find(({ samples, taken }) => taken < samples)
       if (segment === undefined) return

@@ -44,7 +44,7 @@ export const metricTable = {
   rxspeech_partials_thinned: {
     type: 'gauge',
     labels: [],
-    help: '1 while the service is overloaded and sends a channel at most one partial a second.',
+    help: '1 while the service is overloaded, or an engine is too busy for partials, and sends a channel at most one a second.',
     aggregator: 'max',
   },
   rxspeech_sessions_started_total: {

@@ -66,7 +66,8 @@ export type ChannelEvent =
    */
   | { readonly type: 'fault'; readonly startMs: number; readonly error: SpeechError; readonly retried: boolean }
   /**
-   * The service is overloaded and withholds partials that come within `intervalMs` of another, or is no longer.
+   * The service is overloaded and withholds partials that come within `intervalMs` of another, or its engine has no time for more, or
+   * both are over.
    * `startMs` is the position up to which the audio was read.
    */
   | {

@@ -37,6 +37,8 @@ export class ChannelResults {
   #partialAtMs = -Infinity
   /** The interval of the limit while partials are withheld. */
   #thinnedTo = 0
+  /** The same of the engine. */
+  #engineIntervalMs = 0
   #text = ''
   #partialText = ''
   #stableLength = 0
@@ -64,6 +66,9 @@ export class ChannelResults {
           ...this.#processed(),
           ...this.dueSilences(),
         ]
+      case 'partials-thinned':
+        this.#engineIntervalMs = hypothesis.intervalMs
+        return this.#setThinned(hypothesis.intervalMs || (this.#partialLimit.intervalMs?.() ?? 0))
       case 'fault':
         return [{ ...hypothesis, startMs: Math.round(hypothesis.startMs) }]
     }
@@ -120,7 +125,7 @@ export class ChannelResults {
     this.#partialAtMs = nowMs
     const stable = stableLength > 0 ? { stableLength } : undefined
     const partial = { type: 'partial', startMs, endMs: this.#progress.processedMs, text, ...stable } as const
-    return intervalMs === 0 ? [...this.#setThinned(0), partial] : [partial]
+    return intervalMs === 0 ? [...this.#setThinned(this.#engineIntervalMs), partial] : [partial]
   }
 
   /** Reports when partials begin to be withheld, and when no longer. */

@@ -185,6 +185,18 @@ describe('EngineUse', () => {
     expect(use.isFull).toBe(false)
   })
 
+  it('knows whether a channel has fewer partials, as long as that is open', () => {
+    const { use, output$, open } = usedEngine()
+    const { life } = open()
+    const say = (intervalMs: number) => {
+      output$.next({ type: 'partials-thinned', intervalMs })
+      return use.isThinned
+    }
+    expect([say(1_000), say(0), say(1_000)]).toEqual([true, false, true])
+    life.unsubscribe()
+    expect(use.isThinned).toBe(false)
+  })
+
   it('releases what an unsubscribed channel held', () => {
     const { use, open } = usedEngine()
     const { part$, life } = open()

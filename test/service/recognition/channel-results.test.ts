@@ -56,6 +56,22 @@ describe('the results of a channel', () => {
     expect(partial('a b c d e', 2_001)).toEqual([emitted('a b c d e')])
   })
 
+  it('say when the engine thins its partials, apart from the interval of the service', () => {
+    const account = new EngineProgress(8000, 8000)
+    const limit = { intervalMs: 0 }
+    const results = new ChannelResults(account, ' ', { intervalMs: () => limit.intervalMs, clock: { now: () => 0 } })
+    const phases = (intervalMs: number) =>
+      results.of({ type: 'partials-thinned', intervalMs }).map((event) => 'phase' in event && event.phase)
+    expect(phases(0)).toEqual([])
+    expect(phases(1_000)).toEqual(['begun'])
+    expect(phases(1_000)).toEqual([])
+    expect(results.of({ type: 'partial', startMs: 0, text: 'a' })).toHaveLength(1)
+    limit.intervalMs = 500
+    expect(phases(0)).toEqual([])
+    limit.intervalMs = 0
+    expect(phases(0)).toEqual(['ended'])
+  })
+
   it('have a confidence only if a word or the segment has one', () => {
     const confidenceOf = (confidences: readonly (number | undefined)[], confidence?: number): unknown => {
       const account = new EngineProgress(8000, 8000)

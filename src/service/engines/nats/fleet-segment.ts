@@ -299,7 +299,8 @@ export class FleetSegment implements EngineSegment {
   }
 
   /** Answers are cumulative, so one that was lost or doubled does no harm. */
-  #take(attempt: Attempt, { at, partial, stableLength }: Extract<EngineAnswer, { readonly t: 'taken' }>): void {
+  #take(attempt: Attempt, answer: Extract<EngineAnswer, { readonly t: 'taken' }>): void {
+    const { at, partial, stableLength, partialIntervalMs } = answer
     if (at > attempt.sentSamples) {
       this.#lose('violation')
       return
@@ -308,6 +309,7 @@ export class FleetSegment implements EngineSegment {
     attempt.takenSamples += sampleCount
     if (sampleCount > 0 || (partial ?? attempt.partial) !== attempt.partial) progressed(attempt)
     attempt.partial = partial ?? attempt.partial
+    if (partialIntervalMs !== undefined) this.#listener.partialsThinned?.(partialIntervalMs)
     this.#listener.progress(sampleCount, partial, stableLength)
     this.#pump()
   }

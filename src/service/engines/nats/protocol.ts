@@ -265,7 +265,11 @@ const engineAnswer = t.union([
   /** There is no place, or the engine does not serve this model or version. */
   t.type({ t: t.literal('full') }),
   /** It has read the first `at` samples. */
-  t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string, stableLength: count })]),
+  t.intersection([
+    t.type({ t: t.literal('taken'), at: count }),
+    /** `partialIntervalMs`: partials are thinned, or no more if it is 0. Engines of older versions do not say so. */
+    t.partial({ partial: t.string, stableLength: count, partialIntervalMs: count }),
+  ]),
   /** The answer to a check after `total` samples, which engines of older versions do not tell. */
   t.intersection([t.type({ t: t.literal('checked'), isComplete: t.boolean }), t.partial({ total: count })]),
   /** The result of `samples` at the beginning of what is not decided, behind the first `from` samples; the segment goes on. */

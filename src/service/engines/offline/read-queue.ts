@@ -10,6 +10,9 @@ const useWindowMs = 3_000
 const finalUseWindowMs = 20_000
 /** A result waits no longer for the partials and results that are read before it, but for one in twenty. */
 const maxDelayMs = 1_000
+/** Partials are thinned while one has waited this long within the last seconds. */
+const thinnedIntervalMs = 1_000
+const thinnedForMs = 5_000
 /** A reader that has not answered by then does not work. */
 const maxReadingMs = 120_000
 
@@ -48,7 +51,9 @@ export class ReadQueue {
   readonly #sampleRateHz: number
   readonly #scheduler: SchedulerLike
   readonly #finals: WaitingFinal[] = []
-  readonly #partials = new Set<PartialSource>()
+  /** Since when each waits. */
+  readonly #partials = new Map<PartialSource, number>()
+  #lateAtMs = -Infinity
   readonly #running = new Set<Running>()
   readonly #open = new Set<PartialSource>()
   readonly #costs = { final: new ReadingCosts(), partial: new ReadingCosts() }
@@ -86,8 +91,15 @@ export class ReadQueue {
 
   /** Reads for a partial when there is time; has no effect while the source waits. */
   readPartial(source: PartialSource): void {
-    this.#partials.add(source)
+    if (!this.#partials.has(source)) this.#partials.set(source, this.#scheduler.now())
     this.#startNext()
+  }
+
+  /** The interval within which partials come at most once, because there is no time for more; 0 if they come as usual. */
+  get partialIntervalMs(): number {
+    const nowMs = this.#scheduler.now()
+    for (const sinceMs of this.#partials.values()) if (nowMs - sinceMs >= thinnedIntervalMs) this.#lateAtMs = nowMs
+    return nowMs - this.#lateAtMs < thinnedForMs ? thinnedIntervalMs : 0
   }
 
   /** See `Engine.waitMs`: for how long the first result waits, or how long the work takes that comes before a further one. */
@@ -132,7 +144,7 @@ export class ReadQueue {
   /** Returns whether one began, or left the queue. */
   #startPartial(): boolean {
     if (this.#partials.size === 0 || this.#measureUse() >= maxUseForPartials) return false
-    const source = [...this.#partials].find((one) => this.#leavesTime(one))
+    const source = [...this.#partials.keys()].find((one) => this.#leavesTime(one))
     if (source === undefined) return false
     this.#partials.delete(source)
     const request = source.request()
