@@ -9,7 +9,7 @@ import {
   searchCatalogue,
 } from '../../../../src/service/engines/catalogue/catalogue.js'
 import { describeModel } from '../../../../src/service/engines/catalogue/describe.js'
-import { readSherpaOptions } from '../../../../src/service/engines/sherpa-onnx/model.js'
+import { readSherpaOptions } from '../../../../src/service/engines/sherpa-onnx/model-options.js'
 import { checkModelName } from '../../../../src/service/engines/models/add-model.js'
 
 const namesOf = (...words: readonly string[]): readonly string[] => searchCatalogue(words).map(({ name }) => name)
