@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors/error-table.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { Wait } from './settings.js'
-import type { Context, Phase } from './states.js'
+import type { Phase } from './states.js'
 
 /** The error of a session whose phase takes too long. */
 const deadlineErrors = {
@@ -20,9 +20,8 @@ const deadlineErrors = {
 
 export const isWait = (name: Phase['name']): name is Wait => name in deadlineErrors
 
-export const deadlineError = (name: Wait, { facts }: Context): SpeechError => {
+export const deadlineError = (name: Wait, pendingFromMs: number | undefined): SpeechError => {
   const [code, message] = deadlineErrors[name]
-  const { pendingFromMs } = facts
   const isPending = code === 'finalize-timeout' && pendingFromMs !== undefined
   return new SpeechError(code, isPending ? `${message} Pending from ${pendingFromMs} ms.` : message)
 }

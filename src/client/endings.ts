@@ -1,6 +1,6 @@
 import { codesWith } from '../errors/error-table.js'
 import type { SpeechError } from '../errors/speech-error.js'
-import type { ClientState, Phase, SessionFacts, SessionPolicy } from './states.js'
+import type { ClientState, Phase, Snapshot, SessionPolicy } from './states.js'
 
 /** The causes that can end a recognition, a connection or a session. */
 export type EndCause = keyof typeof endings
@@ -144,16 +144,16 @@ export const endingOf = (
   state: ClientState,
   cause: EndCause,
   policy: SessionPolicy,
-  facts: SessionFacts,
+  snapshot: Snapshot,
 ): keyof typeof fates => {
   const column = columns[groupOf(state.phase)]
   const ending: Ending = endings[cause][column]
   // Without the answer to the finalize request the final may have crossed it.
-  const isCrossed = ending === 'finish' && cause !== 'answered' && facts.isUnread
-  if (ending === 'follow' || isCrossed) return afterRecognition(state, policy, facts)
+  const isCrossed = ending === 'finish' && cause !== 'answered' && snapshot.isUnread
+  if (ending === 'follow' || isCrossed) return afterRecognition(state, policy, snapshot)
   const decided = ending === 'resume' && policy.resumption === undefined ? endings.permanent[column] : ending
   // The next recognition would have read the rest.
-  return decided === 'complete' && policy.isContinuous && facts.isUnread ? 'fail' : decided
+  return decided === 'complete' && policy.isContinuous && snapshot.isUnread ? 'fail' : decided
 }
 
 const groupOf = (phase: Phase): keyof typeof columns => {
@@ -196,13 +196,13 @@ const isTokenRefused = (phase: Phase, { code }: SpeechError, { isTokenRenewable 
   !('refusal' in phase && phase.refusal !== undefined)
 
 /** The cause of a connection that the service closed without an error. */
-export const causeOfClose = (phase: Phase, policy: SessionPolicy, facts: SessionFacts): EndCause => {
+export const causeOfClose = (phase: Phase, policy: SessionPolicy, snapshot: Snapshot): EndCause => {
   const isRunning = phase.name === 'streaming' || phase.name === 'draining' || phase.name === 'finalizing'
-  if (!isRunning || policy.endsWith !== 'end-of-stream' || !facts.isWhole) return 'closed'
+  if (!isRunning || policy.endsWith !== 'end-of-stream' || !snapshot.isWhole) return 'closed'
   // Some services send their finals but no answer to the request.
   const isAnswer =
-    phase.name === 'finalizing' && (phase.isAcknowledged || policy.finalizeBy === 'half-close' || facts.isAnswered)
-  return isAnswer && !facts.isUnread ? 'answered' : 'recognition-over'
+    phase.name === 'finalizing' && (phase.isAcknowledged || policy.finalizeBy === 'half-close' || snapshot.isAnswered)
+  return isAnswer && !snapshot.isUnread ? 'answered' : 'recognition-over'
 }
 
 /** A recognition counts as progress if it lasted this long or made this much audio definitive. */
@@ -212,10 +212,10 @@ const progressOfMs = 200
 const afterRecognition = (
   { phase, recognition }: ClientState,
   { isContinuous }: SessionPolicy,
-  facts: SessionFacts,
+  snapshot: Snapshot,
 ): Following => {
   if (!isContinuous) return 'complete'
-  if (!facts.hasSound) return phase.name === 'streaming' ? 'pause' : 'silence'
-  const hasProgress = facts.nowMs - recognition.sinceMs >= progressAfterMs || facts.progressMs >= progressOfMs
+  if (!snapshot.hasSound) return phase.name === 'streaming' ? 'pause' : 'silence'
+  const hasProgress = snapshot.nowMs - recognition.sinceMs >= progressAfterMs || snapshot.progressMs >= progressOfMs
   return hasProgress ? 'next' : 'retry'
 }

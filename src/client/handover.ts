@@ -5,8 +5,8 @@ import type {
   ClientState,
   ClientStep,
   ConnectionInput,
-  Context,
   Handover,
+  SessionPolicy,
   Successor,
 } from './states.js'
 import { renewalLeadMs } from './token.js'
@@ -23,10 +23,14 @@ const breaksWithinMs = 100
 const drainAllowanceMs = 3_000
 
 /** When the next connection opens: before the token expires, or before the maximum age of the current connection. */
-export const planHandover = ({ connection }: ClientState, { policy, facts }: Context): ClientAction | undefined => {
+export const planHandover = (
+  { connection }: ClientState,
+  policy: SessionPolicy,
+  nowMs: number,
+): ClientAction | undefined => {
   if (policy.resumption === undefined) return undefined
   const { maxConnectionMs } = policy.resumption
-  const tokenMs = (connection.token?.expiresAtMs ?? Infinity) - facts.nowMs
+  const tokenMs = (connection.token?.expiresAtMs ?? Infinity) - nowMs
   const leftMs = Math.min(tokenMs, maxConnectionMs)
   if (leftMs <= 0 || leftMs === Infinity) return undefined
   const leadMs = renewalLeadMs(leftMs)
@@ -43,7 +47,7 @@ export const planHandover = ({ connection }: ClientState, { policy, facts }: Con
 }
 
 /** The current connection will end at an unknown time. */
-export const hurryHandover = (state: ClientState, { policy }: Context): ClientStep => {
+export const hurryHandover = (state: ClientState, policy: SessionPolicy): ClientStep => {
   if (policy.resumption === undefined || state.handover?.successor !== undefined) return { state }
   const handover: Handover = { id: state.lastId + 1, successor: undefined }
   const input: ClientInput = { type: 'handover-time', dueMs: drainAllowanceMs, endingToken: undefined }
@@ -58,7 +62,7 @@ export const openSuccessor = (
   state: ClientState,
   dueMs: number,
   endingToken: string | undefined,
-  { policy }: Context,
+  policy: SessionPolicy,
 ): ClientStep => {
   if (state.handover === undefined) return { state }
   const id = state.lastId + 1

@@ -1,7 +1,7 @@
 import { refusalError } from '../errors/refusal.js'
 import { SpeechError } from '../errors/speech-error.js'
 import type { Machine, MachineResult } from '../kernel/machine.js'
-import type { GapCause } from '../protocol/session-event.js'
+import type { GapCause, SessionEvent } from '../protocol/session-event.js'
 import type { AnnouncedState } from '../protocol/states.js'
 import { deadlineError, isWait } from './deadlines.js'
 import { causeOfClose, causeOfLoss, endingOf, fates, type EndCause, type Fate } from './endings.js'
@@ -36,29 +36,29 @@ import type {
   ConnectionInput,
   Context,
   MessageRead,
+  ObservedInput,
   Phase,
-  SessionFacts,
+  ReceiveOutput,
   SessionPolicy,
+  Snapshot,
   TokenNeed,
   Waiting,
 } from './states.js'
 
 /** The life of a session. In `done`, `stopped` and `failed` no input has an effect. */
-export class ClientMachine implements Machine<ClientState, ClientInput, ClientOutput, ClientAction> {
-  readonly policy: SessionPolicy
-  readonly facts: SessionFacts
+export class ClientMachine implements Machine<ClientState, ObservedInput, ClientOutput, ClientAction> {
+  readonly #policy: SessionPolicy
 
-  constructor(policy: SessionPolicy, facts: SessionFacts) {
-    this.policy = policy
-    this.facts = facts
+  constructor(policy: SessionPolicy) {
+    this.#policy = policy
   }
 
   get start(): ClientStep {
     return start
   }
 
-  reduce(state: ClientState, input: ClientInput): ClientStep {
-    return isEnd(state.phase) ? { state } : reduce(state, input, this)
+  reduce(state: ClientState, input: ObservedInput): ClientStep {
+    return isEnd(state.phase) ? { state } : reduce(state, input, this.#policy)
   }
 
   alive(state: ClientState): ReadonlySet<string> {
@@ -93,73 +93,100 @@ const start: ClientStep = {
   ],
 }
 
-const reduce = (state: ClientState, input: ClientInput, context: Context): ClientStep => {
-  const { phase, handover } = state
+const reduce = (state: ClientState, input: ObservedInput, policy: SessionPolicy): ClientStep => {
   if ('connection' in input) {
-    const successor = handover?.successor
+    const successor = state.handover?.successor
     return input.connection === successor?.id
       ? onSuccessor(state, successor, input)
-      : onConnection(state, input, context)
+      : onConnection(state, input, policy)
   }
+  return 'snapshot' in input
+    ? decide(state, input, { policy, snapshot: input.snapshot })
+    : onInput(state, input, policy)
+}
+
+type Decided = Extract<ObservedInput, { readonly snapshot: Snapshot }>
+
+const onInput = (
+  state: ClientState,
+  input: Exclude<ObservedInput, Decided | ConnectionInput>,
+  policy: SessionPolicy,
+): ClientStep => {
+  const { phase } = state
   switch (input.type) {
     case 'begin':
       return phase.name === 'idle'
-        ? authorize(state, { ...firstAttempt, isAudioOver: phase.isAudioOver }, 'any', context)
+        ? authorize(state, { ...firstAttempt, isAudioOver: phase.isAudioOver }, 'any', policy)
         : { state }
-    case 'stop':
-      return conclude(state, causeOfStop(phase, context), context)
-    case 'audio-over':
-      return join([{ do: 'end-audio' }], onAudioOver(state, context))
     case 'drained':
-      return phase.name === 'draining' ? finalize(state, context) : { state }
+      return phase.name === 'draining' ? finalize(state, policy) : { state }
     case 'progress':
-      return phase.name === 'draining' ? restartDeadline(state, context) : { state }
+      return phase.name === 'draining' ? restartDeadline(state, policy) : { state }
     case 'sound':
-      return phase.name === 'paused' ? nextRecognition(state, false, phase.isConnected, context) : { state }
-    case 'read':
-      return onRead(state, input, context)
+      return phase.name === 'paused' ? nextRecognition(state, false, phase.isConnected, policy) : { state }
     case 'retry':
-      return phase.name === 'waiting' ? onRetry(state, phase, context) : { state }
-    case 'deadline':
-      return isWait(phase.name) ? conclude(state, 'deadline', context, deadlineError(phase.name, context)) : { state }
-    case 'handover-time':
-      return context.facts.hasSentAudio ? openSuccessor(state, input.dueMs, input.endingToken, context) : { state }
-    case 'handover-due':
-      return isHandoverReady(state) ? conclude(state, 'handover', context) : { state }
+      return phase.name === 'waiting' ? onRetry(state, phase, policy) : { state }
     case 'successor-late':
-      return { state: { ...state, handover: undefined } }
+      return { state: withoutHandover(state) }
     case 'gap':
       return { state, outputs: [{ do: 'gap', gap: input.gap }] }
-    case 'inactive':
-      return { state, outputs: [emit({ type: 'silent', forMs: input.forMs })] }
     case 'update':
       return onUpdate(state, input)
+  }
+}
+
+const decide = (state: ClientState, input: Exclude<Decided, ConnectionInput>, context: Context): ClientStep => {
+  const { phase } = state
+  const { policy, snapshot } = context
+  switch (input.type) {
+    case 'stop':
+      return conclude(state, causeOfStop(phase, policy), context)
+    case 'audio-over':
+      return join([{ do: 'end-audio' }], onAudioOver(state, context))
+    case 'read':
+      return onRead(state, input, context)
+    case 'deadline':
+      return isWait(phase.name)
+        ? conclude(state, 'deadline', context, deadlineError(phase.name, snapshot.pendingFromMs))
+        : { state }
+    case 'handover-time':
+      return snapshot.hasSentAudio ? openSuccessor(state, input.dueMs, input.endingToken, policy) : { state }
+    case 'handover-due':
+      return isHandoverReady(state) ? conclude(state, 'handover', context) : { state }
+    case 'inactive':
+      return { state, outputs: [emit({ type: 'silent', forMs: input.forMs })] }
     case 'failed':
       return conclude(state, 'failed', context, input.error)
   }
 }
 
-const onConnection = (state: ClientState, input: ConnectionInput, context: Context): ClientStep => {
+const onConnection = (
+  state: ClientState,
+  input: Extract<ObservedInput, ConnectionInput>,
+  policy: SessionPolicy,
+): ClientStep => {
   const { phase, connection } = state
   switch (input.type) {
     case 'authorized':
-      return onAuthorized(state, input.token, context)
+      return onAuthorized(state, input.token, { policy, snapshot: input.snapshot })
     case 'connected':
       if (phase.name !== 'connecting') return { state }
-      return advance(state, { ...phase, name: 'starting' }, context, { do: 'start', connection: connection.id })
+      return advance(state, { ...phase, name: 'starting' }, policy, { do: 'start', connection: connection.id })
     case 'message':
-      return onMessage(state, input.event, input.signal, context)
+      return onMessage(state, input.event, input.signal)
     case 'leaving':
-      return phase.name === 'streaming' ? hurryHandover(state, context) : { state }
+      return phase.name === 'streaming' ? hurryHandover(state, policy) : { state }
     case 'link-ended':
-      return onClosed(state, context)
+      return onClosed(state, { policy, snapshot: input.snapshot })
     case 'token-failed':
-      return onLost(state, input.error, context)
-    case 'link-failed':
+      return onLost(state, input.error, { policy, snapshot: input.snapshot })
+    case 'link-failed': {
+      const { snapshot, error } = input
       // A connection failure after all requested finals arrived counts as a normal end.
-      return phase.name === 'finalizing' && context.facts.isAnswered && state.pendingFinals.length === 0
-        ? onClosed(state, context)
-        : onLost(state, input.error, context)
+      return phase.name === 'finalizing' && snapshot.isAnswered && state.pendingFinals.length === 0
+        ? onClosed(state, { policy, snapshot })
+        : onLost(state, error, { policy, snapshot })
+    }
   }
 }
 
@@ -181,18 +208,18 @@ const join = (outputs: readonly ClientOutput[], step: ClientStep): ClientStep =>
 const enter = (
   state: ClientState,
   phase: Phase,
-  context: Context,
+  policy: SessionPolicy,
   outputs: readonly ClientOutput[] = [],
   effects: readonly ClientEffect[] = [],
 ): ClientStep => {
   const next = { ...state, phase, wait: state.wait + 1 }
-  return { state: next, outputs, effects: [...deadlineOf(next, context), ...effects] }
+  return { state: next, outputs, effects: [...deadlineOf(next, policy), ...effects] }
 }
 
-const restartDeadline = (state: ClientState, context: Context): ClientStep => enter(state, state.phase, context)
+const restartDeadline = (state: ClientState, policy: SessionPolicy): ClientStep => enter(state, state.phase, policy)
 
 /** Phases that wait for the service or for a token have a deadline; `waiting` has its delay. */
-const deadlineOf = (state: ClientState, { policy }: Context): readonly ClientEffect[] => {
+const deadlineOf = (state: ClientState, policy: SessionPolicy): readonly ClientEffect[] => {
   const { phase } = state
   const wait = (delayMs: number, type: 'retry' | 'deadline'): readonly ClientEffect[] => [
     // The timer keeps the process alive, because nothing else does when a connection breaks without notice.
@@ -203,19 +230,19 @@ const deadlineOf = (state: ClientState, { policy }: Context): readonly ClientEff
 }
 
 /** The next phase on the way to a connection. It is emitted as a state unless the session has streamed before. */
-const advance = (state: ClientState, phase: BeforeStreaming, context: Context, action: ClientAction): ClientStep =>
-  enter(state, phase, context, phase.isResuming ? [] : [announce(phase.name)], [
+const advance = (state: ClientState, phase: BeforeStreaming, policy: SessionPolicy, action: ClientAction): ClientStep =>
+  enter(state, phase, policy, phase.isResuming ? [] : [announce(phase.name)], [
     { lifetime: connectionLifetime(state.connection.id), action },
   ])
 
-const finalize = (state: ClientState, context: Context): ClientStep => {
+const finalize = (state: ClientState, policy: SessionPolicy): ClientStep => {
   const { id } = state.connection
   return enter(
     withoutHandover(state),
     { name: 'finalizing', isAcknowledged: false },
-    context,
+    policy,
     [announce('finalizing'), { do: 'expect-finals' }],
-    [{ lifetime: connectionLifetime(id), action: { do: 'finalize', connection: id, by: context.policy.finalizeBy } }],
+    [{ lifetime: connectionLifetime(id), action: { do: 'finalize', connection: id, by: policy.finalizeBy } }],
   )
 }
 
@@ -237,22 +264,22 @@ const authorize = (
   state: ClientState,
   phase: Omit<BeforeStreaming, 'name'>,
   need: TokenNeed,
-  context: Context,
+  policy: SessionPolicy,
 ): ClientStep => {
   const id = state.lastId + 1
   const next = { ...state, lastId: id, connection: { id, token: undefined, update: state.update } }
-  return advance(next, { ...phase, name: 'authorizing' }, context, { do: 'authorize', connection: id, need })
+  return advance(next, { ...phase, name: 'authorizing' }, policy, { do: 'authorize', connection: id, need })
 }
 
 /** Requests a token to replace the refused one of the current connection. */
 const renewal = ({ connection }: ClientState): TokenNeed => ({ refused: connection.token?.accessToken })
 
-const onRetry = (state: ClientState, { isAudioOver, refusal }: Waiting, context: Context): ClientStep =>
+const onRetry = (state: ClientState, { isAudioOver, refusal }: Waiting, policy: SessionPolicy): ClientStep =>
   authorize(
     state,
     { isAudioOver, refusal, isResuming: true, isReusing: false },
     refusal === undefined ? 'any' : renewal(state),
-    context,
+    policy,
   )
 
 const onAuthorized = (
@@ -268,17 +295,20 @@ const onAuthorized = (
   }
   const { id, update } = connection
   const next = { ...state, connection: { ...connection, token } }
-  return advance(next, { ...phase, name: 'connecting' }, context, { do: 'dial', connection: id, update })
+  return advance(next, { ...phase, name: 'connecting' }, context.policy, { do: 'dial', connection: id, update })
 }
 
 /** Streams on the current connection, beginning with the buffered audio. */
 const stream = (state: ClientState, isAudioOver: boolean, context: Context): ClientStep => {
   const { connection, recognition, update, lastId } = state
-  const { nowMs } = context.facts
+  const {
+    policy,
+    snapshot: { nowMs },
+  } = context
   const name = isAudioOver ? 'draining' : 'streaming'
   // After the end of the audio only results count as progress. Otherwise a service that always ends too early would be retried forever.
   const retries = isAudioOver ? state.retries : { ...state.retries, servesSinceMs: nowMs }
-  const planned = planHandover(state, context)
+  const planned = planHandover(state, policy, nowMs)
   const next: ClientState = {
     ...state,
     retries,
@@ -301,7 +331,7 @@ const stream = (state: ClientState, isAudioOver: boolean, context: Context): Cli
   if (planned !== undefined && next.handover !== undefined) {
     effects.push({ lifetime: handoverLifetime(next.handover), action: planned })
   }
-  return enter(next, { name }, context, [{ do: 'begin', isNextRecognition: recognition.isNext }], effects)
+  return enter(next, { name }, policy, [{ do: 'begin', isNextRecognition: recognition.isNext }], effects)
 }
 
 // Messages of the service
@@ -310,34 +340,19 @@ const onMessage = (
   state: ClientState,
   event: Extract<ConnectionInput, { readonly type: 'message' }>['event'],
   signal: ControlSignal | undefined,
-  { policy, facts }: Context,
-): ClientStep => {
-  const { phase } = state
-  const isFinal = event.type === 'final'
-  if (isFinal && phase.name !== 'stopping' && facts.isRepeated(event)) {
-    return { state, outputs: [{ do: 'repeated-final', event }] }
-  }
-  if (isFinal && event.error !== undefined) {
-    const next = { ...state, pendingFinals: [...state.pendingFinals, event] }
-    const read: MessageRead = { type: 'read', isOnTimeline: false, isFinal, signal }
-    const effects = isSending(phase) ? [endAfter(event.error, state, policy)] : []
-    return { state: next, outputs: [{ do: 'hold-final', event }], effects, raise: [read] }
-  }
-  const isRead =
-    phase.name === 'stopping'
-      ? // The service may still send results after a stop; they are ignored (PROTOCOL 4.2).
-        event.type === 'response' || event.type === 'unknown'
-      : // Only the answer to the session's first start is emitted.
-        !(
-          phase.name === 'starting' &&
-          state.hasStreamed &&
-          signal?.type === 'start-answer' &&
-          signal.error === undefined
-        )
-  const outputs: readonly ClientOutput[] | undefined = isRead ? [{ do: 'read', event }] : undefined
-  // A partial changes nothing: it makes no audio definitive and ends nothing.
-  if (event.type === 'partial') return { state, outputs }
-  return { state, outputs, raise: [{ type: 'read', isOnTimeline: isRead, isFinal, signal }] }
+): ClientStep => ({ state, outputs: [{ do: 'receive', event, signal, as: treatmentOf(state, event, signal) }] })
+
+const treatmentOf = (
+  { phase, hasStreamed }: ClientState,
+  event: SessionEvent,
+  signal: ControlSignal | undefined,
+): ReceiveOutput['as'] => {
+  // The service may still send results after a stop; they are ignored (PROTOCOL 4.2).
+  if (phase.name === 'stopping') return event.type === 'response' || event.type === 'unknown' ? 'read' : 'ignored'
+  if (event.type === 'final' && event.error !== undefined) return 'held'
+  // Only the answer to the session's first start is emitted.
+  const isRestart = phase.name === 'starting' && hasStreamed
+  return isRestart && signal?.type === 'start-answer' && signal.error === undefined ? 'ignored' : 'read'
 }
 
 /** After a final with an error the connection ends, and says more about it; one that stays open counts as lost. */
@@ -352,17 +367,20 @@ const endAfter = (error: string, { connection: { id } }: ClientState, { deadline
 })
 
 /** Handles a message after the timeline of results has processed its event. */
-const onRead = (state: ClientState, { isOnTimeline, isFinal, signal }: MessageRead, context: Context): ClientStep => {
-  const { policy, facts } = context
-  const isProgress = isOnTimeline && facts.hasProgress
-  const isRetried = isProgress && state.retries.attempts > 0
+const onRead = (state: ClientState, input: MessageRead, context: Context): ClientStep => {
+  const { held, signal, hasProgress, isLast } = input
+  const { policy } = context
+  if (held?.error !== undefined) {
+    const next = { ...state, pendingFinals: [...state.pendingFinals, held] }
+    if (signal !== undefined) return onSignal(next, signal, context)
+    return { state: next, effects: isSending(state.phase) ? [endAfter(held.error, state, policy)] : [] }
+  }
+  const isRetried = hasProgress && state.retries.attempts > 0
   const next = isRetried ? { ...state, retries: afterProgress(state.retries) } : state
   if (signal !== undefined) return onSignal(next, signal, context)
-  if (isFinal && facts.isFinal && isSending(state.phase) && !policy.isContinuous) {
-    return conclude(next, 'recognition-over', context)
-  }
-  if (!isProgress) return { state: next }
-  if (state.phase.name === 'finalizing') return restartDeadline(next, context)
+  if (isLast && isSending(state.phase) && !policy.isContinuous) return conclude(next, 'recognition-over', context)
+  if (!hasProgress) return { state: next }
+  if (state.phase.name === 'finalizing') return restartDeadline(next, policy)
   return isHandoverReady(next) ? conclude(next, 'handover', context) : { state: next }
 }
 
@@ -413,7 +431,7 @@ const conclude = (
   isConnected = false,
 ): ClientStep => {
   const { pendingFinals } = state
-  const ending = endingOf(state, cause, context.policy, context.facts)
+  const ending = endingOf(state, cause, context.policy, context.snapshot)
   const failed = isDone(ending) ? pendingFinals[0]?.error : undefined
   // Some speech has no result, so this is not the regular end.
   if (failed !== undefined)
@@ -441,6 +459,7 @@ const perform = (
   isConnected: boolean,
 ): ClientStep => {
   const { phase, connection } = state
+  const { policy } = context
   const isOver = isAudioOver(phase)
   switch (ending) {
     case 'stay':
@@ -448,9 +467,9 @@ const perform = (
     case 'disconnect':
       return phase.name === 'paused' ? { state: { ...state, phase: { ...phase, isConnected: false } } } : { state }
     case 'renew':
-      return 'isResuming' in phase ? authorize(state, { ...phase, refusal: error }, renewal(state), context) : { state }
+      return 'isResuming' in phase ? authorize(state, { ...phase, refusal: error }, renewal(state), policy) : { state }
     case 'reopen':
-      return nextRecognition(state, isOver, false, context)
+      return nextRecognition(state, isOver, false, policy)
     case 'resume':
       return reconnect(state, error, context)
     case 'hand-over':
@@ -459,24 +478,24 @@ const perform = (
       return enter(
         afterOwnEnd(state),
         { name: 'paused', isConnected },
-        context,
+        policy,
         [{ do: 'pause' }],
         [{ lifetime: 'listening', action: { do: 'listen' } }],
       )
     case 'next':
-      return join([{ do: 'pause' }], nextRecognition(afterOwnEnd(state), isOver, isConnected, context))
+      return join([{ do: 'pause' }], nextRecognition(afterOwnEnd(state), isOver, isConnected, policy))
     case 'retry': {
       const slow: readonly ClientOutput[] = [{ do: 'pause' }, { do: 'slow', speed: 'as spoken' }]
       const sending: ClientState = { ...afterOwnEnd(state), phase: { name: isOver ? 'draining' : 'streaming' } }
       return join(slow, onLost(sending, endedAtOnce(), context))
     }
     case 'close':
-      return enter(state, { name: 'closing' }, context)
+      return enter(state, { name: 'closing' }, policy)
     case 'ask':
       return enter(
         withoutHandover(state),
         { name: 'stopping' },
-        context,
+        policy,
         [{ do: 'drop', cause: 'stopped' }],
         [{ lifetime: connectionLifetime(connection.id), action: { do: 'stop', connection: connection.id } }],
       )
@@ -509,11 +528,11 @@ const onClosed = (state: ClientState, context: Context): ClientStep => {
   const failed = isRunning ? state.pendingFinals[0]?.error : undefined
   if (failed !== undefined) return onLost(state, refusalError(failed), context)
   const error = isRunning ? endedEarly() : endedUnanswered()
-  return conclude(state, causeOfClose(state.phase, context.policy, context.facts), context, error)
+  return conclude(state, causeOfClose(state.phase, context.policy, context.snapshot), context, error)
 }
 
 /** A client that has half-closed the connection can send no request. */
-const causeOfStop = (phase: Phase, { policy }: Context): EndCause =>
+const causeOfStop = (phase: Phase, policy: SessionPolicy): EndCause =>
   phase.name === 'finalizing' && policy.finalizeBy === 'half-close' ? 'stop-unsendable' : 'stop'
 
 /** The service has ended a recognition that the client did not finalize. */
@@ -527,26 +546,27 @@ const nextRecognition = (
   state: ClientState,
   isAudioOver: boolean,
   isConnected: boolean,
-  context: Context,
+  policy: SessionPolicy,
 ): ClientStep => {
   const { id } = state.connection
   const phase = { isAudioOver, refusal: undefined, isResuming: true, isReusing: isConnected }
   return isConnected
-    ? advance(state, { ...phase, name: 'starting' }, context, { do: 'restart', connection: id })
-    : authorize(state, phase, 'any', context)
+    ? advance(state, { ...phase, name: 'starting' }, policy, { do: 'restart', connection: id })
+    : authorize(state, phase, 'any', policy)
 }
 
 const onAudioOver = (state: ClientState, context: Context): ClientStep => {
   const { phase } = state
+  const { policy, snapshot } = context
   if (phase.name === 'paused') return conclude(state, 'audio-over', context)
   if ('isAudioOver' in phase) return { state: { ...state, phase: { ...phase, isAudioOver: true } } }
   if (phase.name !== 'streaming') return { state }
-  return context.facts.isSent ? finalize(state, context) : enter(state, { name: 'draining' }, context)
+  return snapshot.isSent ? finalize(state, policy) : enter(state, { name: 'draining' }, policy)
 }
 
 /** A handover connection that is ready takes over at once; otherwise the session waits for the next attempt. */
 const reconnect = (state: ClientState, error: SpeechError, context: Context): ClientStep => {
-  const { policy, facts } = context
+  const { policy, snapshot } = context
   const { phase, handover } = state
   const isOver = isAudioOver(phase)
   const outputs: ClientOutput[] = [{ do: 'report-ledger' }]
@@ -554,14 +574,14 @@ const reconnect = (state: ClientState, error: SpeechError, context: Context): Cl
   const successor = handover?.successor
   if (successor?.isReady === true) return join(outputs, stream({ ...left, connection: successor }, isOver, context))
   if (error.code === 'too-fast') outputs.push({ do: 'slow', speed: 'with bursts' })
-  const next = policy.resumption && nextAttempt(state.retries, policy.resumption, error, facts.nowMs)
+  const next = policy.resumption && nextAttempt(state.retries, policy.resumption, error, snapshot.nowMs)
   if (next === undefined) {
     return join([...outputs, ...outputsOf('emit', state.pendingFinals)], end(left, { name: 'failed', error }, 'failed'))
   }
   const { retries, attempt, delayMs } = next
-  outputs.push({ do: 'reconnecting', event: { attempt, delayMs, cause: error.code } })
+  outputs.push({ do: 'reconnecting', atMs: snapshot.nowMs, event: { attempt, delayMs, cause: error.code } })
   const waiting: Waiting = { name: 'waiting', isAudioOver: isOver, refusal: refusalToRenew(phase, error), delayMs }
-  return enter({ ...left, retries }, waiting, context, outputs)
+  return enter({ ...left, retries }, waiting, policy, outputs)
 }
 
 /** Whether a token must still be renewed, because the attempt to renew it failed. */

@@ -27,7 +27,7 @@ export const nextAttempt = (
   const hasServed = retries.servesSinceMs + maxDelayMs <= nowMs
   const { attempts, sinceMs = nowMs } = hasServed ? noRetries : retries
   const attempt = attempts + 1
-  const delayMs = resumption.delayMs(attempt, error)
+  const delayMs = resumption.delayMs(attempt, error, nowMs)
   if (nowMs + delayMs > sinceMs + budgetMs) return undefined
   return { retries: { attempts: attempt, sinceMs, servesSinceMs: Infinity }, attempt, delayMs }
 }

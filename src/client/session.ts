@@ -9,9 +9,9 @@ import {
   type Unsubscribable,
 } from 'rxjs'
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
-import { MachineRun, type Inputs, type MachineHost } from '../kernel/machine.js'
+import { MachineRun, observing, type Inputs, type MachineHost } from '../kernel/machine.js'
 import { schedule } from '../kernel/timers.js'
-import type { FinalEvent, SessionEvent, Slots } from '../protocol/session-event.js'
+import type { SessionEvent, Slots } from '../protocol/session-event.js'
 import { checkSource, isPulled } from './audio/audio-feed.js'
 import { AudioPump } from './audio/audio-pump.js'
 import { ReplayBuffer, type Gap } from './audio/replay-buffer.js'
@@ -23,7 +23,17 @@ import type { SessionSettings } from './settings.js'
 import type { Ending } from './protocol.js'
 import { ResultTimeline } from './results/timeline.js'
 import { isFixedToken, SessionToken } from './token.js'
-import type { AuthorizeAction, ClientAction, ClientInput, ClientOutput, SessionFacts, SessionPolicy } from './states.js'
+import {
+  isDeciding,
+  type AuthorizeAction,
+  type ClientAction,
+  type ClientInput,
+  type ClientOutput,
+  type ObservedInput,
+  type ReceiveOutput,
+  type SessionPolicy,
+  type Snapshot,
+} from './states.js'
 
 /** The parameters of a session: how it connects, and the options of the user. */
 export interface SessionPlan<In, Out> {
@@ -44,8 +54,15 @@ export type RunSession<In, Out> = (
   subscriber: Subscriber<SessionEvent>,
 ) => Pick<MachineRun<never, never, never, never>, 'start' | 'unsubscribe'>
 
-export type SessionHost<In, Out> = MachineHost<ClientInput, ClientOutput, ClientAction | RoutedAction<In, Out>> &
-  SessionFacts
+export interface SessionHost<In, Out> extends MachineHost<
+  ClientInput,
+  ClientOutput,
+  ClientAction | RoutedAction<In, Out>
+> {
+  /** Completes an input whose turn has come. */
+  observe(input: ClientInput): ObservedInput
+  readonly snapshot: Snapshot
+}
 
 /** Where a connection leads, and whose tokens it presents. */
 export interface Route<In, Out> {
@@ -112,7 +129,6 @@ class Session<In, Out> implements SessionHost<In, Out> {
   /** The open or opening connections: one, or two during a handover. */
   #connections: readonly Connection<In, Out>[] = []
   readonly #results: ResultTimeline
-  hasProgress = false
 
   constructor(plan: SessionPlan<In, Out>, source: ObservableInput<Uint8Array>, subscriber: Subscriber<SessionEvent>) {
     const { settings } = plan
@@ -129,48 +145,14 @@ class Session<In, Out> implements SessionHost<In, Out> {
   run(): void {
     const run =
       this.#plan.run?.(this, this.#subscriber) ??
-      new MachineRun(new ClientMachine(this.#plan.policy, this), this, this.#subscriber)
+      new MachineRun(
+        observing(new ClientMachine(this.#plan.policy), (input: ClientInput) => this.observe(input)),
+        this,
+        this.#subscriber,
+      )
     // Added to the subscriber instead of returned, because the consumer may unsubscribe during the first step.
     this.#subscriber.add(run)
     run.start()
-  }
-
-  // Facts for decisions
-
-  get nowMs(): number {
-    return this.#plan.settings.scheduler.now()
-  }
-
-  get isSent(): boolean {
-    return this.#buffer.isSent
-  }
-
-  get hasSentAudio(): boolean {
-    return this.#results.hasSentAudio
-  }
-
-  get pendingFromMs(): number | undefined {
-    return this.#buffer.pendingFromMs
-  }
-
-  get hasSound(): boolean {
-    return this.#buffer.hasSound
-  }
-
-  get progressMs(): number {
-    return this.#results.progressMs
-  }
-
-  get isFinal(): boolean {
-    return this.#results.isFinal
-  }
-
-  get isWhole(): boolean {
-    return this.#results.isWhole
-  }
-
-  get isAnswered(): boolean {
-    return this.#results.isAnswered
   }
 
   /** Whether the service sends no times; for the ledger. */
@@ -178,18 +160,23 @@ class Session<In, Out> implements SessionHost<In, Out> {
     return this.#results.isEstimated
   }
 
-  get isUnread(): boolean {
-    return this.#results.isUnread
+  observe(input: ClientInput): ObservedInput {
+    return isDeciding(input) ? { ...input, snapshot: this.snapshot } : input
   }
 
-  isRepeated(final: FinalEvent): boolean {
-    return this.#results.isRepeated(final)
+  get snapshot(): Snapshot {
+    const buffer = this.#buffer
+    const { hasSentAudio, progressMs, isWhole, isAnswered, isUnread } = this.#results
+    const { isSent, pendingFromMs, hasSound } = buffer
+    const nowMs = this.#plan.settings.scheduler.now()
+    return { nowMs, isSent, hasSentAudio, pendingFromMs, hasSound, progressMs, isWhole, isAnswered, isUnread }
   }
 
   // Outputs and actions of the machine
 
-  emit(output: ClientOutput): void {
-    if (output.do === 'read') this.#read(output.event)
+  emit(output: ClientOutput, answer: (input: ClientInput) => void): void {
+    if (output.do === 'receive') this.#receive(output, answer)
+    else if (output.do === 'read') this.#read(output.event)
     else if (output.do === 'emit') this.#subscriber.next(output.event)
     else for (const event of this.#report(output)) this.#subscriber.next(event)
   }
@@ -221,27 +208,37 @@ class Session<In, Out> implements SessionHost<In, Out> {
     return { type: 'failed', error: toSpeechError(error, 'internal', 'The session failed; see the cause.') }
   }
 
-  /** Emits the event of a message, with the times of the source, and the ledger if it has changed. */
-  #read(message: SessionEvent): void {
-    this.#pump.onActivity()
+  #receive({ event, signal, as }: ReceiveOutput, answer: (input: ClientInput) => void): void {
+    const results = this.#results
+    const final = event.type === 'final' ? event : undefined
+    if (as !== 'ignored') this.#pump.onActivity()
+    if (as !== 'ignored' && final !== undefined && results.isRepeated(final)) {
+      for (const repeated of results.repeat(final)) this.#subscriber.next(repeated)
+      return
+    }
+    const held = as === 'held' ? final : undefined
+    if (held !== undefined) results.hold(held)
+    const hasProgress = as === 'read' && this.#read(event)
+    if (signal === undefined && final === undefined && !hasProgress) return
+    answer({ type: 'read', signal, held, hasProgress, isLast: final !== undefined && results.isFinal })
+  }
+
+  /**
+   * Emits an event of the service, with the times of the source, and the ledger if it has changed. Returns whether more audio
+   * is definitive than before.
+   */
+  #read(message: SessionEvent): boolean {
     const event = this.#results.read(message)
     const { events, hasProgress } = this.#ledger.report()
-    this.hasProgress = hasProgress
     if (event !== undefined) this.#subscriber.next(event)
     for (const ledger of events) this.#subscriber.next(ledger)
+    return hasProgress
   }
 
   /** Performs an output. The returned events are emitted before the next output is performed. */
-  #report(output: Exclude<ClientOutput, { readonly do: 'emit' | 'read' }>): readonly SessionEvent[] {
+  #report(output: Exclude<ClientOutput, { readonly do: 'emit' | 'read' | 'receive' }>): readonly SessionEvent[] {
     const results = this.#results
     switch (output.do) {
-      case 'repeated-final':
-        this.#pump.onActivity()
-        return results.repeat(output.event)
-      case 'hold-final':
-        this.#pump.onActivity()
-        results.hold(output.event)
-        return []
       case 'continue-after':
         return output.finals.flatMap((final) => results.continueAfter(final) ?? [])
       case 'begin':

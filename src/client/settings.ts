@@ -26,6 +26,6 @@ export interface Resumption {
   readonly budgetMs: number
   readonly maxDelayMs: number
   readonly maxConnectionMs: number
-  /** The delay before an attempt, from 1, in milliseconds. */
-  readonly delayMs: (attempt: number, error: SpeechError) => number
+  /** The delay before an attempt, from 1, after an error at a time, in milliseconds. */
+  readonly delayMs: (attempt: number, error: SpeechError, atMs: number) => number
 }

@@ -97,20 +97,25 @@ export type ConnectionInput = { readonly connection: number } & (
   | { readonly type: 'authorized'; readonly token: CurrentToken }
   /** There was no token, or the connection failed to open or broke. */
   | { readonly type: 'token-failed' | 'link-failed'; readonly error: SpeechError }
-  | { readonly type: 'connected' | 'link-ended' }
+  | { readonly type: 'link-ended' }
+  | { readonly type: 'connected' }
   /** The connection will end soon, or has broken. */
   | { readonly type: 'leaving' }
   | { readonly type: 'message'; readonly event: SessionEvent; readonly signal?: ControlSignal | undefined }
 )
 
+/** What effects post. */
 export type ClientInput =
   | ConnectionInput
-  | { readonly type: 'begin' | 'stop' | 'audio-over' }
+  | { readonly type: 'begin' }
+  | { readonly type: 'stop' | 'audio-over' }
   /** All buffered audio was sent, or some of it. */
   | { readonly type: 'drained' | 'progress' }
   /** Audio that arrived while no recognition runs contains a sound. */
   | { readonly type: 'sound' }
-  | { readonly type: 'deadline' | 'retry' | 'handover-due' | 'successor-late' }
+  | { readonly type: 'deadline' | 'handover-due' }
+  | { readonly type: 'retry' }
+  | { readonly type: 'successor-late' }
   | { readonly type: 'handover-time'; readonly dueMs: number; readonly endingToken: string | undefined }
   | { readonly type: 'gap'; readonly gap: Gap }
   | { readonly type: 'inactive'; readonly forMs: number }
@@ -120,19 +125,70 @@ export type ClientInput =
   | { readonly type: 'failed'; readonly error: SpeechError }
   | MessageRead
 
-/** Follows a message after the timeline has processed its event, unless the event is held or ignored. */
+/** What a message did that was received: answers the output `receive`, unless no decision depends on it. */
 export interface MessageRead {
   readonly type: 'read'
-  readonly isOnTimeline: boolean
-  readonly isFinal: boolean
   readonly signal: ControlSignal | undefined
+  /** The final, if it is held because it has an error. */
+  readonly held: FinalEvent | undefined
+  /** Whether more audio is definitive than before. */
+  readonly hasProgress: boolean
+  /** Whether the message is a final, and every channel has its final and nothing after it. */
+  readonly isLast: boolean
 }
+
+/** The clock, the audio and the results when the turn of an input has come. */
+export interface Snapshot {
+  readonly nowMs: number
+  /** Whether nothing waits to be sent. */
+  readonly isSent: boolean
+  /** Whether audio was sent on this connection. */
+  readonly hasSentAudio: boolean
+  /** The start of the audio that is not definitive, if there is any. */
+  readonly pendingFromMs: number | undefined
+  /** Whether the audio that is not definitive contains a sound. */
+  readonly hasSound: boolean
+  /** The duration of audio that has become definitive on this connection. */
+  readonly progressMs: number
+  /** Whether every channel that has results has its final. */
+  readonly isWhole: boolean
+  /** Whether every channel has a final that arrived after the finalize request. */
+  readonly isAnswered: boolean
+  /** Whether the service ended the recognition by itself before the end of the audio that was sent. */
+  readonly isUnread: boolean
+}
+
+/** The inputs that can end a recognition, a connection or the session, or move it to another connection. */
+const deciding = [
+  'authorized',
+  'token-failed',
+  'link-ended',
+  'link-failed',
+  'read',
+  'audio-over',
+  'deadline',
+  'handover-time',
+  'handover-due',
+  'inactive',
+  'stop',
+  'failed',
+] as const
+const decidingTypes: ReadonlySet<string> = new Set(deciding)
+
+type Deciding = Extract<ClientInput, { readonly type: (typeof deciding)[number] }>
+
+/** What the machine decides on: nothing else changes a decision. */
+export type ObservedInput = Exclude<ClientInput, Deciding> | (Deciding & { readonly snapshot: Snapshot })
+
+/** Whether decisions on an input depend on the snapshot. */
+export const isDeciding = (input: ClientInput): input is Deciding => decidingTypes.has(input.type)
 
 /**
  * Actions on audio and results, and the events to emit, in this order:
  * - `emit`: emits the event unchanged.
- * - `read`: passes the event of a message through the timeline of results.
- * - `repeated-final`, `hold-final`: the final is not emitted, because it repeats the previous one, or may not end the session.
+ * - `receive`: a message has arrived. Its event is `read`, or not emitted: `held`, because the end of the connection shows
+ *   what becomes of it, or `ignored`. A final that only repeats the previous one is not emitted either.
+ * - `read`: passes the event through the timeline of results.
  * - `continue-after`: emits what finals that did not end the session add to their milestones.
  * - `begin`: starts a recognition on this connection, with the first audio that is not definitive.
  * - `pause`: keeps only the end of the silence until the next sound.
@@ -142,16 +198,27 @@ export interface MessageRead {
  * - `slow`: limits the rate of sending from now on.
  */
 export type ClientOutput =
+  | ReceiveOutput
   | { readonly do: 'emit'; readonly event: SessionEvent }
   | { readonly do: 'read'; readonly event: SessionEvent }
   | { readonly do: 'pause' | 'expect-finals' | 'settle' | 'end-audio' | 'report-ledger' | 'close-ledger' }
-  | { readonly do: 'repeated-final' | 'hold-final'; readonly event: FinalEvent }
   | { readonly do: 'continue-after'; readonly finals: readonly FinalEvent[] }
   | { readonly do: 'begin'; readonly isNextRecognition: boolean; readonly event?: Pick<StateEvent, 'service'> }
   | { readonly do: 'gap'; readonly gap: Gap }
   | { readonly do: 'drop'; readonly cause: GapCause }
   | { readonly do: 'slow'; readonly speed: 'with bursts' | 'as spoken' }
-  | { readonly do: 'reconnecting'; readonly event: Pick<ReconnectingEvent, 'attempt' | 'delayMs' | 'cause'> }
+  | {
+      readonly do: 'reconnecting'
+      readonly atMs: number
+      readonly event: Pick<ReconnectingEvent, 'attempt' | 'delayMs' | 'cause'>
+    }
+
+export interface ReceiveOutput {
+  readonly do: 'receive'
+  readonly event: SessionEvent
+  readonly signal: ControlSignal | undefined
+  readonly as: 'read' | 'held' | 'ignored'
+}
 
 /** The token that a connection needs: the current one, a replacement of an expiring one, or one that differs from the refused one. */
 export type TokenNeed = 'any' | 'replacement' | { readonly refused: string | undefined }
@@ -173,7 +240,7 @@ export interface AuthorizeAction {
   readonly need: TokenNeed
 }
 
-export type ClientStep = kernel.Step<ClientState, ClientOutput, ClientAction, ClientInput>
+export type ClientStep = kernel.Step<ClientState, ClientOutput, ClientAction>
 export type ClientEffect = kernel.Effect<ClientAction>
 
 /** Properties of the session and its options that decisions depend on. */
@@ -186,35 +253,8 @@ export interface SessionPolicy extends Ending, Pick<SessionSettings, 'deadlines'
   readonly temporary?: ReadonlySet<ErrorCode> | undefined
 }
 
-/** Facts about audio and results that decisions depend on, computed on demand. */
-export interface SessionFacts {
-  readonly nowMs: number
-  /** Whether nothing waits to be sent. */
-  readonly isSent: boolean
-  /** Whether audio was sent on this connection. */
-  readonly hasSentAudio: boolean
-  /** The start of the audio that is not definitive, if there is any. */
-  readonly pendingFromMs: number | undefined
-  /** Whether the audio that is not definitive contains a sound. */
-  readonly hasSound: boolean
-  /** The duration of audio that has become definitive on this connection. */
-  readonly progressMs: number
-  /** Whether the last event made more audio definitive. */
-  readonly hasProgress: boolean
-  /** Whether every channel has its final, and nothing after it. */
-  readonly isFinal: boolean
-  /** Whether every channel that has results has its final. */
-  readonly isWhole: boolean
-  /** Whether every channel has a final that arrived after the finalize request. */
-  readonly isAnswered: boolean
-  /** Whether the service ended the recognition by itself before the end of the audio that was sent. */
-  readonly isUnread: boolean
-  /** Whether a final only repeats the previous one on its channel. */
-  isRepeated(final: FinalEvent): boolean
-}
-
 /** What decisions depend on besides the state. */
 export interface Context {
   readonly policy: SessionPolicy
-  readonly facts: SessionFacts
+  readonly snapshot: Snapshot
 }

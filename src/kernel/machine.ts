@@ -11,15 +11,10 @@ export interface Effect<Action> {
 }
 
 /** The result of one input. */
-export interface Step<State, Output, Action, Input = never> {
+export interface Step<State, Output, Action> {
   readonly state: State
   readonly outputs?: readonly Output[] | undefined
   readonly effects?: readonly Effect<Action>[] | undefined
-  /**
-   * Inputs that follow directly, before all waiting ones: for decisions that depend on the effect of this step's
-   * outputs.
-   */
-  readonly raise?: readonly Input[] | undefined
 }
 
 /** How a machine ended. */
@@ -27,13 +22,27 @@ export type MachineResult = 'complete' | { readonly error: unknown }
 
 /** A state machine as pure functions. It is total: every input has an answer in every state. */
 export interface Machine<State, Input, Output, Action> {
-  readonly start: Step<State, Output, Action, Input>
-  readonly reduce: (state: State, input: Input) => Step<State, Output, Action, Input>
+  readonly start: Step<State, Output, Action>
+  readonly reduce: (state: State, input: Input) => Step<State, Output, Action>
   /** The lifetimes that are alive in a state. */
   readonly alive: (state: State) => ReadonlySet<string>
   /** How the machine ended, or undefined while it runs. */
   readonly result: (state: State) => MachineResult | undefined
 }
+
+/**
+ * A machine whose inputs are completed when their turn comes, with what decisions depend on and may have changed since they
+ * were posted. So the machine itself depends on its state and its input alone.
+ */
+export const observing = <State, Posted, Input, Output, Action>(
+  machine: Machine<State, Input, Output, Action>,
+  observe: (posted: Posted) => Input,
+): Machine<State, Posted, Output, Action> => ({
+  start: machine.start,
+  reduce: (state, posted) => machine.reduce(state, observe(posted)),
+  alive: (state) => machine.alive(state),
+  result: (state) => machine.result(state),
+})
 
 /** Where an effect posts its inputs. */
 export interface Inputs<Input> {
@@ -60,8 +69,11 @@ export interface MachineHost<Input, Output, Action> {
    * @default as RxJS: later, to `config.onUnhandledError`, or as an uncaught exception
    */
   readonly report?: ((error: unknown) => void) | undefined
-  /** Performs an output, or emits it. */
-  emit(output: Output): void
+  /**
+   * Performs an output, or emits it. An input that it answers with is handled directly after the step, before all that wait:
+   * the result of the output, which decisions depend on.
+   */
+  emit(output: Output, answer: (input: Input) => void): void
   /** Called when no more inputs wait: work that could continue endlessly must not run within a step. */
   onIdle?(): void
 }
@@ -85,7 +97,7 @@ type Posted<Input> = 'start' | { readonly lifetime: Lifetime<Input>; readonly in
  * One run of a machine, which completes or errors a subscriber with its result.
  *
  * - A step first ends the effects whose lifetime is no longer alive, then emits its outputs, then starts its effects, then
- *   handles the inputs that it raises. What an effect does when it ends belongs to the step that ends it.
+ *   handles the inputs that its outputs were answered with. What an effect does when it ends belongs to the step that ends it.
  * - Inputs that arrive during a step (a consumer that re-enters, an effect that posts at once) wait in the mailbox. Those
  *   of an effect whose lifetime ends meanwhile are discarded: the machine never sees an input of an ended effect.
  * - An effect whose lifetime is not alive in the state of its own step does not start.
@@ -99,6 +111,8 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
   readonly #subscriber: Pick<Subscriber<never>, 'closed' | 'complete' | 'error'>
   readonly #mailbox: Mailbox<Posted<Input>>
   #lifetimes: readonly Lifetime<Input>[] = []
+  /** Of the outputs of the current step. */
+  #answers: readonly Input[] = none
   /** Defined by the first step. */
   #state!: State
 
@@ -131,24 +145,30 @@ export class MachineRun<State, Input, Output, Action> implements Unsubscribable 
     else if (!posted.lifetime.hasEnded) this.#apply(this.#machine.reduce(this.#state, posted.input))
   }
 
-  #apply({ state, outputs = none, effects = none, raise = none }: Step<State, Output, Action, Input>): void {
+  #apply({ state, outputs = none, effects = none }: Step<State, Output, Action>): void {
     // Most steps keep the state, and with it all lifetimes.
     const isNew = state !== this.#state
     this.#state = state
     const alive = isNew || effects.length > 0 ? this.#machine.alive(state) : noLifetimes
     if (isNew) this.#endEffects(alive)
     for (const output of outputs) {
-      if (!this.#subscriber.closed) this.#host.emit(output)
+      if (!this.#subscriber.closed) this.#host.emit(output, this.#answer)
     }
+    const answers = this.#answers
+    this.#answers = none
     for (const { lifetime, action } of effects) {
       if (alive.has(lifetime) && !this.#subscriber.closed) this.#begin(lifetime, action)
     }
     const result = isNew ? this.#machine.result(state) : undefined
     if (result === 'complete') this.#subscriber.complete()
     else if (result !== undefined) this.#subscriber.error(result.error)
-    for (const input of raise) {
+    for (const input of answers) {
       if (!this.#subscriber.closed) this.#apply(this.#machine.reduce(this.#state, input))
     }
+  }
+
+  readonly #answer = (input: Input): void => {
+    this.#answers = [...this.#answers, input]
   }
 
   #begin(name: string, action: Action): void {

@@ -65,7 +65,7 @@ describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, 
 
   it('names the defaults of the options', () => {
     const given = resolveResumption(true, () => 1)
-    const firstDelayMs = given?.delayMs(1, new SpeechError('connection-lost', 'Lost.'))
+    const firstDelayMs = given?.delayMs(1, new SpeechError('connection-lost', 'Lost.'), 0)
     const settings = resolveSessionOptions({
       url: 'ws://localhost',
       token: 'any',

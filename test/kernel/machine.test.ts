@@ -190,22 +190,44 @@ describe('runMachine', () => {
     expect(next$.observed).toBe(false)
   })
 
-  it('handles the inputs that a step raises after its effects and before queued inputs', () => {
+  /** Answers each output with inputs, and emits it. */
+  const runAnswered = (
+    machine: Machine<string, string, string, string>,
+    perform: (action: string) => Observable<string>,
+    answers: Readonly<Record<string, readonly string[]>>,
+  ): Observable<string> =>
+    new Observable((subscriber) => {
+      const run = new MachineRun(
+        machine,
+        {
+          perform: (action, inputs) => perform(action).subscribe((input) => inputs.post(input)),
+          onFailure: failRun,
+          emit: (output, answer) => {
+            subscriber.next(output)
+            for (const input of answers[output] ?? []) answer(input)
+          },
+        },
+        subscriber,
+      )
+      subscriber.add(run)
+      run.start()
+    })
+
+  it('handles the answers to the outputs of a step after its effects and before queued inputs', () => {
     const inputs$ = new Subject<string>()
     const log: string[] = []
     const machine: Machine<string, string, string, string> = {
       start: { state: '', effects: [{ lifetime: 'all', action: 'listen' }] },
       reduce: (state, input) => {
         const step = { state: state + input, outputs: [input] }
-        if (input === 'a') return { ...step, effects: [{ lifetime: 'all', action: 'effect' }], raise: ['b', 'c'] }
-        return input === 'b' ? { ...step, raise: ['d'] } : step
+        return input === 'a' ? { ...step, effects: [{ lifetime: 'all', action: 'effect' }] } : step
       },
       alive: () => new Set(['all']),
       result: (state) => (state.endsWith('e') ? 'complete' : undefined),
     }
     const perform = (action: string): Observable<string> =>
       action === 'listen' ? inputs$ : EMPTY.pipe(tap({ subscribe: () => log.push(action) }))
-    runMachine(machine, perform).subscribe({
+    runAnswered(machine, perform, { a: ['b', 'c'], b: ['d'] }).subscribe({
       next: (output) => {
         log.push(output)
         if (output === 'a') inputs$.next('e')
@@ -216,18 +238,18 @@ describe('runMachine', () => {
     expect(log).toEqual(['a', 'effect', 'b', 'd', 'c', 'e', 'complete'])
   })
 
-  it('raises nothing after the end, nor after the consumer has unsubscribed', () => {
+  it('handles no answer after the end, nor after the consumer has unsubscribed', () => {
     const endings = [(): 'complete' => 'complete', () => undefined]
     for (const [index, result] of endings.entries()) {
       const inputs$ = new Subject<string>()
       const log: string[] = []
-      const machine: Machine<string, string, string, 'listen'> = {
+      const machine: Machine<string, string, string, string> = {
         start: { state: '', effects: [{ lifetime: 'all', action: 'listen' }] },
-        reduce: (_state, input) => ({ state: input, outputs: [input], raise: ['raised'] }),
+        reduce: (_state, input) => ({ state: input, outputs: [input] }),
         alive: () => new Set(['all']),
         result: (state) => (state === '' ? undefined : result()),
       }
-      const subscription = runMachine(machine, () => inputs$).subscribe((output) => {
+      const subscription = runAnswered(machine, () => inputs$, { a: ['answer'] }).subscribe((output) => {
         log.push(output)
         if (index === 1) subscription.unsubscribe()
       })

@@ -11,9 +11,9 @@ import type {
   ClientInput,
   ClientOutput,
   ClientState,
-  ConnectionInput,
-  SessionFacts,
+  ObservedInput,
   SessionPolicy,
+  Snapshot,
 } from '../states.js'
 
 /** The errors after which another service is tried. */
@@ -48,12 +48,39 @@ export type FailoverInput =
   /** The results of the current service lag behind. */
   | { readonly type: 'slow'; readonly connection: number }
 
-/** `lost`, `avoid` and `served` change the health of a service: it failed, it is slow, or it has recognized audio. */
+/** What is known about the services when the turn of an input has come. */
+export interface ServicesSnapshot {
+  /** Whether each service is neither lost nor slow, as far as any session of the list knows. */
+  readonly isAvailable: readonly boolean[]
+  /** Whether the current service has reported speech that has no milestone yet. */
+  readonly isSpeechOpen: boolean
+}
+
+type Observed = ObservedInput | (Extract<FailoverInput, { readonly type: 'slow' }> & { readonly snapshot: Snapshot })
+
+/** The inputs after which a session may move to another service. */
+const moving = ['begin', 'retry', 'sound', 'leaving', 'inactive', 'slow'] as const
+const movingTypes: ReadonlySet<string> = new Set(moving)
+
+type Moving = Extract<Observed, { readonly type: (typeof moving)[number] }>
+
+/** What the machine decides on: nothing else changes a decision. */
+export type ObservedFailoverInput = Exclude<Observed, Moving> | (Moving & { readonly services: ServicesSnapshot })
+
+/** Whether decisions on an input depend on the services. */
+export const isMoving = (input: Observed): input is Moving => movingTypes.has(input.type)
+
+/**
+ * `lost`, `avoid` and `served` change the health of a service: it failed, it is slow, or it has recognized audio. `hand-over`: the
+ * successor takes over at once.
+ */
 export type FailoverOutput =
   | ClientOutput
   | { readonly do: 'lost'; readonly service: number; readonly error: SpeechError }
   | { readonly do: 'avoid'; readonly service: number }
   | { readonly do: 'served'; readonly service: number }
+  /** Answered with `handover-due`. */
+  | { readonly do: 'hand-over' }
 
 export type FailoverAction =
   | Exclude<ClientAction, AuthorizeAction>
@@ -62,15 +89,7 @@ export type FailoverAction =
   | { readonly do: 'watch-lag'; readonly connection: number }
 
 type Trials = Pick<FailoverState, 'failures' | 'service'>
-type FailoverStep = kernel.Step<FailoverState, FailoverOutput, FailoverAction, FailoverInput>
-
-/** Facts about the services that decisions depend on. */
-export interface ServiceFacts {
-  /** Whether a service is neither lost nor slow, as far as any session of the list knows. */
-  isAvailable(service: number): boolean
-  /** Whether the current service has reported speech that has no milestone yet. */
-  isSpeechOpen(): boolean
-}
+type FailoverStep = kernel.Step<FailoverState, FailoverOutput, FailoverAction>
 
 /** How long the connection to a faster service may open before the slow one is used on, in milliseconds. */
 const urgentDueMs = 1_000
@@ -80,18 +99,19 @@ const urgentDueMs = 1_000
  * This machine decides to which service each connection leads, and that the next one follows without a delay until all have
  * failed. It is as total and pure as the other.
  */
-export class FailoverMachine implements kernel.Machine<FailoverState, FailoverInput, FailoverOutput, FailoverAction> {
+export class FailoverMachine implements kernel.Machine<
+  FailoverState,
+  ObservedFailoverInput,
+  FailoverOutput,
+  FailoverAction
+> {
   readonly #policies: readonly SessionPolicy[]
   readonly #resumption: Resumption
-  readonly #facts: SessionFacts
-  readonly #services: ServiceFacts
 
   /** @param policies of the services, at least one */
-  constructor(policies: readonly SessionPolicy[], resumption: Resumption, facts: SessionFacts, services: ServiceFacts) {
+  constructor(policies: readonly SessionPolicy[], resumption: Resumption) {
     this.#policies = policies
     this.#resumption = resumption
-    this.#facts = facts
-    this.#services = services
   }
 
   get start(): FailoverStep {
@@ -106,25 +126,25 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
     }
   }
 
-  reduce(state: FailoverState, input: FailoverInput): FailoverStep {
+  reduce(state: FailoverState, input: ObservedFailoverInput): FailoverStep {
     const { phase, connection } = state.client
     if (isEnd(phase)) return { state }
     switch (input.type) {
       case 'begin':
-        return this.#step({ ...state, service: this.#available([]) ?? 0 }, input)
+        return this.#step({ ...state, service: available(input.services) ?? 0 }, input)
       case 'retry':
-        return this.#step(state.isMoving ? this.#moved(state) : state, input)
+        return this.#step(state.isMoving ? this.#moved(state, input.services) : state, input)
       case 'sound':
-        return this.#step(this.#afterPause(state), input)
+        return this.#step(afterPause(state, input.services), input)
       case 'deadline':
-        return this.#step(state, this.#lossAtDeadline(state) ?? input)
+        return this.#step(state, this.#lossAtDeadline(state, input.snapshot) ?? input)
       case 'leaving':
         return input.connection === connection.id ? this.#onLeaving(state, input) : this.#step(state, input)
       case 'slow':
-        return input.connection === connection.id ? this.#onSlow(state) : { state }
+        return input.connection === connection.id ? this.#onSlow(state, input) : { state }
       case 'inactive': {
         const step = this.#step(state, input)
-        return this.#services.isSpeechOpen() ? join(step.outputs, this.#onSlow(step.state)) : step
+        return input.services.isSpeechOpen ? join(step.outputs, this.#onSlow(step.state, input)) : step
       }
       default:
         return this.#step(state, input)
@@ -147,62 +167,39 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
   #client(state: Trials): ClientMachine {
     const policy = this.#policies[state.service]
     if (policy === undefined) throw new RangeError('A session has a service.')
-    const delayMs: Resumption['delayMs'] = (attempt, error) => this.#delayMs(state, attempt, error)
+    const delayMs: Resumption['delayMs'] = (...attempt) => this.#delayMs(state, ...attempt)
     const resumption = { ...this.#resumption, delayMs }
     const temporary = this.#hasAlternatives ? failoverCodes : undefined
-    return new ClientMachine({ ...policy, resumption, temporary }, this.#facts)
+    return new ClientMachine({ ...policy, resumption, temporary })
   }
 
   // The next attempt
 
   /** There is no delay before a service that has not been tried. Once all have, they are tried again after a delay. */
-  #delayMs(state: Trials, attempt: number, error: SpeechError): number {
+  #delayMs(state: Trials, ...[attempt, error, atMs]: Parameters<Resumption['delayMs']>): number {
     const round = Math.ceil(attempt / this.#policies.length)
-    if (!this.#hasAlternatives || !failoverCodes.has(error.code)) return this.#resumption.delayMs(round, error)
-    const failures = this.#failuresAfter(state, attempt, error)
+    if (!this.#hasAlternatives || !failoverCodes.has(error.code)) return this.#resumption.delayMs(round, error, atMs)
+    const failures = failuresAfter(state, attempt, error, atMs)
     if (failures.length < this.#policies.length) return 0
     // The others may ask for less patience than the last one.
-    const backoffMs = this.#resumption.delayMs(round, new SpeechError(error.code, error.message))
-    return Math.max(backoffMs, Math.min(...failures.map(({ retryAtMs }) => retryAtMs)) - this.#facts.nowMs)
-  }
-
-  #failuresAfter(
-    { failures, service }: Trials,
-    attempt: number,
-    { retryAfterMs = 0 }: SpeechError,
-  ): Trials['failures'] {
-    const others = attempt === 1 ? [] : failures.filter((failure) => failure.service !== service)
-    return [...others, { service, retryAtMs: this.#facts.nowMs + retryAfterMs }]
+    const backoffMs = this.#resumption.delayMs(round, new SpeechError(error.code, error.message), atMs)
+    return Math.max(backoffMs, Math.min(...failures.map(({ retryAtMs }) => retryAtMs)) - atMs)
   }
 
   /** At a service that has not failed; or, after all have failed, at the one that may be tried first. */
-  #moved(state: FailoverState): FailoverState {
+  #moved(state: FailoverState, services: ServicesSnapshot): FailoverState {
     const failed = state.failures.map(({ service }) => service)
     const untried = this.#policies.findIndex((_policy, service) => !failed.includes(service))
-    if (untried >= 0) return { ...state, service: this.#available(failed) ?? untried }
+    if (untried >= 0) return { ...state, service: available(services, failed) ?? untried }
     const [first] = [...state.failures].sort((left, right) => left.retryAtMs - right.retryAtMs)
     return { ...state, service: first?.service ?? 0, failures: [] }
-  }
-
-  /** The connection may have been lost during the pause. */
-  #afterPause(state: FailoverState): FailoverState {
-    const { phase } = state.client
-    const isLost = phase.name === 'paused' && !phase.isConnected && !this.#services.isAvailable(state.service)
-    return isLost ? { ...state, service: this.#available([]) ?? state.service } : state
-  }
-
-  /** The first service that is neither lost nor slow, if there is one. */
-  #available(excluded: readonly number[]): number | undefined {
-    const isCandidate = (service: number): boolean => !excluded.includes(service) && this.#services.isAvailable(service)
-    const found = this.#policies.findIndex((_policy, service) => isCandidate(service))
-    return found < 0 ? undefined : found
   }
 
   // Handover to another service while the current one still works
 
   /** The service will end the connection: another one takes over, or a new connection to the same if there is none. */
-  #onLeaving(state: FailoverState, input: ConnectionInput): FailoverStep {
-    const successor = this.#available([state.service])
+  #onLeaving(state: FailoverState, input: Extract<ObservedFailoverInput, { readonly type: 'leaving' }>): FailoverStep {
+    const successor = available(input.services, [state.service])
     const step = this.#step(state, input)
     if (successor === undefined || step.state.client.handover === state.client.handover) return step
     const error = new SpeechError('going-away', 'The service ends the connection.')
@@ -210,15 +207,23 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
   }
 
   /** A slow service is left only for one that is not known to be slow, too, so that a session does not go back and forth. */
-  #onSlow(state: FailoverState): FailoverStep {
+  #onSlow(
+    state: FailoverState,
+    { services, snapshot }: Extract<ObservedFailoverInput, { readonly type: 'slow' | 'inactive' }>,
+  ): FailoverStep {
     const { client, service } = state
-    const successor = this.#available([service])
+    const successor = available(services, [service])
     const isOpening = client.handover?.successor !== undefined
     if (client.phase.name !== 'streaming' || isOpening || successor === undefined) return { state }
     const leaving = this.#step(state, { type: 'leaving', connection: client.connection.id })
     // Without the wait that this step has planned.
     const urgent: FailoverState = { ...leaving.state, successor, isUrgent: true }
-    const step = this.#step(urgent, { type: 'handover-time', dueMs: urgentDueMs, endingToken: undefined })
+    const step = this.#step(urgent, {
+      type: 'handover-time',
+      dueMs: urgentDueMs,
+      endingToken: undefined,
+      snapshot,
+    })
     if (step.state.client.handover?.successor === undefined) return { state }
     return join([{ do: 'avoid', service }], step)
   }
@@ -226,7 +231,7 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
   // Steps of the session
 
   /** A service that does not answer in time is lost. */
-  #lossAtDeadline({ client, service }: FailoverState): ClientInput | undefined {
+  #lossAtDeadline({ client }: FailoverState, snapshot: Snapshot): ObservedInput | undefined {
     const { phase, connection } = client
     if (!this.#hasAlternatives) return undefined
     switch (phase.name) {
@@ -235,8 +240,9 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
       case 'starting':
       case 'draining':
       case 'finalizing': {
-        const error = deadlineError(phase.name, this.#client({ failures: [], service }))
-        return { type: phase.name === 'authorizing' ? 'token-failed' : 'link-failed', connection: connection.id, error }
+        const error = deadlineError(phase.name, snapshot.pendingFromMs)
+        const type = phase.name === 'authorizing' ? 'token-failed' : 'link-failed'
+        return { type, connection: connection.id, error, snapshot }
       }
       default:
         return undefined
@@ -244,11 +250,10 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
   }
 
   /** A step of the session, with the services that its connections lead to, and what it shows about their health. */
-  #step(state: FailoverState, input: ClientInput): FailoverStep {
-    const { outputs = [], effects = [], raise = [], ...step } = this.#client(state).reduce(state.client, input)
-    const error = errorOf(input)
-    const reached = this.#reached(withClient(state, step.state), outputs, error)
-    const isServing = input.type === 'read' && input.isOnTimeline && this.#facts.hasProgress
+  #step(state: FailoverState, input: ObservedInput): FailoverStep {
+    const { outputs = [], effects = [], ...step } = this.#client(state).reduce(state.client, input)
+    const reached = this.#reached(withClient(state, step.state), outputs, errorOf(input))
+    const isServing = input.type === 'read' && input.hasProgress
     const next = isServing ? { ...reached, isServing, failures: [] } : reached
     return {
       state: next,
@@ -256,9 +261,9 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
         ...outputs.map((output) => announced(state, next, output)),
         ...lossesOf(state, next, outputs, input),
         ...(isServing && !reached.isServing ? [{ do: 'served', service: next.service } as const] : []),
+        ...(isNewlyReady(state, next) ? [{ do: 'hand-over' } as const] : []),
       ],
       effects: effects.flatMap((effect) => effectsOf(next, effect)),
-      raise: isNewlyReady(state, next) ? [...raise, { type: 'handover-due' }] : raise,
     }
   }
 
@@ -269,10 +274,33 @@ export class FailoverMachine implements kernel.Machine<FailoverState, FailoverIn
       if (output.do !== 'reconnecting') return next
       const { attempt, cause } = output.event
       const isMoving = this.#hasAlternatives && failoverCodes.has(cause)
-      const failures = isMoving ? this.#failuresAfter(next, attempt, error ?? lossOf(cause)) : next.failures
+      const failures = isMoving ? failuresAfter(next, attempt, error ?? lossOf(cause), output.atMs) : next.failures
       return { ...next, failures, isMoving, announced: undefined, isServing: false }
     }, state)
   }
+}
+
+const failuresAfter = (
+  { failures, service }: Trials,
+  attempt: number,
+  { retryAfterMs = 0 }: SpeechError,
+  atMs: number,
+): Trials['failures'] => {
+  const others = attempt === 1 ? [] : failures.filter((failure) => failure.service !== service)
+  return [...others, { service, retryAtMs: atMs + retryAfterMs }]
+}
+
+/** The first service that is neither lost nor slow, if there is one. */
+const available = ({ isAvailable }: ServicesSnapshot, excluded: readonly number[] = []): number | undefined => {
+  const found = isAvailable.findIndex((isUsable, service) => isUsable && !excluded.includes(service))
+  return found < 0 ? undefined : found
+}
+
+/** The connection may have been lost during the pause. */
+const afterPause = (state: FailoverState, services: ServicesSnapshot): FailoverState => {
+  const { phase } = state.client
+  const isLost = phase.name === 'paused' && !phase.isConnected && services.isAvailable[state.service] !== true
+  return isLost ? { ...state, service: available(services) ?? state.service } : state
 }
 
 const initial: FailoverState = {
@@ -335,7 +363,7 @@ const effectsOf = (
 }
 
 /** The error that an input reports. */
-const errorOf = (input: ClientInput): SpeechError | undefined => {
+const errorOf = (input: ObservedInput): SpeechError | undefined => {
   if ('error' in input) return input.error
   return 'signal' in input ? input.signal?.error : undefined
 }
@@ -347,7 +375,7 @@ const lossesOf = (
   before: FailoverState,
   next: FailoverState,
   outputs: readonly ClientOutput[],
-  input: ClientInput,
+  input: ObservedInput,
 ): readonly FailoverOutput[] => {
   const error = errorOf(input) ?? lossOf('connection-lost')
   if (input.type === 'failed' || !failoverCodes.has(error.code)) return []

@@ -1,5 +1,5 @@
 import { Subscription, type SchedulerLike, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
-import { MachineRun, type Inputs, type MachineHost } from '../../kernel/machine.js'
+import { MachineRun, observing, type Inputs, type MachineHost } from '../../kernel/machine.js'
 import { schedule } from '../../kernel/timers.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
 import type { Connect } from '../connection.js'
@@ -8,10 +8,11 @@ import type { Resumption } from '../settings.js'
 import { SessionToken } from '../token.js'
 import {
   FailoverMachine,
+  isMoving,
   type FailoverAction,
   type FailoverInput,
   type FailoverOutput,
-  type ServiceFacts,
+  type ObservedFailoverInput,
 } from './failover-machine.js'
 import { LagMonitor } from './lag-monitor.js'
 import type { ServiceHealth } from './service-health.js'
@@ -39,7 +40,6 @@ const checksWithinSlow = 4
 class FailoverHost<In, Out> implements MachineHost<FailoverInput, FailoverOutput, FailoverAction> {
   readonly #plan: FailoverPlan<In, Out>
   readonly #session: SessionHost<In, Out>
-  readonly #facts: ServiceFacts
   readonly #routes: readonly Route<In, Out>[]
   /** Of the open connections, by their numbers. */
   readonly #monitors = new Map<number, LagMonitor>()
@@ -49,25 +49,36 @@ class FailoverHost<In, Out> implements MachineHost<FailoverInput, FailoverOutput
   constructor(plan: FailoverPlan<In, Out>, session: SessionHost<In, Out>) {
     this.#plan = plan
     this.#session = session
-    this.#facts = {
-      isAvailable: (service) => plan.health.isAvailable(service),
-      isSpeechOpen: () => this.#current?.isSpeechOpen === true,
-    }
     this.#routes = plan.services.map(({ connect, settings }) => ({ connect, tokens: new SessionToken(settings) }))
   }
 
   run(subscriber: Subscriber<SessionEvent>): ReturnType<RunSession<In, Out>> {
     const { services, resumption } = this.#plan
     const policies = services.map(({ policy }) => policy)
-    return new MachineRun(new FailoverMachine(policies, resumption, this.#session, this.#facts), this, subscriber)
+    const machine = new FailoverMachine(policies, resumption)
+    return new MachineRun(
+      observing(machine, (input: FailoverInput) => this.#observe(input)),
+      this,
+      subscriber,
+    )
   }
 
-  emit(output: FailoverOutput): void {
+  #observe(input: FailoverInput): ObservedFailoverInput {
+    const { services, health } = this.#plan
+    const observed =
+      input.type === 'slow' ? { ...input, snapshot: this.#session.snapshot } : this.#session.observe(input)
+    if (!isMoving(observed)) return observed
+    const isAvailable = services.map((_service, index) => health.isAvailable(index))
+    return { ...observed, services: { isAvailable, isSpeechOpen: this.#current?.isSpeechOpen === true } }
+  }
+
+  emit(output: FailoverOutput, answer: (input: FailoverInput) => void): void {
     const { health } = this.#plan
     if (output.do === 'lost') health.lost(output.service, output.error)
     else if (output.do === 'avoid') health.slow(output.service)
     else if (output.do === 'served') health.served(output.service)
-    else this.#session.emit(output)
+    else if (output.do === 'hand-over') answer({ type: 'handover-due' })
+    else this.#session.emit(output, answer)
   }
 
   onIdle(): void {

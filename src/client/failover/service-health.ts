@@ -108,7 +108,8 @@ export class ServiceHealth {
 
   #postponeProbe(service: number, health: Health, error: SpeechError): void {
     const { scheduler, delayMs } = this.#options
-    health.probeAtMs = scheduler.now() + delayMs(health.failures, error)
+    const nowMs = scheduler.now()
+    health.probeAtMs = nowMs + delayMs(health.failures, error, nowMs)
     if (this.#sessions > 0) this.#planProbe(service, health)
   }
 

@@ -2,34 +2,39 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   FailoverMachine,
+  isMoving,
   type FailoverInput,
   type FailoverState,
-  type ServiceFacts,
 } from '../../../src/client/failover/failover-machine.js'
-import type { ClientState, Phase, SessionFacts } from '../../../src/client/states.js'
+import type { ClientState, MessageRead, Phase } from '../../../src/client/states.js'
 import { errorTable, type ErrorCode } from '../../../src/errors/error-table.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
+import { observing } from '../../../src/kernel/machine.js'
 import { runs } from '../../thorough.js'
-import { lastingSocket, quiet } from '../machine/steps.js'
+import { lastingSocket, observed, quiet, type Seen } from '../machine/steps.js'
 
 const policy = lastingSocket
 const { resumption } = policy
 if (resumption === undefined) throw new Error('Sessions resume by default.')
 
 /** `bad`: the services that are lost or slow. */
-interface Setting extends Partial<SessionFacts> {
+interface Setting extends Seen {
   readonly count?: number
   readonly bad?: readonly number[]
   readonly isSpeechOpen?: boolean
 }
 
-const machineOf = ({ count = 3, bad = [], isSpeechOpen = false, ...facts }: Setting = {}) => {
-  const services: ServiceFacts = {
-    isAvailable: (service) => !bad.includes(service),
-    isSpeechOpen: () => isSpeechOpen,
-  }
-  const policies = Array.from({ length: count }, () => policy)
-  return new FailoverMachine(policies, resumption, { ...quiet, ...facts }, services)
+/** A machine whose inputs are observed in this setting. */
+const machineOf = ({ count = 3, bad = [], isSpeechOpen = false, ...seen }: Setting = {}) => {
+  const machine = new FailoverMachine(
+    Array.from({ length: count }, () => policy),
+    resumption,
+  )
+  const services = { isAvailable: Array.from({ length: count }, (_, service) => !bad.includes(service)), isSpeechOpen }
+  return observing(machine, (input: FailoverInput) => {
+    const known = input.type === 'slow' ? { ...input, snapshot: { ...quiet, ...seen } } : observed(input, seen)
+    return isMoving(known) ? { ...known, services } : known
+  })
 }
 
 const { state: initial } = machineOf().start
@@ -59,6 +64,14 @@ const before = (name: 'authorizing' | 'connecting' | 'starting', isResuming = tr
 const streaming: Phase = { name: 'streaming' }
 const error = (code: ErrorCode, retryAfterMs?: number) => new SpeechError(code, 'It failed.', { retryAfterMs })
 const failed = (code: ErrorCode): FailoverInput => ({ type: 'link-failed', connection: 7, error: error(code) })
+
+const readOf = (signal: MessageRead['signal']): MessageRead => ({
+  type: 'read',
+  signal,
+  held: undefined,
+  hasProgress: false,
+  isLast: false,
+})
 
 type Stepped = ReturnType<FailoverMachine['reduce']>
 /** Where connections are opened, and what is learned about services: `open 1, lost 0`. */
@@ -128,8 +141,7 @@ describe('a loss', () => {
     const { state } = machine.reduce(at(streaming, 1), failed('too-fast'))
     expect(state.announced).toBeUndefined()
     const starting = at(before('starting'), 1, { announced: state.announced })
-    const answer = { type: 'read', isOnTimeline: false, isFinal: false, signal: { type: 'start-answer' } } as const
-    expect(machine.reduce(starting, answer).outputs).toContainEqual(
+    expect(machine.reduce(starting, readOf({ type: 'start-answer' })).outputs).toContainEqual(
       expect.objectContaining({ do: 'begin', event: { service: 1 } }),
     )
   })
@@ -228,7 +240,7 @@ describe('a handover', () => {
       event: { type: 'unknown', reason: '', raw: '' },
       signal: { type: 'start-answer' },
     })
-    expect(ready.raise).toEqual([{ type: 'handover-due' }])
+    expect(ready.outputs).toEqual([{ do: 'hand-over' }])
     const moved = machine.reduce(ready.state, { type: 'handover-due' })
     expect(moved.state).toMatchObject({ service: 0, announced: 0, successor: undefined, isUrgent: false })
     expect(moved.state.client.connection.id).toBe(id)
@@ -285,7 +297,7 @@ describe('a handover', () => {
 })
 
 describe('progress', () => {
-  const read: FailoverInput = { type: 'read', isOnTimeline: true, isFinal: false, signal: undefined }
+  const read: FailoverInput = readOf(undefined)
 
   it('is reported once for a connection, and ends the count of failures', () => {
     const machine = machineOf({ hasProgress: true })
@@ -320,8 +332,8 @@ describe('the machine of a session with several services, with any inputs in any
       { type: 'successor-late' },
       { type: 'handover-time', dueMs: 1_000, endingToken: undefined },
       { type: 'inactive', forMs: 20_000 },
-      { type: 'read', isOnTimeline: true, isFinal: false, signal: { type: 'start-answer' } },
-      { type: 'read', isOnTimeline: true, isFinal: false, signal: undefined },
+      readOf({ type: 'start-answer' }),
+      readOf(undefined),
     ),
     fc.record({ type: fc.constantFrom('connected', 'link-ended', 'leaving', 'slow'), connection }),
     fc.record({ type: fc.constant('link-failed'), connection, error: codes.map((code) => error(code)) }),

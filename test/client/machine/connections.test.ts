@@ -84,6 +84,7 @@ describe('a retry', () => {
     const { outputs, state } = step(at(phases.connecting), inputs.lost, lastingSocket)
     expect(outputs?.at(-1)).toEqual({
       do: 'reconnecting',
+      atMs: 100_000,
       event: { attempt: 1, delayMs: 500, cause: 'connection-lost' },
     })
     expect(doneBy(step(state, inputs.retry, lastingSocket))).toBe('wait 20000, authorize')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ClientEffect, ClientState, ClientStep, SessionFacts, SessionPolicy } from '../../../src/client/states.js'
+import type { ClientEffect, ClientState, ClientStep, SessionPolicy } from '../../../src/client/states.js'
 import {
   socket,
   stream,
@@ -15,16 +15,12 @@ import {
   step,
   doneBy,
   nameOf,
+  type Seen,
 } from './steps.js'
 
 describe('a final', () => {
-  it('that only repeats the previous one is not emitted', () => {
-    const next = step(at(phases.streaming), inputs.final, lastingSocket, { isRepeated: () => true })
-    expect([doneBy(next), next.raise]).toEqual(['repeated-final', undefined])
-  })
-
   it('with an error ends the connection if the service does not, with the error of the final', () => {
-    const held = step(at(phases.streaming), inputs['final, error'], stream)
+    const held = step(at(phases.streaming), inputs.held, stream)
     const [{ lifetime, action }] = held.effects as readonly [ClientEffect]
     if (action.do !== 'wait') throw new TypeError('It waits.')
     expect([lifetime, action.delayMs]).toEqual(['sending:1', 1_000])
@@ -55,7 +51,7 @@ describe('a final', () => {
   })
 
   it('with an error is emitted when the session ends, and becomes milestones when it continues', () => {
-    const held = step(at(phases.streaming), inputs['final, error'], lastingSocket).state
+    const held = step(at(phases.streaming), inputs.held, lastingSocket).state
     expect(doneBy(step(held, inputs.failed, lastingSocket))).toBe('read, drop, failed, close-ledger')
     expect(step(held, inputs.lost, lastingSocket).outputs?.[0]).toEqual({ do: 'continue-after', finals: [failedFinal] })
     const finalizing = { ...held, phase: phases.finalizing }
@@ -70,9 +66,8 @@ describe('a final', () => {
   })
 
   it('of every channel ends a session of one recognition', () => {
-    const all = { isFinal: true }
-    expect(step(at(phases.streaming), inputs['all finals'], stream, all).state.phase.name).toBe('done')
-    expect(step(at(phases.streaming), inputs['all finals'], lastingStream, all).state.phase.name).toBe('streaming')
+    expect(step(at(phases.streaming), inputs['all finals'], stream).state.phase.name).toBe('done')
+    expect(step(at(phases.streaming), inputs['all finals'], lastingStream).state.phase.name).toBe('streaming')
   })
 })
 
@@ -170,7 +165,7 @@ describe('a pending final', () => {
     expect([nameOf(next.state.phase), fateIn(next)]).toEqual([expected, fate])
   })
 
-  it.each<[InputKey, Partial<SessionFacts>, boolean, number, string]>([
+  it.each<[InputKey, Partial<Seen>, boolean, number, string]>([
     ['handover-due', {}, true, 3, 'continued'],
     ['handover-due', {}, false, 1, 'held'],
     ['read', { hasProgress: true }, true, 3, 'continued'],
@@ -207,7 +202,7 @@ describe('a pending final', () => {
 describe('a recognition that the service ends by itself', () => {
   const sound = { hasSound: true }
   const idle = { hasSound: true, progressMs: 0, nowMs: 1_000 }
-  it.each<[string, SessionPolicy, Partial<SessionFacts>, PhaseKey, InputKey, string, string]>([
+  it.each<[string, SessionPolicy, Partial<Seen>, PhaseKey, InputKey, string, string]>([
     ['waits for a sound', lastingSocket, {}, 'streaming', 'session-ended', 'paused', 'continue-after, pause, listen'],
     [
       'is followed by the next',

@@ -1,12 +1,15 @@
 import { resolveResumption } from '../../../src/client/options.js'
 import { ClientMachine, initialState } from '../../../src/client/machine.js'
-import type {
-  ClientInput,
-  ClientState,
-  ClientStep,
-  Phase,
-  SessionFacts,
-  SessionPolicy,
+import {
+  isDeciding,
+  type ClientInput,
+  type ClientState,
+  type ClientStep,
+  type MessageRead,
+  type ObservedInput,
+  type Phase,
+  type SessionPolicy,
+  type Snapshot,
 } from '../../../src/client/states.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { FinalEvent } from '../../../src/protocol/session-event.js'
@@ -15,19 +18,16 @@ import { happeningsOf } from '../happenings.js'
 // States, inputs and policies of the tests of the machine, and what a step does in words.
 
 /** The service has sent all results and made progress, and no sound follows. */
-export const quiet: SessionFacts = {
+export const quiet: Snapshot = {
   nowMs: 100_000,
   isSent: true,
   hasSentAudio: true,
   pendingFromMs: undefined,
   hasSound: false,
   progressMs: 1_000,
-  hasProgress: false,
-  isFinal: false,
   isWhole: true,
   isAnswered: false,
   isUnread: false,
-  isRepeated: () => false,
 }
 
 const deadlines = {
@@ -105,11 +105,13 @@ export type PhaseKey = keyof typeof phases
 
 export const connection = 1
 export type Signal = NonNullable<Extract<ClientInput, { readonly type: 'read' }>['signal']>
-const signalled = (signal?: Signal, isFinal = false): ClientInput => ({
+const signalled = (signal?: Signal, more: Partial<MessageRead> = {}): MessageRead => ({
   type: 'read',
-  isOnTimeline: true,
-  isFinal,
   signal,
+  held: undefined,
+  hasProgress: false,
+  isLast: false,
+  ...more,
 })
 export const partial = { type: 'partial', text: 'x' } as const
 const final: FinalEvent = { type: 'final', text: 'x' }
@@ -143,29 +145,38 @@ export const inputs = {
   refused: { type: 'link-failed', connection, error: refusal },
   failed: { type: 'failed', error: broken },
   read: signalled(),
-  'all finals': signalled(undefined, true),
+  held: signalled(undefined, { held: failedFinal }),
+  'all finals': signalled(undefined, { isLast: true }),
   'start-answer': signalled({ type: 'start-answer' }),
   'start-answer, refused': signalled({ type: 'start-answer', error: new SpeechError('refused', 'No.') }),
   'finalize-answer': signalled({ type: 'finalize-answer' }),
   'finalize-answer, refused': signalled({ type: 'finalize-answer', error: new SpeechError('refused', 'No.') }),
   'stop-answer': signalled({ type: 'stop-answer' }),
   'stop-answer, refused': signalled({ type: 'stop-answer', error: new SpeechError('refused', 'No.') }),
-  'session-ended': signalled({ type: 'session-ended' }, true),
-  'session-ended, error': signalled({ type: 'session-ended', error: new SpeechError('refused', 'No.') }, true),
+  'session-ended': signalled({ type: 'session-ended' }),
+  'session-ended, error': signalled({ type: 'session-ended', error: new SpeechError('refused', 'No.') }),
 } as const satisfies Record<string, ClientInput>
 export type InputKey = keyof typeof inputs
 
-export const step = (
-  state: ClientState,
-  input: ClientInput,
-  policy = socket,
-  facts: Partial<SessionFacts> = {},
-): ClientStep => new ClientMachine(policy, { ...quiet, ...facts }).reduce(state, input)
+/** What is known when an input has its turn, where it differs from `quiet`; of a message that was read, also what it did. */
+export type Seen = Partial<Snapshot & Pick<MessageRead, 'hasProgress' | 'isLast'>>
 
-/** What a step does: outputs, an event of the connection by its name, then effects. */
+export const observed = (input: ClientInput, { hasProgress, isLast, ...more }: Seen = {}): ObservedInput => {
+  if (!isDeciding(input)) return input
+  const snapshot = { ...quiet, ...more }
+  if (input.type !== 'read') return { ...input, snapshot }
+  return { ...input, hasProgress: hasProgress ?? input.hasProgress, isLast: isLast ?? input.isLast, snapshot }
+}
+
+export const step = (state: ClientState, input: ClientInput, policy = socket, seen: Seen = {}): ClientStep =>
+  new ClientMachine(policy).reduce(state, observed(input, seen))
+
+/** What a step does: outputs, an event of the connection by its name, a message by its treatment, then effects. */
 export const doneBy = ({ outputs = [], effects = [] }: ClientStep): string =>
   [
-    ...outputs.flatMap((output) => (output.do === 'emit' ? happeningsOf(output.event) : [output.do])),
+    ...outputs.flatMap((output) =>
+      output.do === 'emit' ? happeningsOf(output.event) : [output.do === 'receive' ? output.as : output.do],
+    ),
     ...effects.map(({ action }) => (action.do === 'wait' ? `wait ${action.delayMs}` : action.do)),
   ].join(', ')
 

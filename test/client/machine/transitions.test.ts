@@ -6,7 +6,6 @@ import { ClientMachine } from '../../../src/client/machine.js'
 import type { ClientInput, ClientState } from '../../../src/client/states.js'
 import { runs } from '../../thorough.js'
 import {
-  quiet,
   socket,
   stream,
   lastingSocket,
@@ -51,7 +50,8 @@ lost                     failed      failed           failed          failed    
 refused                  failed      failed           authorizing     authorizing   failed     failed     failed     failed              done    failed
 failed                   failed      failed           failed          failed        failed     failed     failed     failed              failed  failed
 read                     .           .                .               .             .          .          .          .                   .       .
-all finals               .           .                .               .             .          .          .          .                   .       .
+held                     .           .                .               .             .          .          .          .                   .       .
+all finals               .           .                .               .             done       done       .          .                   .       .
 start-answer             .           .                .               streaming     .          .          .          .                   .       .
 start-answer, refused    .           .                .               failed        .          .          .          .                   .       .
 finalize-answer          .           .                .               .             .          .          .          finalizing+answered done    .
@@ -100,6 +100,7 @@ lost                     failed      waiting          waiting         waiting   
 refused                  failed      failed           authorizing     authorizing   authorizing   waiting    waiting+over paused+alone  failed       waiting+over waiting+over        waiting+over failed
 failed                   failed      failed           failed          failed        failed        failed     failed       failed        failed       failed       failed              failed       failed
 read                     .           .                .               .             .             .          .            .             .            .            .                   .            .
+held                     .           .                .               .             .             .          .            .             .            .            .                   .            .
 all finals               .           .                .               .             .             .          .            .             .            .            .                   .            .
 start-answer             .           .                .               streaming     streaming     .          .            .             .            .            .                   .            .
 start-answer, refused    .           .                .               failed        failed        .          .            .             .            .            .                   .            .
@@ -148,7 +149,8 @@ const actions: readonly (readonly [PhaseKey, InputKey, string])[] = [
   ['reusing', 'link-ended', 'wait 20000, authorize'],
   ['streaming', 'partial', 'read'],
   ['streaming', 'final', 'read'],
-  ['streaming', 'final, error', 'hold-final, wait 1000'],
+  ['streaming', 'final, error', 'held'],
+  ['streaming', 'held', 'wait 1000'],
   ['streaming', 'leaving', 'wait 100'],
   ['streaming', 'inactive', 'silent'],
   ['streaming', 'update', 'send-update'],
@@ -168,7 +170,7 @@ const actions: readonly (readonly [PhaseKey, InputKey, string])[] = [
   ['unanswered', 'session-ended', 'wait 1000'],
   ['closing', 'finalize-answer', 'settle, drop, done, close-ledger'],
   ['closing', 'deadline', 'settle, drop, done, close-ledger'],
-  ['stopping', 'partial', ''],
+  ['stopping', 'partial', 'ignored'],
   ['stopping', 'stop-answer', 'drop, stopped, close-ledger'],
 ]
 
@@ -223,7 +225,7 @@ describe('the machine of a session, with any inputs in any order', () => {
     isSent: fc.boolean(),
     hasSound: fc.boolean(),
     hasProgress: fc.boolean(),
-    isFinal: fc.boolean(),
+    isLast: fc.boolean(),
     isWhole: fc.boolean(),
     isAnswered: fc.boolean(),
     isUnread: fc.boolean(),
@@ -241,10 +243,10 @@ describe('the machine of a session, with any inputs in any order', () => {
     const sequence = fc.array(fc.tuple(input, facts, fc.boolean()), { maxLength: 60 })
     fc.assert(
       fc.property(sequence, policy, (steps, ofOne) => {
-        const machine = new ClientMachine(ofOne, quiet)
+        const machine = new ClientMachine(ofOne)
         let { state } = machine.start
         const done: string[] = []
-        for (const [item, found, isSuccessor] of [[inputs.begin, quiet, false] as const, ...steps]) {
+        for (const [item, found, isSuccessor] of [[inputs.begin, {}, false] as const, ...steps]) {
           const { state: before } = { state }
           const next = step(state, from(state, item, isSuccessor), ofOne, found)
           if (isEnd(before.phase)) expect(next).toEqual({ state: before })

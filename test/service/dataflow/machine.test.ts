@@ -66,7 +66,7 @@ const shownEffect = ({ lifetime, action }: Effect<DataflowAction>): string =>
     : `${lifetime}: ${action.type}${action.type === 'abort' ? ` ${action.error.code}` : ''}`
 
 /** A step in one line: the next state or the status, what is sent and reported, and what starts. */
-const shown = ({ state, outputs = [], effects = [] }: Step<DataflowState, DataflowOutput, DataflowAction, unknown>) => {
+const shown = ({ state, outputs = [], effects = [] }: Step<DataflowState, DataflowOutput, DataflowAction>) => {
   const next =
     state.name === 'aborting'
       ? ['aborting', ...state.last.map((output) => `then ${shownOutput(output)}`)].join(' ')

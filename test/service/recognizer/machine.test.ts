@@ -50,11 +50,7 @@ const shownEffect = ({ lifetime, action }: Effect<RecognizerAction>): string =>
     : `${lifetime}: ${action.type}`
 
 /** A step in one line: the next state or the close, what is sent and reported, and what starts. */
-const shown = ({
-  state,
-  outputs = [],
-  effects = [],
-}: Step<RecognizerState, RecognizerOutput, RecognizerAction, unknown>) => {
+const shown = ({ state, outputs = [], effects = [] }: Step<RecognizerState, RecognizerOutput, RecognizerAction>) => {
   const next =
     state.name !== 'ended'
       ? state.name
