@@ -24,6 +24,7 @@ import {
   waitLifetime,
 } from './lifetimes.js'
 import type { ControlSignal } from './protocol.js'
+import type { Wait } from './settings.js'
 import { afterProgress, nextAttempt, noRetries } from './retries.js'
 import type {
   BeforeStreaming,
@@ -40,7 +41,6 @@ import type {
   Phase,
   ReceiveOutput,
   SessionPolicy,
-  Snapshot,
   TokenNeed,
   Waiting,
 } from './states.js'
@@ -100,65 +100,49 @@ const reduce = (state: ClientState, input: ObservedInput, policy: SessionPolicy)
       ? onSuccessor(state, successor, input)
       : onConnection(state, input, policy)
   }
-  return 'snapshot' in input
-    ? decide(state, input, { policy, snapshot: input.snapshot })
-    : onInput(state, input, policy)
-}
-
-type Decided = Extract<ObservedInput, { readonly snapshot: Snapshot }>
-
-const onInput = (
-  state: ClientState,
-  input: Exclude<ObservedInput, Decided | ConnectionInput>,
-  policy: SessionPolicy,
-): ClientStep => {
   const { phase } = state
   switch (input.type) {
     case 'begin':
       return phase.name === 'idle'
         ? authorize(state, { ...firstAttempt, isAudioOver: phase.isAudioOver }, 'any', policy)
         : { state }
+    case 'stop':
+      return conclude(state, causeOfStop(phase, policy), contextOf(policy, input))
+    case 'audio-over':
+      return join([{ do: 'end-audio' }], onAudioOver(state, contextOf(policy, input)))
     case 'drained':
       return phase.name === 'draining' ? finalize(state, policy) : { state }
     case 'progress':
       return phase.name === 'draining' ? restartDeadline(state, policy) : { state }
     case 'sound':
       return phase.name === 'paused' ? nextRecognition(state, false, phase.isConnected, policy) : { state }
+    case 'read':
+      return onRead(state, input, contextOf(policy, input))
     case 'retry':
       return phase.name === 'waiting' ? onRetry(state, phase, policy) : { state }
+    case 'deadline':
+      return isWait(phase.name) ? onDeadline(state, phase.name, contextOf(policy, input)) : { state }
+    case 'handover-time':
+      return input.snapshot.hasSentAudio ? openSuccessor(state, input.dueMs, input.endingToken, policy) : { state }
+    case 'handover-due':
+      return isHandoverReady(state) ? conclude(state, 'handover', contextOf(policy, input)) : { state }
     case 'successor-late':
       return { state: withoutHandover(state) }
     case 'gap':
       return { state, outputs: [{ do: 'gap', gap: input.gap }] }
+    case 'inactive':
+      return { state, outputs: [emit({ type: 'silent', forMs: input.forMs })] }
     case 'update':
       return onUpdate(state, input)
+    case 'failed':
+      return conclude(state, 'failed', contextOf(policy, input), input.error)
   }
 }
 
-const decide = (state: ClientState, input: Exclude<Decided, ConnectionInput>, context: Context): ClientStep => {
-  const { phase } = state
-  const { policy, snapshot } = context
-  switch (input.type) {
-    case 'stop':
-      return conclude(state, causeOfStop(phase, policy), context)
-    case 'audio-over':
-      return join([{ do: 'end-audio' }], onAudioOver(state, context))
-    case 'read':
-      return onRead(state, input, context)
-    case 'deadline':
-      return isWait(phase.name)
-        ? conclude(state, 'deadline', context, deadlineError(phase.name, snapshot.pendingFromMs))
-        : { state }
-    case 'handover-time':
-      return snapshot.hasSentAudio ? openSuccessor(state, input.dueMs, input.endingToken, policy) : { state }
-    case 'handover-due':
-      return isHandoverReady(state) ? conclude(state, 'handover', context) : { state }
-    case 'inactive':
-      return { state, outputs: [emit({ type: 'silent', forMs: input.forMs })] }
-    case 'failed':
-      return conclude(state, 'failed', context, input.error)
-  }
-}
+const contextOf = (policy: SessionPolicy, { snapshot }: Pick<Context, 'snapshot'>): Context => ({ policy, snapshot })
+
+const onDeadline = (state: ClientState, wait: Wait, context: Context): ClientStep =>
+  conclude(state, 'deadline', context, deadlineError(wait, context.snapshot.pendingFromMs))
 
 const onConnection = (
   state: ClientState,
@@ -168,7 +152,7 @@ const onConnection = (
   const { phase, connection } = state
   switch (input.type) {
     case 'authorized':
-      return onAuthorized(state, input.token, { policy, snapshot: input.snapshot })
+      return onAuthorized(state, input.token, contextOf(policy, input))
     case 'connected':
       if (phase.name !== 'connecting') return { state }
       return advance(state, { ...phase, name: 'starting' }, policy, { do: 'start', connection: connection.id })
@@ -177,16 +161,14 @@ const onConnection = (
     case 'leaving':
       return phase.name === 'streaming' ? hurryHandover(state, policy) : { state }
     case 'link-ended':
-      return onClosed(state, { policy, snapshot: input.snapshot })
+      return onClosed(state, contextOf(policy, input))
     case 'token-failed':
-      return onLost(state, input.error, { policy, snapshot: input.snapshot })
-    case 'link-failed': {
-      const { snapshot, error } = input
+      return onLost(state, input.error, contextOf(policy, input))
+    case 'link-failed':
       // A connection failure after all requested finals arrived counts as a normal end.
-      return phase.name === 'finalizing' && snapshot.isAnswered && state.pendingFinals.length === 0
-        ? onClosed(state, { policy, snapshot })
-        : onLost(state, error, { policy, snapshot })
-    }
+      return phase.name === 'finalizing' && input.snapshot.isAnswered && state.pendingFinals.length === 0
+        ? onClosed(state, contextOf(policy, input))
+        : onLost(state, input.error, contextOf(policy, input))
   }
 }
 
