@@ -54,8 +54,10 @@ export const checkModel = async (
     const input = await openInput({ file }, host, signal)
     const [startMs, before] = [performance.now(), residentBytes()]
     // Partials would be read beside the segments that are measured.
-    const options = engineName === 'sherpa-onnx' ? { ...model.options, partials: 'off' } : model.options
-    const engine = await acquire(kind.open({ ...model, options }), signal)
+    const engine = await acquire(
+      kind.open({ ...model, options: { ...model.options, ...kind.withoutPartials } }),
+      signal,
+    )
     try {
       const loadMs = performance.now() - startMs
       const taken = beginningOf(input)

@@ -31,7 +31,8 @@ export const lintModels = async ({
     argument.flatMap((typed) => modelsAt(typed, folders)).map((one) => [one.model.folder, one] as const),
   )
   const linted: LintedModel[] = []
-  for (const one of found.values()) linted.push({ label: modelLabel(one.model), files: await lintModel(one) })
+  for (const one of found.values())
+    linted.push({ label: modelLabel(one.model), files: await lintModel(one, folders.kinds) })
   const { isTTY, columns = 0 } = output.terminal
   // Editors and other programs read a fault as one line.
   const style = {

@@ -11,7 +11,7 @@ import { modelLabel } from '../../service/engines/models/model-json.js'
 import { createModelRegistry } from '../../service/engines/models/model-registry.js'
 import { builtInEngines } from '../../service/start/models-and-projects.js'
 import { loadSqlite } from '../../service/identity/state/sqlite.js'
-import { loadOptional, resolveOptional } from '../../service/threads/load-optional.js'
+import { resolveOptional } from '../../service/threads/load-optional.js'
 import type { Host } from '../process/host.js'
 import { isAtLeast, outdatedNode } from '../process/node-lines.js'
 import { acquire } from '../process/interruption.js'
@@ -42,7 +42,7 @@ const dispensablePackages: Readonly<Record<string, () => Promise<unknown>>> = {
     const missing = missingEmbeddedModel()
     return missing === undefined ? Promise.resolve() : Promise.reject(missing)
   },
-  'sherpa-onnx-node': () => loadOptional('sherpa-onnx-node', 'The engine sherpa-onnx'),
+  ...Object.fromEntries(builtInEngines({}).flatMap(({ requirements = {} }) => Object.entries(requirements))),
 }
 
 /** The packages that the service and the command need beside those of the library. */

@@ -272,4 +272,12 @@ export interface EngineKind {
   readonly name: string
   /** Loads a model. Rejects with `invalid-model` that names the key or the file that is wrong. */
   open(model: ModelDescription): Promise<Engine>
+  /** Throws `invalid-model` for what is wrong in `model.json` itself, without loading anything; for `rxspeech models lint`. */
+  readonly lint?: ((model: ModelDescription) => unknown) | undefined
+  /** The path of the dictionary in which the words of a grammar or of phrases have to be. */
+  readonly dictionaryOf?: ((model: ModelDescription) => string) | undefined
+  /** The options of a model with which it is read once only, without partials; for `rxspeech models check`. */
+  readonly withoutPartials?: Readonly<Record<string, unknown>> | undefined
+  /** Packages that may be missing without harm to other engines, and what loads each completely; for `rxspeech doctor`. */
+  readonly requirements?: Readonly<Record<string, () => Promise<unknown>>> | undefined
 }

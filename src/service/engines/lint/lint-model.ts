@@ -3,14 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSpeechError } from '../../../errors/speech-error.js'
 import { decodeText, quoteText } from '../../../protocol/decode-text.js'
-import { readOpenAiOptions } from '../openai/openai.js'
-import { readRemoteOptions } from '../remote/remote.js'
-import { readSherpaOptions } from '../sherpa-onnx/model-options.js'
-import { readSoundswallowerOptions } from '../soundswallower/soundswallower.js'
-import { findSoundswallowerModels } from '../soundswallower/package.js'
-import { readVoskOptions } from '../vosk/vosk.js'
-import { readWyomingOptions } from '../wyoming/wyoming.js'
-import type { ModelDescription } from '../engine.js'
+import type { EngineKind, ModelDescription } from '../engine.js'
 import { plainWords, readPhrases } from '../models/grammar.js'
 import { rootRuleOf, type ModelFault, type Span } from '../models/jsgf.js'
 import type { FoundModel } from '../models/model-folders.js'
@@ -151,12 +144,6 @@ const lintPhrases = (text: string, known: Pronunciations | undefined): readonly 
   return [...faults, ...wordFaults(words, known), ...alikes.faults]
 }
 
-/** Where the dictionary of a model's language is; undefined for an engine that has none. */
-const dictionaryPath = ({ engine, language }: ModelDescription['options']): string | undefined => {
-  if (engine !== 'soundswallower') return undefined
-  return join(findSoundswallowerModels(), language === 'fr-fr' ? 'fr-fr' : 'en-us', 'dict.txt')
-}
-
 const dictionaries = new Map<string, Promise<string>>()
 
 const readDictionaryFile = (path: string): Promise<string> => {
@@ -165,26 +152,18 @@ const readDictionaryFile = (path: string): Promise<string> => {
   return reading
 }
 
-/** What each engine makes of model.json before it loads anything. */
-const optionReaders: Readonly<Record<string, (model: ModelDescription) => unknown>> = {
-  soundswallower: readSoundswallowerOptions,
-  remote: readRemoteOptions,
-  'sherpa-onnx': readSherpaOptions,
-  openai: readOpenAiOptions,
-  wyoming: readWyomingOptions,
-  vosk: readVoskOptions,
-}
-
 /** Lints the files of one model. */
 class ModelLint {
   readonly #model: ModelDescription
   readonly #json: string
+  readonly #kind: EngineKind | undefined
   readonly #ownFaults: ModelFault[] = []
   readonly #files: LintedFile[] = []
 
-  constructor(model: ModelDescription, json: string) {
+  constructor(model: ModelDescription, json: string, kinds: readonly EngineKind[]) {
     this.#model = model
     this.#json = json
+    this.#kind = kinds.find(({ name }) => name === model.options.engine)
   }
 
   async run(): Promise<readonly LintedFile[]> {
@@ -199,7 +178,7 @@ class ModelLint {
   /** The keys and values of model.json, as the engine will read them. */
   #lintOptions(): void {
     try {
-      optionReaders[this.#model.options.engine]?.(this.#model)
+      this.#kind?.lint?.(this.#model)
     } catch (cause) {
       if (!isSpeechError(cause)) throw cause
       const message = cause.message.replace(`Model ${modelLabel(this.#model)}: `, '')
@@ -218,7 +197,7 @@ class ModelLint {
   async #readDictionaries(): Promise<Pronunciations | undefined> {
     const known = new Map<string, (readonly string[])[]>()
     try {
-      const path = dictionaryPath(this.#model.options)
+      const path = this.#kind?.dictionaryOf?.(this.#model)
       if (path === undefined) return undefined
       addPronunciations(await readDictionaryFile(path), known)
     } catch {
@@ -255,10 +234,13 @@ class ModelLint {
 }
 
 /** The files of a model with everything that is wrong with them; loads no engine. */
-export const lintModel = async ({ model, problem }: FoundModel): Promise<readonly LintedFile[]> => {
+export const lintModel = async (
+  { model, problem }: FoundModel,
+  kinds: readonly EngineKind[],
+): Promise<readonly LintedFile[]> => {
   const path = join(model.folder, 'model.json')
   const { text, fault } = await readText(path)
   if (fault !== undefined) return [{ path, text, faults: [fault] }]
   if (problem !== undefined) return [{ path, text, faults: [error(start, problem.message)] }]
-  return new ModelLint(model, text).run()
+  return new ModelLint(model, text, kinds).run()
 }

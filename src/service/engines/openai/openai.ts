@@ -34,7 +34,7 @@ const modelOptions = optionsCodec(
 type OpenAiOptions = TypeOf<typeof modelOptions>
 
 /** Throws `invalid-model` for a key or a value that `model.json` of this engine cannot have. */
-export const readOpenAiOptions = (model: ModelDescription): OpenAiOptions => {
+const readOpenAiOptions = (model: ModelDescription): OpenAiOptions => {
   const options = decodeModelOptions(model, modelOptions)
   transcriptionUrl(model, options)
   return options
@@ -108,5 +108,5 @@ const engineOptions = optionsOf<OpenAiEngineOptions>()({}, { env: jsonObject })
  */
 export const openai = (given: OpenAiEngineOptions = {}): EngineKind => {
   const { env = process.env } = checkOptions(engineOptions, given)
-  return { name: 'openai', open: (model) => open(model, env, asyncScheduler) }
+  return { name: 'openai', lint: readOpenAiOptions, open: (model) => open(model, env, asyncScheduler) }
 }

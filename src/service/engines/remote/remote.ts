@@ -54,7 +54,7 @@ const modelOptions = optionsCodec(
 type RemoteOptions = TypeOf<typeof modelOptions>
 
 /** Throws `invalid-model` for a key or a value that `model.json` of this engine cannot have. */
-export const readRemoteOptions = (model: ModelDescription): RemoteOptions => decodeModelOptions(model, modelOptions)
+const readRemoteOptions = (model: ModelDescription): RemoteOptions => decodeModelOptions(model, modelOptions)
 
 const framesPerSecond = 10
 
@@ -167,6 +167,7 @@ export const remote = (given: RemoteEngineOptions = {}): EngineKind => {
   const { env = process.env } = checkOptions(engineOptions, given)
   return {
     name: 'remote',
+    lint: readRemoteOptions,
     open: async (model) => {
       const options = readRemoteOptions(model)
       try {

@@ -1,11 +1,13 @@
 import { constrainedMemory } from 'node:process'
 import { totalmem } from 'node:os'
+import { loadOptional } from '../../threads/load-optional.js'
 import { usableCpus } from '../../threads/usable-cpus.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
 import { createOfflineEngine } from '../offline/offline-engine.js'
 import { createProcessStarter, engineWorkerFile, openWorkerEngine, openWorkerPool } from '../pool/worker-engine.js'
 import type { StartPoolWorker } from '../pool/worker-pool.js'
 import { readSherpaModel, type SherpaPlan } from './model.js'
+import { readSherpaOptions } from './model-options.js'
 import { requireSherpa, sherpaRefusal, type SherpaSettings } from './package.js'
 import { createPoolReader } from './reader.js'
 
@@ -82,6 +84,9 @@ export const createSherpaOnnx = (
   memoryBytes: number = usableMemory(),
 ): EngineKind => ({
   name: 'sherpa-onnx',
+  lint: readSherpaOptions,
+  withoutPartials: { partials: 'off' },
+  requirements: { 'sherpa-onnx-node': () => loadOptional('sherpa-onnx-node', 'The engine sherpa-onnx') },
   open: async (model) => {
     const plan = await readSherpaModel(model, cpus, memoryBytes)
     requireSherpa()

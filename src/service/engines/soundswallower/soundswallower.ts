@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { TypeOf } from 'io-ts'
 import { usableCpus } from '../../threads/usable-cpus.js'
 import { primaryLanguage } from '../../../protocol/language.js'
@@ -53,7 +54,7 @@ const modelOptions = optionsCodec(
 )
 
 /** Throws `invalid-model` for a key or a value that `model.json` of this engine cannot have. */
-export const readSoundswallowerOptions = (model: ModelDescription): TypeOf<typeof modelOptions> => {
+const readSoundswallowerOptions = (model: ModelDescription): TypeOf<typeof modelOptions> => {
   const options = decodeModelOptions(model, modelOptions)
   if ((options.grammar === undefined) === (options.phrases === undefined)) {
     throw invalidModel(model, 'model.json must have either "grammar" or "phrases".')
@@ -105,6 +106,9 @@ export const soundswallower = (limits: SoundswallowerLimits = {}): EngineKind =>
   const { decodersPerWorker = fitting } = given
   return {
     name: 'soundswallower',
+    lint: readSoundswallowerOptions,
+    dictionaryOf: ({ options: { language } }) =>
+      join(findSoundswallowerModels(), language === 'fr-fr' ? 'fr-fr' : 'en-us', 'dict.txt'),
     open: async (model) => {
       const settings = await loadSettings(model, decodersPerWorker)
       const start = createWorkerStarter(settings, engineWorkerFile('soundswallower/worker.js'))

@@ -26,7 +26,7 @@ const modelOptions = optionsCodec(
 type VoskOptions = TypeOf<typeof modelOptions>
 
 /** Throws `invalid-model` for a key or a value that `model.json` of this engine cannot have. */
-export const readVoskOptions = (model: ModelDescription): VoskOptions => {
+const readVoskOptions = (model: ModelDescription): VoskOptions => {
   const options = decodeModelOptions(model, modelOptions)
   voskUrl(model, options)
   return options
@@ -76,6 +76,7 @@ const engineOptions = optionsOf<VoskEngineOptions>()({}, { env: jsonObject })
 /** With the clock of the deadlines. */
 export const createVosk = (env: Environment, scheduler: SchedulerLike): EngineKind => ({
   name: 'vosk',
+  lint: readVoskOptions,
   open: (model) => open(model, env, scheduler),
 })
 

@@ -28,7 +28,7 @@ const modelOptions = optionsCodec(
 type WyomingOptions = TypeOf<typeof modelOptions>
 
 /** Throws `invalid-model` for a key or a value that `model.json` of this engine cannot have. */
-export const readWyomingOptions = (model: ModelDescription): WyomingOptions => {
+const readWyomingOptions = (model: ModelDescription): WyomingOptions => {
   const options = decodeModelOptions(model, modelOptions)
   wyomingUrl(model, options)
   return options
@@ -136,4 +136,8 @@ const open = async (model: ModelDescription, scheduler: SchedulerLike): Promise<
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [wyoming()] })
  */
-export const wyoming = (): EngineKind => ({ name: 'wyoming', open: (model) => open(model, asyncScheduler) })
+export const wyoming = (): EngineKind => ({
+  name: 'wyoming',
+  lint: readWyomingOptions,
+  open: (model) => open(model, asyncScheduler),
+})
