@@ -99,7 +99,9 @@ export const addDemo = (command: Command, context: CommandContext): void =>
             input: { file },
             openView: ({ format: { channels } }, reader, pane) =>
               openTextView({
-                ...{ pane, reader, channels },
+                pane,
+                reader,
+                channels,
                 style: { speakers: speakersOf(isSample, channels), paint },
                 isPaced: false,
               }),

@@ -94,7 +94,10 @@ const runEngine = async ({ flags, given, host, output }: EngineCall): Promise<vo
 }
 
 const summaryOf = ({ name, instance, models, capacity, operationsUrl }: EngineProcess) => ({
-  ...{ name, instance, capacity, models: models.map(modelLabel) },
+  name,
+  instance,
+  capacity,
+  models: models.map(modelLabel),
   ...(operationsUrl !== undefined && { operations: operationsUrl }),
 })
 
@@ -115,7 +118,11 @@ const optionsOfFlags = (flags: FlagValues<typeof engineFlags>, env: Host['env'])
     throw usageError('--cert and --key belong together; set both.')
   }
   return {
-    ...{ capacity, name, region, operations, env },
+    capacity,
+    name,
+    region,
+    operations,
+    env,
     nats: natsOfFlags(flags, env),
     modelFolders: models.length === 0 ? packageModels() : models,
     certificate:
@@ -127,7 +134,11 @@ const optionsOfFile = (loaded: Loaded, env: Host['env']): EngineProcessOptions =
   const { values, path } = loaded
   const { nats = {}, models, capacity, name, region, operations, tls } = values
   return {
-    ...{ capacity, name, region, operations, env },
+    capacity,
+    name,
+    region,
+    operations,
+    env,
     nats: natsOfFile(nats, loaded, env),
     modelFolders: models?.folders?.map(path) ?? packageModels(),
     certificate:

@@ -22,7 +22,9 @@ export const natsOfFile = (
   const read = (key: string, file: string | undefined): string | undefined =>
     file && readFileText(`${loaded.file}: ${key}`, loaded.path(file))
   return checkNatsOptions({
-    ...{ servers, user, insecure },
+    servers,
+    user,
+    insecure,
     password: password && readSecret(password, loaded, { env, minLength: 1 }),
     credentials: read('credentialsFile', credentialsFile),
     ca: read('caFile', caFile),

@@ -146,8 +146,13 @@ export const startEngineProcess = async (options: EngineProcessOptions): Promise
 const openEngineProcess = async (options: EngineProcessOptions, opened: Opened): Promise<EngineProcess> => {
   const { name, region, certificate, logger, scheduler = asyncScheduler } = options
   const operation = await openOperations({
-    ...{ address: options.operations, certificate, logger, onFault: options.onFault },
-    ...{ reflection: false, limits, scheduler },
+    address: options.operations,
+    certificate,
+    logger,
+    onFault: options.onFault,
+    reflection: false,
+    limits,
+    scheduler,
   })
   const tracing = openTracing()
   opened.push(['The listener of operations', operation.close], ['The export of spans', () => tracing?.flush()])
@@ -157,7 +162,8 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   const found = createModelRegistry({
     folders: options.modelFolders,
     kinds: [...builtInEngines(options.env), ...(options.engines ?? [])],
-    ...{ scheduler, onFault },
+    scheduler,
+    onFault,
     // The service that uses an engine retries its segments, here or elsewhere.
     retry: false,
   })
@@ -167,8 +173,15 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   const capacity = (): number =>
     options.capacity ?? Math.max(...served.map(({ engine }) => engine.capabilities.segmentsAtOnce))
   const host = new EngineHost({
-    ...{ bus, models: served, capacity: capacity(), name, region, onFault, scheduler },
-    ...{ work: operation.work, openTelemetry: tracing?.openTelemetry },
+    bus,
+    models: served,
+    capacity: capacity(),
+    name,
+    region,
+    onFault,
+    scheduler,
+    work: operation.work,
+    openTelemetry: tracing?.openTelemetry,
   })
   opened.push(['The host of the engines', () => host.close()])
   if (bus.isUp && !host.areModelsTold) throw tooLarge(`The list of ${served.length} models`)
@@ -179,7 +192,8 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   }))
   operation.opened(models.list()[0])
   const reloader: Reloader = new Reloader({
-    ...{ logger, onOutcome: operation.reloaded },
+    logger,
+    onOutcome: operation.reloaded,
     run: async () => {
       const prepared = await prepareModels(found, served)
       const result = finishReload(prepared, reloader.isClosed)

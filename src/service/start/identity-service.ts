@@ -71,7 +71,9 @@ const connectMachines = async (
 ): Promise<Machines | undefined> => {
   if (nats === undefined) return undefined
   const { identity, bus, bucket, close } = await connectSharedIdentity(nats, {
-    ...{ name: 'rxspeech serve', scheduler, onFault },
+    name: 'rxspeech serve',
+    scheduler,
+    onFault,
   })
   const machines = new MachineExchange({ bus, bucket, origin: { issuer, audience }, scheduler, onFault })
   const { stale$, ageMs } = identity
@@ -81,7 +83,8 @@ const connectMachines = async (
     else logger?.log('info', 'Shared identity is current again')
   })
   return {
-    ...{ identity, machines },
+    identity,
+    machines,
     close: () => {
       watching.unsubscribe()
       machines.close()

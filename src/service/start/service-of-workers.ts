@@ -59,7 +59,8 @@ export const openServiceOfWorkers = async (
   const defaultModel = chooseDefaultModel(models, options)
   const gate = new ConnectionGate(limits)
   const accepting = {
-    ...{ gate, onFault },
+    gate,
+    onFault,
     proxies: trustedProxies.length === 0 ? undefined : new TrustedProxies(trustedProxies),
     pass: (connection: PassedConnection) => workers.pass(connection),
   }
@@ -78,7 +79,9 @@ export const openServiceOfWorkers = async (
   const projects = await openProjects(options, models, defaultModel)
   requests.handle(
     await openRequests(options, identity, [url, plainUrl], {
-      ...{ models, projects, onFault },
+      models,
+      projects,
+      onFault,
       scrape: operation.scrape,
       addressOf: requests.addressOf,
     }),
@@ -87,7 +90,9 @@ export const openServiceOfWorkers = async (
   opened.push(['The gRPC port', grpc.close])
 
   const services: WorkerServices = {
-    ...{ gate, logger, onFault },
+    gate,
+    logger,
+    onFault,
     admit: createAdmission(identity, limits, options),
     answerHttp: (request) => requests.answer(request),
     onWorkerFault: (error) => onOptionsFault?.(error),
@@ -95,7 +100,10 @@ export const openServiceOfWorkers = async (
   const start = (): WorkerStart => ({
     options: {
       ...optionsForWorkers(options),
-      ...{ http: http.address, plainHttp: plain?.address, grpc: grpc.address, defaultModel: projects.defaultModel },
+      http: http.address,
+      plainHttp: plain?.address,
+      grpc: grpc.address,
+      defaultModel: projects.defaultModel,
     },
     cpus: usableCpus() / count,
     warmsUp: options.operations !== undefined,
@@ -113,7 +121,8 @@ export const openServiceOfWorkers = async (
   // Only the workers load engines.
   const parts = { models, projects, options, loads: false }
   const reloader: Reloader = new Reloader({
-    ...{ logger, onOutcome: operation.reloaded },
+    logger,
+    onOutcome: operation.reloaded,
     run: async () => {
       const prepared = await prepareReload(parts)
       let result: ReloadResult | undefined
@@ -144,7 +153,8 @@ export const openServiceOfWorkers = async (
     plainUrl,
     grpcAddress: hostPort(grpc.address, grpc.address.port),
     operationsUrl: operation.url,
-    ...{ models, projects },
+    models,
+    projects,
     get defaultModel() {
       return projects.defaultModel
     },

@@ -69,11 +69,19 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
   opened.push(['The identity service', () => identity.close()])
   const projects = await openProjects(options, models, defaultModel)
   const server = await openSessionServer({
-    ...{ options, origin, http, operation, models, defaultModel, projects },
+    options,
+    origin,
+    http,
+    operation,
+    models,
+    defaultModel,
+    projects,
     openTelemetry: tracing?.openTelemetry,
     admit: createAdmission(identity, limits, options),
     onRequest: await openRequests(options, identity, [http.url, http.plainUrl], {
-      ...{ models, projects, onFault },
+      models,
+      projects,
+      onFault,
       scrape: operation.scrape,
       addressOf: http.addressOf,
     }),
@@ -81,7 +89,8 @@ const openService = async (options: ServiceOptions, opened: Opened): Promise<Ser
   opened.push(['The gRPC listener', server.close])
   const parts = { models, projects, options }
   const reloader: Reloader = new Reloader({
-    ...{ logger: options.logger, onOutcome: operation.reloaded },
+    logger: options.logger,
+    onOutcome: operation.reloaded,
     run: async () => finishReload(await prepareReload(parts), reloader.isClosed),
   })
   let closing: Promise<void> | undefined

@@ -124,7 +124,14 @@ export const openSessionServer = async (server: SessionServerOptions): Promise<S
   }
   const drain$ = new ReplaySubject<Drain>(1)
   const context: DataflowContext = {
-    ...{ projects, models, checkModel, limits, drain$, scheduler, onFault, openTelemetry },
+    projects,
+    models,
+    checkModel,
+    limits,
+    drain$,
+    scheduler,
+    onFault,
+    openTelemetry,
     // Before the token is verified, which costs more.
     admit: async (...presented) => {
       load.check()

@@ -50,7 +50,10 @@ const openWorker = async (
   admission.requests = new TokenRequests(limits, asyncScheduler)
   await loadVoiceActivity()
   const operation = await openProcessOperations({
-    ...{ reflection, scheduler: asyncScheduler, hasMetrics: start.hasMetrics, warmsUp: start.warmsUp },
+    reflection,
+    scheduler: asyncScheduler,
+    hasMetrics: start.hasMetrics,
+    warmsUp: start.warmsUp,
     logger: remoteLogger(channel),
     onFault: remoteFaults(channel),
     limits,
@@ -77,7 +80,13 @@ const openWorker = async (
   opened.push(['The HTTP listener', http.close])
   const projects = await openProjects(options, models, defaultModel)
   const server = await openSessionServer({
-    ...{ options, origin, http, operation, models, defaultModel, projects },
+    options,
+    origin,
+    http,
+    operation,
+    models,
+    defaultModel,
+    projects,
     admit: admission.admit,
     openTelemetry: tracing?.openTelemetry,
     onRequest: relayRequests({

@@ -80,7 +80,8 @@ export class RelayedRequests {
     return new Promise((resolve, reject) => {
       const bytes = Buffer.from(body, 'base64')
       const request = sendRequest({
-        ...{ method, path: url },
+        method,
+        path: url,
         headers: { ...headers, 'content-length': bytes.length, connection: 'close' },
         createConnection: () => near,
       })

@@ -60,9 +60,10 @@ export const openWorkerOperations = async (
   const listener =
     address &&
     scrape &&
-    (await openOperationsListener({ ...options, ...{ address, onFault, scrape }, readiness: () => workers.readiness }))
+    (await openOperationsListener({ ...options, address, onFault, scrape, readiness: () => workers.readiness }))
   return {
-    ...{ monitor, onFault },
+    monitor,
+    onFault,
     url: listener?.url,
     scrape,
     watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),

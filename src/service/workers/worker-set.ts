@@ -184,8 +184,12 @@ export class WorkerSet {
       },
     })
     const worker: RunningWorker = {
-      ...{ process: this.#processes, number, host, startedAtMs: this.#scheduler.now() },
-      ...{ isOpen: false, readiness: { type: 'starting' } },
+      process: this.#processes,
+      number,
+      host,
+      startedAtMs: this.#scheduler.now(),
+      isOpen: false,
+      readiness: { type: 'starting' },
     }
     this.#workers.add(worker)
   }
