@@ -257,7 +257,12 @@ export class OfflineSegment implements EngineSegment, PartialSource {
       if ((isAfterSound && middle < span.from) || (isBeforeSound && middle > span.to)) return []
       return [{ ...word, span: { from: clamp(from, span.from, span.to), to: clamp(to, span.from, span.to) } }]
     })
-    return spokenOf(words, { purpose, levels, noSpeechProbability: reading.noSpeechProbability })
+    const soundFrom = levels.soundFrom({ from: lead, to: end }) - lead + span.from
+    return spokenOf(beginningAt(soundFrom, words), {
+      purpose,
+      levels,
+      noSpeechProbability: reading.noSpeechProbability,
+    })
   }
 
   /** A word without a probability, of a segment that was read once, has no confidence. */
@@ -271,8 +276,11 @@ export class OfflineSegment implements EngineSegment, PartialSource {
     const confidences = rated.flatMap(({ confidence }) => confidence ?? [])
     const isRated = confidences.length > 0 && confidences.length === rated.length
     const confidence = confidences.reduce((sum, one) => sum + one, 0) / confidences.length
-    const timed = rated.flatMap(({ text, span, confidence: ofWord }) =>
-      span === undefined
+    const spans = inOrder(words.flatMap(({ span }) => span ?? []))
+    const isTimed = spans.length === words.length
+    const timed = rated.flatMap(({ text, confidence: ofWord }, index) => {
+      const span = isTimed ? spans[index] : undefined
+      return span === undefined
         ? []
         : [
             {
@@ -281,15 +289,33 @@ export class OfflineSegment implements EngineSegment, PartialSource {
               endMs: this.#msOf(span.to),
               ...(ofWord !== undefined && { confidence: ofWord }),
             },
-          ],
-    )
+          ]
+    })
     const text: SegmentText = { text: joinWords(words), ...(isRated && { confidence }) }
-    return [timed.length === words.length ? timed : [], text]
+    return [timed, text]
   }
 
   #msOf(position: number): number {
     return this.#startMs + Math.round((this.#partStart + position) / this.#samplesPerMs)
   }
+}
+
+/** The words, the first of which begins no earlier than the sound: recognizers often say that it begins with their audio. */
+const beginningAt = (soundFrom: number, words: readonly TextWord[]): readonly TextWord[] =>
+  words.map((word, index) =>
+    index > 0 || word.span === undefined || soundFrom >= word.span.to
+      ? word
+      : { ...word, span: { from: Math.max(word.span.from, soundFrom), to: word.span.to } },
+  )
+
+/** The spans of words of several readings: none begins before the one before it, or ends after the next one begins. */
+const inOrder = (spans: readonly SampleSpan[]): readonly SampleSpan[] => {
+  let latest = 0
+  const starts = spans.map(({ from }) => (latest = Math.max(latest, from)))
+  return spans.map(({ to }, index) => {
+    const from = starts[index] ?? 0
+    return { from, to: Math.max(from, Math.min(to, starts[index + 1] ?? to)) }
+  })
 }
 
 const failure = (error: unknown): SpeechError =>

@@ -38,6 +38,12 @@ export class SoundLevels {
     return this.#soundFrames(from, to).length * frameMs
   }
 
+  /** Where sound that may be speech begins in a span; where the span begins if it has none. */
+  soundFrom({ from, to }: SampleSpan): number {
+    const [first] = this.#soundFrames(from, to)
+    return first === undefined ? from : first * this.#frame
+  }
+
   /** How long of it has a pitch, as all speech has somewhere that is not whispered, and clicks, breath and noise have not. */
   pitchedMs(): number {
     const frames = this.#soundFrames(0, this.#samples.length)

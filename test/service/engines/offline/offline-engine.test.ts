@@ -93,6 +93,27 @@ describe('an offline engine', () => {
     expect(results()).toEqual(['0 |good', '0 |good evening', '0 |good evening to', '0 good evening| two all'])
   })
 
+  it('has words that begin with the sound of the segment, in order', async () => {
+    start()
+    parts$.next({ type: 'open', startMs: 1000 })
+    const speech = sound(2800, [0, 250])
+    for (const [at, text] of ['good', 'good evening', 'good evening all of', 'good evening all of you'].entries()) {
+      speak(speech.subarray(700 * at, 700 * (at + 1)))
+      await answer(spoken(text, 500))
+    }
+    parts$.next({ type: 'close', endMs: 3800 })
+    // Of the committed words one is not in this reading, and stands where it was read before.
+    await answer(spoken('good all of you', 700))
+    const [segment] = output.filter((one) => one.type === 'segment')
+    expect(segment?.words.map(({ text, startMs, endMs }) => [text, startMs, endMs])).toEqual([
+      ['good', 1250, 1500],
+      ['evening', 1500, 1700],
+      ['all', 1700, 2400],
+      ['of', 2400, 3100],
+      ['you', 3100, 3800],
+    ])
+  })
+
   it('shows no partials with "off"', () => {
     const { engine } = start({ partials: 'off' })
     parts$.next({ type: 'open', startMs: 0 })
