@@ -38,8 +38,8 @@ export interface PartialEvent extends Result {
   readonly type: 'partial'
   /**
    * How many UTF-16 code units at the beginning of `text` the service does not change any more within the segment; always at
-   * the end of a word (PROTOCOL 4.2). The rest may change with the next partial. A recognizer may fail within the segment, or
-   * the connection be lost: what it reads again may differ. @default 0, also if the service sends none
+   * the end of a word (PROTOCOL 4.2). The rest may change with the next partial. If a recognizer fails within the segment, or the
+   * connection is lost, partials stay away until what is read again has the same words; only a milestone may have others then. @default 0, also if the service sends none
    */
   readonly stableLength?: number
 }

@@ -1,5 +1,5 @@
 import type { FinalEvent, MilestoneEvent, NodeEvent, PartialEvent, Word } from '../../protocol/session-event.js'
-import { stablePart } from '../../protocol/stable-length.js'
+import { keepStable, stablePart } from '../../protocol/stable-length.js'
 import { ChannelText, wordsOf } from './channel-text.js'
 
 /** The tolerance between the service's times in two readings of the same audio, in milliseconds. */
@@ -32,6 +32,7 @@ export const unreadAtFinalMs = 2_000
 // Initial values that all sessions share.
 const noTimes: Pick<FinalEvent, 'heardMs' | 'endMs'> = {}
 const noConfidence = { weighted: 0, length: 0 }
+const noStable = { text: '', endMs: Infinity }
 
 /** The maximum number of stored arrivals, which exceeds what a replay needs. */
 const maxArrivals = 64
@@ -62,6 +63,9 @@ export class ChannelResults {
   #latest: readonly Arrival[] = []
   /** The confidence of milestones of earlier connections and of this one, weighted by the length of their text. */
   #earlierConfidence = noConfidence
+  /** What was stable in the last partial of the open segment, and what of it another connection must not take back. */
+  #stable = noStable
+  #kept = noStable
   #confidence = noConfidence
 
   /** Whether the last result was a final. */
@@ -101,6 +105,7 @@ export class ChannelResults {
   /** Another connection reads from `fromMs` on. */
   begin(fromMs: number): void {
     this.#connections += 1
+    this.#kept = this.#stable
     if (this.#last === 'final') {
       this.#beginRecognition()
       this.#last = 'nothing'
@@ -112,9 +117,19 @@ export class ChannelResults {
     this.#text.begin(later.reduce((sum, { wordCount }) => sum + wordCount, 0))
   }
 
-  /** The new part of a partial; undefined if nothing is new. */
+  /** The new part of a partial; undefined if nothing is new, or if it would take back what another connection had as stable. */
   partial(event: PartialEvent): PartialEvent | undefined {
     this.#open(event)
+    const added = this.#newPartial(event)
+    if (added === undefined) return undefined
+    const { startMs = -Infinity, endMs = Infinity } = added
+    if (startMs >= this.#kept.endMs) this.#kept = noStable
+    const partial = keepStable(this.#kept.text, added)
+    if (partial !== undefined) this.#stable = { text: partial.text.slice(0, partial.stableLength ?? 0), endMs }
+    return partial
+  }
+
+  #newPartial(event: PartialEvent): PartialEvent | undefined {
     if (this.#isFirst) return event
     if (this.#isBefore(event)) return undefined
     const text = this.#isAfter(event) ? event.text : this.#text.newPart(event.text)
@@ -129,6 +144,7 @@ export class ChannelResults {
   /** The new part of a milestone; undefined if nothing is new. */
   milestone(event: MilestoneEvent, sentMs: number, readMs: number): MilestoneEvent | undefined {
     this.#open(event)
+    this.#stable = this.#kept = noStable
     const fresh = this.#newMilestone(event)
     const text = this.#text.commit(event.text, fresh?.text ?? '')
     this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(text).length)
@@ -143,6 +159,7 @@ export class ChannelResults {
 
   /** The new part of a silence, or of speech that matched nothing; undefined if nothing is new. */
   silence(event: NodeEvent): NodeEvent | undefined {
+    this.#stable = this.#kept = noStable
     const beforeMs = this.#endMs
     this.#endMs = Math.max(beforeMs, event.endMs)
     if (this.#isFirst) return event
@@ -155,6 +172,7 @@ export class ChannelResults {
   /** The final of a recognition, with its text from all connections; audio was sent up to `sentMs`. */
   final(event: FinalEvent, sentMs: number, readMs: number): FinalEvent {
     if (this.#last === 'final') this.#beginRecognition()
+    this.#stable = this.#kept = noStable
     this.#last = 'final'
     this.#isAnswered = true
     // Some services report 0 as the end of a final without text.

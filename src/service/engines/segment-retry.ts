@@ -13,6 +13,7 @@ import { codesWith } from '../../errors/error-table.js'
 import { isSpeechError, SpeechError, toSpeechError } from '../../errors/speech-error.js'
 import { Mailbox } from '../../kernel/mailbox.js'
 import { schedule } from '../../kernel/timers.js'
+import { keepStable } from '../../protocol/stable-length.js'
 import { withRecognize, type Engine, type Hypothesis, type SegmentPart } from './engine.js'
 import { UndecidedSegments } from './undecided-segments.js'
 
@@ -103,6 +104,8 @@ class RetriedChannel {
   #budget: RetryBudget
   #isCompleted = false
   #endMs = 0
+  /** What was stable in the last partial, and of which segment. */
+  #stable = { startMs: NaN, text: '' }
   /** Samples that were reported as progress since the oldest undecided segment opened. */
   #reportedSamples = 0
 
@@ -172,9 +175,17 @@ class RetriedChannel {
       if (this.#segments.answered()) this.#out.next(hypothesis)
     }
     // Until a retry has come as far as the attempt before it, its partials say less than the client knows.
-    else if (hypothesis.type !== 'partial' || attempt.processedSamples >= this.#reportedSamples) {
-      this.#out.next(hypothesis)
-    }
+    else if (hypothesis.type !== 'partial') this.#out.next(hypothesis)
+    else if (attempt.processedSamples >= this.#reportedSamples) this.#showPartial(hypothesis)
+  }
+
+  /** A partial, unless it would take back what was stable in those of an attempt before. */
+  #showPartial(hypothesis: Extract<Hypothesis, { readonly type: 'partial' }>): void {
+    const { startMs } = hypothesis
+    const partial = startMs === this.#stable.startMs ? keepStable(this.#stable.text, hypothesis) : hypothesis
+    if (partial === undefined) return
+    this.#stable = { startMs, text: partial.text.slice(0, partial.stableLength ?? 0) }
+    this.#out.next(partial)
   }
 
   /** Samples are counted once; those that are decoded again are reported as a sign of life, with 0. */

@@ -52,6 +52,35 @@ describe('sound that matches nothing after a resumption', () => {
   })
 })
 
+describe('the partials of a segment that another connection reads again', () => {
+  const shown = (results: ChannelResults, text: string, stableLength: number, startMs = 500): string | undefined => {
+    const partial = results.partial({ type: 'partial', channel: 0, startMs, endMs: startMs + 900, text, stableLength })
+    const { text: all = '', stableLength: length = 0 } = partial ?? {}
+    return partial && `${all.slice(0, length)}|${all.slice(length)}`
+  }
+
+  it('take back no stable text', () => {
+    const results = new ChannelResults()
+    results.begin(0)
+    expect(shown(results, 'Good evening, all', 13)).toBe('Good evening,| all')
+    results.begin(0)
+    expect(shown(results, 'good morning all', 0)).toBeUndefined()
+    expect(shown(results, 'good evening all of', 0)).toBe('Good evening,| all of')
+    results.begin(0)
+    expect(shown(results, 'good evening you', 0)).toBe('Good evening,| you')
+    results.milestone(milestone('good morning', 500, 1_900), 2_000, 2_000)
+    expect(shown(results, 'good morning', 0, 2_000)).toBe('|good morning')
+  })
+
+  it('are as they come in a later segment', () => {
+    const results = new ChannelResults()
+    results.begin(0)
+    shown(results, 'good evening', 12)
+    results.begin(0)
+    expect(shown(results, 'one moment', 0, 1_400)).toBe('|one moment')
+  })
+})
+
 describe('the final of a session with several connections', () => {
   it('ends with the last word and has its confidence, if the last connection recognized none', () => {
     expect(resumed(0.9).final(silent, 5_000, 5_000)).toMatchObject({ startMs: 500, endMs: 1_900, text: 'good evening' })

@@ -66,6 +66,36 @@ describe('retrySegments', () => {
     expect(outputsOf(engineOf([]).engine, of(...twoSegments))).toEqual(undisturbed)
   })
 
+  it('takes back no stable text of the attempt before', () => {
+    const readings = [
+      ['Good evening, all', 'failure'],
+      ['good morning all', 'good evening all of us', 'good evening'],
+    ]
+    const attempts = readings.map((texts) => [...texts])
+    const shown: string[] = []
+    let attempt = -1
+    const recognize = () => (part$: Observable<SegmentPart>) => {
+      const texts = attempts[(attempt += 1)] ?? []
+      return part$.pipe(
+        filter((part) => part.type === 'audio'),
+        map((): Hypothesis => {
+          const text = texts.shift() ?? ''
+          if (text === 'failure') throw new SpeechError('engine-failed', 'It broke.')
+          return { type: 'partial', startMs: 0, text, stableLength: attempt === 0 ? 13 : 0 }
+        }),
+      )
+    }
+    concat(of(open(), audio(1600), audio(1600), audio(1600)), NEVER)
+      .pipe(retrySegments(recognize))
+      .subscribe((one) => {
+        if (one.type === 'partial')
+          shown.push(`${one.text.slice(0, one.stableLength)}|${one.text.slice(one.stableLength)}`)
+      })
+      .unsubscribe()
+    expect(attempt).toBe(1)
+    expect(shown).toEqual(['Good evening,| all', 'Good evening,| all of us', 'Good evening,|'])
+  })
+
   it('retries a segment that was cut as one that was cut', () => {
     const cut: SegmentPart = { type: 'close', endMs: 300, isCut: true }
     const closes: SegmentPart[] = []
