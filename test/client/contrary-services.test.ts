@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import type { FinalEvent, MilestoneEvent, SessionEvent } from '../../src/protocol/session-event.js'
 import { format, virtually } from './virtual-session.js'
-import { contraryDataflow, contraryRecognizer, wordChunk, wordMs, wordOf, type Break } from './contrary-service.js'
+import { chunkMs, chunkOf, wordOf } from './fake-recognition.js'
+import { fakeDataflow, fakeRecognizer, type Break } from './fake-service.js'
 import { runs } from '../thorough.js'
 
 const codes = [
@@ -83,7 +84,7 @@ const play = (plot: Plot): Outcome => {
       restInFinal: plot.restInFinal,
       breaks: plot.breaks.map(breakOf),
       outageMs: plot.outageMs,
-      startMs: plot.startMs,
+      startMs: (nth: number) => plot.startMs[nth] ?? 1,
       deafMs: plot.deafMs,
       link: { highWaterMarkBytes: plot.highWaterMarkBytes, lowWaterMarkBytes: 0 },
     } as const
@@ -110,7 +111,7 @@ const play = (plot: Plot): Outcome => {
       ...(verb === 'finalize' && { finalize$: verb$ }),
       ...(verb === 'stop' && { stop$: verb$ }),
     }
-    const chunks = [...plot.waitsMs.map((waitMs, index) => ({ waitMs, bytes: wordChunk(index, channels) }))]
+    const chunks = [...plot.waitsMs.map((waitMs, index) => ({ waitMs, bytes: chunkOf(index, channels) }))]
     if (plot.tailBytes > 0) chunks.push({ waitMs: 1, bytes: new Uint8Array(plot.tailBytes) })
     const audio$ = from(chunks).pipe(
       concatMap(({ waitMs, bytes }) =>
@@ -119,8 +120,8 @@ const play = (plot: Plot): Outcome => {
     )
     const session$ =
       plot.transport === 'websocket'
-        ? recognizing({ ...options, dial: contraryRecognizer(clock, service) })(audio$)
-        : flowing({ ...options, finalizeBy: plot.finalizeBy, dial: contraryDataflow(clock, service) })(audio$)
+        ? recognizing({ ...options, dial: fakeRecognizer(clock, service).dial })(audio$)
+        : flowing({ ...options, finalizeBy: plot.finalizeBy, dial: fakeDataflow(clock, service).dial })(audio$)
     let seen = 0
     const act = (): void => {
       if (verb === 'unsubscribe') subscriber.unsubscribe()
@@ -236,11 +237,11 @@ const checkText = (
   if (!plot.restInFinal) expect(whole).toEqual(reported)
   const captured = own.filter((event) => event.type === 'ledger').at(-1)?.capturedMs ?? 0
   const isRegular = !plot.breaks.some(({ code, final }) => code === undefined && final === undefined)
-  if (isRegular && captured >= wordMs) expect(finals).not.toHaveLength(0)
+  if (isRegular && captured >= chunkMs) expect(finals).not.toHaveLength(0)
   // Only a position, and audio that is kept, show what an unrequested final does not cover.
   if ((isUnasked && !(plot.heard && plot.maxReplayBytes > 6_400)) || isEndUnread(plot, events)) return
-  for (let word = 0; (word + 1) * wordMs <= captured; word++) {
-    const isTouched = gaps.some(([fromMs, toMs]) => fromMs < (word + 1) * wordMs && toMs > word * wordMs)
+  for (let word = 0; (word + 1) * chunkMs <= captured; word++) {
+    const isTouched = gaps.some(([fromMs, toMs]) => fromMs < (word + 1) * chunkMs && toMs > word * chunkMs)
     if (!isTouched) expect(whole).toContain(word)
   }
 }

@@ -23,7 +23,8 @@ import type { Token } from '../../src/protocol/token.js'
 import type { ResumptionOptions } from '../../src/client/options.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { Dial, SocketMessage } from '../../src/transport/link.js'
-import { chunkMs, chunkOf, verifyingRecognizer, type Faults } from './verifying-service.js'
+import { chunkMs, chunkOf, wordOf } from './fake-recognition.js'
+import { fakeRecognizer, type Behaviour } from './fake-service.js'
 import { ok, recognizerMessage, virtually, type Tools } from './virtual-session.js'
 
 const expired = new SpeechError('unauthenticated', 'Expired.')
@@ -75,7 +76,7 @@ interface Setting {
   /** The nth token, with the lifetime that its source states. */
   readonly tokenOf?: (nth: number, nowMs: number) => Observable<Token>
   readonly token?: string
-  readonly faults?: Faults
+  readonly faults?: Behaviour
   readonly chunkCount?: number
   readonly everyMs?: number
   readonly firstMs?: number
@@ -102,7 +103,12 @@ const leaving = (
 /** A microphone whose first service, unless configured otherwise, ends the session when its token has expired. */
 const run = ({ clock, recognizing }: Tools, setting: Setting) => {
   const { chunkCount = 300, everyMs = chunkMs, tokenOf = fresh, spoiled, leavingAtMs } = setting
-  const { dial, proof } = verifyingRecognizer(clock, { cutAfterChunks: [203], cause: expired, ...setting.faults })
+  const { dial, ...proof } = fakeRecognizer(clock, {
+    cutAfterChunks: [203],
+    cause: expired,
+    answerMs: 1,
+    ...setting.faults,
+  })
   const startMs = clock.now()
   const nowMs = (): number => clock.now() - startMs
   const seen: { log: string[]; events: SessionEvent[]; tokensAtMs: number[]; dialsAtMs: number[]; open: number } = {
@@ -153,7 +159,7 @@ const run = ({ clock, recognizing }: Tools, setting: Setting) => {
 
 const textOf = (events: readonly SessionEvent[]): string =>
   events.flatMap((event) => (event.type === 'milestone' ? [event.text] : [])).join('')
-const whole = Array.from({ length: 300 }, (_, index) => `word${index}`).join(' ')
+const whole = Array.from({ length: 300 }, (_, index) => wordOf(0, index)).join(' ')
 
 /** The audio ends at 6000 ms; the first connection at 4060 ms. */
 const asAfterAnyLoss = [
@@ -367,7 +373,7 @@ describe('a successor that fails', () => {
       return () => {
         expect(seen.log).toEqual(asAfterAnyLoss)
         expect(seen.dialsAtMs).toEqual([0, opensMs, 4_110])
-        expect(proof.dials.made).toBe(2)
+        expect(proof.counts.connections).toBe(2)
         expect(seen.events.some((event) => event.type === 'gap')).toBe(false)
         expect(textOf(seen.events)).toBe(whole)
         expect([beforeTheEnd, afterTheEnd]).toEqual([[openBefore], [0]])

@@ -2,20 +2,12 @@ import { happeningsOf } from './happenings.js'
 import fc from 'fast-check'
 import { concat, concatMap, defer, finalize, from, map, of, timer, type Observable, type ObservableInput } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { isSpeechError } from '../../src/errors/speech-error.js'
+import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import { accumulateMilestones } from '../../src/operators/results/accumulate-milestones.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { SessionOptions } from '../../src/client/options.js'
-import {
-  chunkMs,
-  chunksOf,
-  endingDataflow,
-  endingRecognizer,
-  wordOf,
-  type EndingService,
-  type Endings,
-  type Spoken,
-} from './ending-service.js'
+import { chunkMs, chunksOf, wordOf, type Spoken } from './fake-recognition.js'
+import { fakeDataflow, fakeRecognizer, type Behaviour, type Break, type FakeService } from './fake-service.js'
 import { format, virtually, type Tools } from './virtual-session.js'
 import { runs } from '../thorough.js'
 
@@ -55,37 +47,38 @@ const sourceOf = (spoken: readonly Spoken[], pace: Pace, { clock }: Tools): Obse
 
 interface Seen {
   readonly events: SessionEvent[]
-  readonly counts: EndingService<unknown>['counts']
-  readonly receivedChunks: EndingService<unknown>['receivedChunks']
+  readonly counts: FakeService<unknown>['counts']
+  readonly words: FakeService<unknown>['words']
   end: string
 }
 
 const run = (
   over: Over,
   tools: Tools,
-  endings: Endings,
+  endings: Behaviour,
   source: ObservableInput<Uint8Array>,
   given: Partial<SessionOptions> = {},
 ): Seen => {
   const { clock, recognizing, flowing } = tools
+  const behaviour: Behaviour = { milestoneWords: [5, 5], ...endings }
   const options = {
     resumption,
     buffer: { maxMs: 300_000 },
-    format: { ...format, channels: endings.channels },
+    format: { ...format, channels: endings.channels ?? 1 },
     ...given,
   }
-  const { gracefulMs = 0, reportsReadPosition = false } = endings
+  const { gracefulMs = 0, heard = false } = endings
   // A half-close has no response, so a final that crosses it must state what it covers.
-  const finalizeBy = reportsReadPosition ? 'half-close' : 'request'
-  const open = (): [Observable<SessionEvent>, Pick<Seen, 'counts' | 'receivedChunks'>] => {
+  const finalizeBy = heard ? 'half-close' : 'request'
+  const open = (): [Observable<SessionEvent>, Pick<Seen, 'counts' | 'words'>] => {
     if (over === 'websocket') {
-      const { dial, ...service } = endingRecognizer(clock, endings)
+      const { dial, ...service } = fakeRecognizer(clock, behaviour)
       return [
         recognizing({ ...options, dial, voiceActivity: { gracefulSilenceThresholdMs: gracefulMs } })(source),
         service,
       ]
     }
-    const { dial, ...service } = endingDataflow(clock, endings)
+    const { dial, ...service } = fakeDataflow(clock, behaviour)
     return [
       flowing({ ...options, dial, finalizeBy, settings: { VadGracefulSilenceThresholdMsec: gracefulMs } })(source),
       service,
@@ -321,7 +314,7 @@ const plots = fc.record({
   endsAfterChunks: fc.array(fc.constantFrom(30, 60, 200, 900), { maxLength: 6 }),
   closesAfterMs: fc.constantFrom(undefined, 0, 1, 700),
   finalsTwice: fc.boolean(),
-  reportsReadPosition: fc.boolean(),
+  heard: fc.boolean(),
   stretches: fc.array(fc.tuple(fc.integer({ min: 1, max: 60 }), fc.constantFrom(20, 500, 3_000, 15_000)), {
     minLength: 1,
     maxLength: 6,
@@ -332,9 +325,16 @@ const plots = fc.record({
 
 type Plot = typeof plots extends fc.Arbitrary<infer One> ? One : never
 
+/** Every third breaks without the results of the same message. */
+const breakOf = (afterChunks: number, nth: number): Break => ({
+  afterChunks,
+  sendsResults: nth % 3 !== 2,
+  cause: new SpeechError(nth % 2 === 1 ? 'connection-lost' : 'going-away', 'Cut.'),
+})
+
 const play = (plot: Plot, wanted: Pace): Seen & { readonly spoken: readonly Spoken[] } => {
   const pace = plot.over === 'websocket' && plot.channels === 2 && wanted === 'pulled' ? 'at once' : wanted
-  const { channels, stretches, continuous, gracefulMs, closesAfterMs, ...endings } = plot
+  const { channels, stretches, continuous, gracefulMs, closesAfterMs, cutsAfterChunks, ...endings } = plot
   let word = 0
   const spoken = stretches.flatMap(([count, silentMs]) => {
     word += count
@@ -344,6 +344,7 @@ const play = (plot: Plot, wanted: Pace): Seen & { readonly spoken: readonly Spok
   virtually((tools) => {
     const given = {
       ...endings,
+      breaks: cutsAfterChunks.map(breakOf),
       channels,
       ...(gracefulMs && { gracefulMs }),
       ...(closesAfterMs !== undefined && { closesAfterMs }),
@@ -440,7 +441,7 @@ describe('a session with a service that ends recognitions at any time', () => {
           cuts,
           fc.constantFrom<Pace[]>('spoken', 'at once', 'pulled'),
           (plot, cutsAfterChunks, pace) => {
-            const { events, receivedChunks, spoken } = check({ ...plot, continuous: true, cutsAfterChunks }, pace)
+            const { events, words, spoken } = check({ ...plot, continuous: true, cutsAfterChunks }, pace)
             const isPair = plot.over === 'websocket' && plot.channels === 2
             for (let channel = 0; channel < plot.channels; channel++) {
               const gaps = gapsOf(events).filter((gap) => !isPair || gap.channel === channel)
@@ -448,7 +449,7 @@ describe('a session with a service that ends recognitions at any time', () => {
                 const word = item[channel]
                 const isLost = gaps.some(({ fromMs, toMs }) => fromMs < (at + 1) * chunkMs && toMs > at * chunkMs)
                 if (word !== undefined && !isLost)
-                  expect([word, receivedChunks[isPair ? 0 : channel]?.has(word)]).toEqual([word, true])
+                  expect([word, words[isPair ? 0 : channel]?.has(word)]).toEqual([word, true])
               }
             }
           },

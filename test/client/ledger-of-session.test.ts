@@ -3,7 +3,8 @@ import { concatMap, from, of, timer } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import { chunkMs, chunkOf, verifyingDataflow, verifyingRecognizer } from './verifying-service.js'
+import { chunkMs, chunkOf } from './fake-recognition.js'
+import { fakeDataflow, fakeRecognizer } from './fake-service.js'
 import { virtually } from './virtual-session.js'
 import { runs } from '../thorough.js'
 
@@ -36,6 +37,7 @@ const play = (schedule: Schedule): Outcome => {
   virtually(({ clock, recognizing, flowing }) => {
     const { transport, timed, waitsMs, cuts, outageMs, cutAt, verb, verbAtMs, maxReplayBytes, maxBufferMs } = schedule
     const faults = {
+      answerMs: 1,
       cutAfterChunks: cuts,
       outageMs,
       timed,
@@ -57,8 +59,8 @@ const play = (schedule: Schedule): Outcome => {
     )
     const session$ =
       transport === 'websocket'
-        ? recognizing({ ...options, dial: verifyingRecognizer(clock, faults).dial })(audio$)
-        : flowing({ ...options, finalizeBy: 'request', dial: verifyingDataflow(clock, faults).dial })(audio$)
+        ? recognizing({ ...options, dial: fakeRecognizer(clock, faults).dial })(audio$)
+        : flowing({ ...options, finalizeBy: 'request', dial: fakeDataflow(clock, faults).dial })(audio$)
     const subscription = session$.subscribe({
       next: (event) => outcome.events.push(event),
       complete: () => (outcome.end = 'complete'),
@@ -108,7 +110,7 @@ const checkWords = (
   endMs: number,
 ): void => {
   const words = events.flatMap((event) => (event.type === 'milestone' ? event.text.trim().split(/\s+/) : []))
-  const numbers = words.filter((word) => word !== '').map((word) => Number(word.slice('word'.length)))
+  const numbers = words.filter((word) => word !== '').map((word) => Number(word.slice(1)))
   expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b))
   const wordMs = chunkMs
   for (let word = 0; (word + 1) * wordMs <= endMs; word++) {

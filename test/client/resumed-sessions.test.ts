@@ -5,7 +5,7 @@ import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { UpdateRequest } from '../../src/protocol/dataflow-messages.js'
 import { scriptedDial } from '../../src/testing/scripted-dial.js'
 import type { DataflowMessage, SocketMessage } from '../../src/transport/link.js'
-import { loudness, wordChunk, wordMs, wordOf } from './contrary-service.js'
+import { chunkMs, chunkOf, loudness, wordOf } from './fake-recognition.js'
 import {
   close,
   event,
@@ -30,7 +30,7 @@ describe('a resumed session', () => {
       const final = event('{"Name":"SR Final","Channel":0,"Data":{"Text":"hello"}}')
       const answers: Answers<DataflowMessage> = { Start: [1, started], end: [1, final, lost] }
       const { dial, dials } = scriptedService(clock, [answers])
-      const { log } = watch(flowing({ dial, resumption })(of(wordChunk(0, 1))))
+      const { log } = watch(flowing({ dial, resumption })(of(chunkOf(0, 1))))
       return () => {
         expect(log.slice(-3)).toEqual(['2 final hello on 0', '2 done', '2 complete'])
         expect(dials.made).toBe(1)
@@ -42,10 +42,10 @@ describe('a resumed session', () => {
     virtually(({ clock, flowing, watch }) => {
       const final = (text: string, endMs: number): DataflowMessage =>
         event(JSON.stringify({ Name: 'SR Final', Channel: 0, StartMsec: 0, EndMsec: endMs, Data: { Text: text } }))
-      const spoken: Answers<DataflowMessage> = { Start: [1, started], end: [1, final('hello', wordMs), close] }
+      const spoken: Answers<DataflowMessage> = { Start: [1, started], end: [1, final('hello', chunkMs), close] }
       const noise: Answers<DataflowMessage> = { Start: [1, started], end: [1, final('', 0), close] }
       const { dial, dials } = scriptedService(clock, [spoken, noise])
-      const sound = Array.from({ length: 50 }, (_none, index) => wordChunk(index, 1))
+      const sound = Array.from({ length: 50 }, (_none, index) => chunkOf(index, 1))
       const { log } = watch(flowing({ dial, resumption })(sound))
       return () => {
         expect(log.slice(-3).map((line) => line.split(' ').slice(1).join(' '))).toEqual([
@@ -63,12 +63,12 @@ describe('a resumed session', () => {
       const final = (heardMs: number): DataflowMessage =>
         event(`{"Name":"SR Final","Channel":0,"Data":{"Text":"","HeardMsec":${heardMs}}}`)
       const deaf: Answers<DataflowMessage> = { Start: [1, started], end: [12_000, final(0), close] }
-      const sound: Answers<DataflowMessage> = { Start: [1, started], end: [1, final(wordMs), close] }
+      const sound: Answers<DataflowMessage> = { Start: [1, started], end: [1, final(chunkMs), close] }
       const { dial } = scriptedService(clock, [deaf, deaf, deaf, deaf, deaf, deaf, deaf, deaf, sound])
-      const { log } = watch(flowing({ dial, resumption })(of(wordChunk(0, 1))))
+      const { log } = watch(flowing({ dial, resumption })(of(chunkOf(0, 1))))
       return () => {
         const ends = log.slice(-3).map((line) => line.split(' ').slice(1).join(' '))
-        expect(ends).toEqual([`gap 0-${wordMs} failed`, 'failed', 'error connection-lost'])
+        expect(ends).toEqual([`gap 0-${chunkMs} failed`, 'failed', 'error connection-lost'])
       }
     })
   })
@@ -94,7 +94,7 @@ describe('a resumed session', () => {
       }
       const { dial } = scriptedService(clock, [{ Start: [1, started], audio: [1, lost] }, slow], { onMessage })
       const update$ = new Subject<UpdateRequest>()
-      watch(flowing({ dial, resumption, update$ })(concat(of(wordChunk(0, 1)), NEVER)), 400)
+      watch(flowing({ dial, resumption, update$ })(concat(of(chunkOf(0, 1)), NEVER)), 400)
       // The second start was sent at 52 ms and is answered at 102 ms.
       clock.schedule(() => update$.next({ settings: { Mode: 'late' } }), 80)
       return () => {
@@ -113,7 +113,7 @@ describe('a resumed session', () => {
         { Start: [1, started], end: [1, whole, close] },
       ])
       // Nothing is kept for a replay, so there is nothing to recognize until the second chunk.
-      const audio$ = concat(of(wordChunk(0, 1)), timer(500, clock).pipe(map(() => wordChunk(1, 1))))
+      const audio$ = concat(of(chunkOf(0, 1)), timer(500, clock).pipe(map(() => chunkOf(1, 1))))
       const options = { resumption: { ...resumption, maxReplayBytes: 0 }, finalizeBy: 'half-close' } as const
       const { log, ledger } = watch(flowing({ dial, ...options })(audio$))
       return () => {
@@ -121,7 +121,7 @@ describe('a resumed session', () => {
           ['milestone a0 on 0', 'final a0 a1 on 0'],
         )
         expect(log.at(-1)).toMatch('complete')
-        expect(ledger.at(-1)).toMatchObject({ finalizedMs: wordMs, droppedMs: wordMs })
+        expect(ledger.at(-1)).toMatchObject({ finalizedMs: chunkMs, droppedMs: chunkMs })
       }
     })
   })
@@ -151,14 +151,14 @@ describe('a resumed session', () => {
       }
       const { dial, dials } = scriptedService(clock, [answers])
       const seen = watch(
-        recognizing({ dial, resumption, timeouts: { finalizeMs: 10_000 } })(of(wordChunk(0, 1))),
+        recognizing({ dial, resumption, timeouts: { finalizeMs: 10_000 } })(of(chunkOf(0, 1))),
         600_000,
       )
       return () => {
         expect(seen.error?.code).toBe('connection-lost')
         expect(seen.log.at(-1)?.split(' ')[0]).toSatisfy((atMs) => Number(atMs) < 72_000)
         expect(dials.made).toBeGreaterThan(5)
-        expect(seen.ledger.at(-1)?.droppedMs).toBe(wordMs)
+        expect(seen.ledger.at(-1)?.droppedMs).toBe(chunkMs)
       }
     })
   })
@@ -179,7 +179,7 @@ describe('a resumed session', () => {
           const { dial } = scriptedService<SocketMessage>(clock, [answers])
           const audio$ = timer(0, 20, clock).pipe(
             take(50),
-            map(() => wordChunk(1, 1)),
+            map(() => chunkOf(1, 1)),
           )
           let seen = 0
           const subscriber = new Subscriber<SessionEvent>({
@@ -230,7 +230,7 @@ describe('a resumed session', () => {
         { highWaterMarkBytes: 1, lowWaterMarkBytes: 0 },
       )
       const events: SessionEvent[] = []
-      const audio$ = concat(from([0, 1, 2, 3, 4].map((index) => wordChunk(index, 1))), NEVER)
+      const audio$ = concat(from([0, 1, 2, 3, 4].map((index) => chunkOf(index, 1))), NEVER)
       const subscription = flowing({ dial, resumption })(audio$).subscribe((value) => events.push(value))
       clock.schedule(() => subscription.unsubscribe(), 3_000)
       return () => {
@@ -281,10 +281,10 @@ describe('a resumed session', () => {
         return merge(milestones$, answers$)
       })
       const labels: string[] = []
-      const chunks = Array.from({ length: count }, (_, index) => wordChunk(index, 1))
+      const chunks = Array.from({ length: count }, (_, index) => chunkOf(index, 1))
       const audio$ = concat(
         from(chunks.slice(0, -1)),
-        timer(4_000, clock).pipe(mergeMap(() => of(wordChunk(count - 1, 1)))),
+        timer(4_000, clock).pipe(mergeMap(() => of(chunkOf(count - 1, 1)))),
       )
       const subscription = recognizing({ dial, resumption })(audio$).subscribe((event) => {
         if (event.type === 'milestone') labels.push(...event.text.trim().split(' '))
@@ -293,7 +293,7 @@ describe('a resumed session', () => {
       return () => {
         expect(connection).toBe(3)
         expect(labels).toEqual(Array.from({ length: count }, (_, index) => wordOf(0, index)))
-        expect(wordMs * count).toBe(10_000)
+        expect(chunkMs * count).toBe(10_000)
       }
     })
   })

@@ -1,7 +1,8 @@
 import { concatMap, from, of, Subject, timer } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import { chunkMs, chunkOf, verifyingRecognizer } from './verifying-service.js'
+import { chunkMs, chunkOf } from './fake-recognition.js'
+import { fakeRecognizer } from './fake-service.js'
 import { virtually } from './virtual-session.js'
 
 const labelOf = (event: SessionEvent): string => (event.type === 'connection' ? event.state : event.type)
@@ -16,7 +17,7 @@ describe.each(['reconnecting', 'resumed', 'ledger', 'milestone', 'gap'])(
         const audio$ = from(Array.from({ length: 60 }, (_, index) => index)).pipe(
           concatMap((index) => timer(chunkMs, clock).pipe(concatMap(() => of(chunkOf(index))))),
         )
-        const { dial } = verifyingRecognizer(clock, { cutAfterChunks: [18], outageMs: 300 })
+        const { dial } = fakeRecognizer(clock, { cutAfterChunks: [18], outageMs: 300, answerMs: 1 })
         const resumption = { firstDelayMs: 100, maxReplayBytes: 1_600 }
         let end = 'none'
         let acted = 0

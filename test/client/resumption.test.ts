@@ -14,9 +14,12 @@ import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { SessionOptions } from '../../src/client/options.js'
-import { chunkMs, chunkOf, chunksOf, verifyingDataflow, verifyingRecognizer, type Faults } from './verifying-service.js'
+import { chunkMs, chunkOf, chunksOf, wordOf } from './fake-recognition.js'
+import { fakeDataflow, fakeRecognizer, type Behaviour, type FakeService } from './fake-service.js'
 import { virtually, type Tools } from './virtual-session.js'
 import { everyNth } from '../thorough.js'
+
+type Proof = Omit<FakeService<unknown>, 'dial'>
 
 const chunkCount = 60
 
@@ -42,17 +45,17 @@ interface Run {
 const run = (
   transport: 'websocket' | 'grpc',
   tools: Tools,
-  faults: Faults,
+  faults: Behaviour,
   { audio$ = spoken(tools.clock), options = {}, unsubscribeAtMs }: Run = {},
-): { seen: Seen; proof: ReturnType<typeof verifyingRecognizer>['proof'] } => {
+): { seen: Seen; proof: Proof } => {
   const { clock, recognizing, flowing } = tools
   const seen: Seen = { events: [] }
-  const open = (): [Observable<SessionEvent>, ReturnType<typeof verifyingRecognizer>['proof']] => {
+  const open = (): [Observable<SessionEvent>, Proof] => {
     if (transport === 'websocket') {
-      const { dial, proof } = verifyingRecognizer(clock, faults)
+      const { dial, ...proof } = fakeRecognizer(clock, { answerMs: 1, ...faults })
       return [recognizing({ dial, resumption, ...options })(audio$), proof]
     }
-    const { dial, proof } = verifyingDataflow(clock, faults)
+    const { dial, ...proof } = fakeDataflow(clock, { answerMs: 1, ...faults })
     return [flowing({ dial, resumption, finalizeBy: 'request', ...options })(audio$), proof]
   }
   const [session$, proof] = open()
@@ -69,7 +72,7 @@ const milestones = (events: readonly SessionEvent[]): string =>
   events.flatMap((event) => (event.type === 'milestone' ? [event.text] : [])).join('')
 const finals = (events: readonly SessionEvent[]): string[] =>
   events.flatMap((event) => (event.type === 'final' ? [event.text] : []))
-const whole = Array.from({ length: chunkCount }, (_, index) => `word${index}`).join(' ')
+const whole = Array.from({ length: chunkCount }, (_, index) => wordOf(0, index)).join(' ')
 
 const connectionOf = (events: readonly SessionEvent[]): string[] =>
   events.flatMap((event) => {
@@ -166,7 +169,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
           'finalizing',
           'done',
         ])
-        expect(proof.dials).toEqual({ made: 2, refused: 4 })
+        expect(proof.counts).toMatchObject({ connections: 2, refused: 4 })
         // From the first sample without a milestone on.
         expect(proof.arrived[1]?.[0]).toBe(20)
       }
@@ -217,7 +220,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
     virtually((tools) => {
       // The milestone follows the 10th chunk, 5 chunks may be kept, and the cut follows the 18th.
       const options = { resumption: { ...resumption, maxReplayBytes: 5 * 320 } }
-      const { seen, proof } = run(transport, tools, { cutAfterChunks: [18], outageMs: 0 }, { options })
+      const { seen, proof } = run(transport, tools, { cutAfterChunks: [18] }, { options })
       return () => {
         expect(connectionOf(seen.events).filter((item) => item.startsWith('gap'))).toEqual(['gap 200-260 replay-full'])
         expect(proof.arrived[1]?.[0]).toBe(13)
@@ -243,7 +246,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
   it.each(['protocol-violation', 'tenant-denied', 'refused'] as const)('does not try again after %s', (code) => {
     virtually((tools) => {
       const { seen, proof } = run(transport, tools, { cutAfterChunks: [25], cause: new SpeechError(code, 'No.') })
-      return () => expect([seen.end, proof.dials.made]).toEqual([code, 1])
+      return () => expect([seen.end, proof.counts.connections]).toEqual([code, 1])
     })
   })
 
@@ -256,7 +259,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
       const fixed = run(transport, tools, { cutAfterChunks: [25], cause })
       return () => {
         expect([renewing.seen.end, milestones(renewing.seen.events), asked]).toEqual(['complete', whole, 2])
-        expect([fixed.seen.end, fixed.proof.dials.made]).toEqual(['unauthenticated', 1])
+        expect([fixed.seen.end, fixed.proof.counts.connections]).toEqual(['unauthenticated', 1])
       }
     })
   })
@@ -277,7 +280,7 @@ describe.each(['websocket', 'grpc'] as const)('a session that loses its connecti
           'done',
         ])
         expect([milestones(seen.events), finals(seen.events)]).toEqual([whole, [whole]])
-        expect(proof.dials.made).toBe(2)
+        expect(proof.counts.connections).toBe(2)
         checkTimes(seen.events)
       }
     })
@@ -319,13 +322,13 @@ describe('two hours with ten lost connections', () => {
       const count = (5 * 72_000) / share
       const spoken$ = timer(0, chunkMs * 5, clock).pipe(
         take(count / 5),
-        map((round) => chunksOf([0, 1, 2, 3, 4].map((index) => (round * 5 + index) % 30_000))),
+        map((round) => chunksOf([0, 1, 2, 3, 4].map((index) => [(round * 5 + index) % 30_000]))),
       )
       const cuts = Array.from({ length: 10 }, (_, index) => 30_000 / share + index)
       let words = 0
       let endMs = 0
       let maximum = 0
-      const { dial } = verifyingRecognizer(clock, { cutAfterChunks: cuts, outageMs: 8_000 })
+      const { dial } = fakeRecognizer(clock, { cutAfterChunks: cuts, outageMs: 8_000, answerMs: 1 })
       tools
         .recognizing({ dial, resumption })(spoken$)
         .subscribe((event) => {

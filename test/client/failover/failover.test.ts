@@ -7,7 +7,7 @@ import { recognize } from '../../../src/client/recognizer/recognize.js'
 import { recognizeStereo } from '../../../src/client/recognizer/recognize-stereo.js'
 import { dataflow } from '../../../src/client/dataflow/dataflow.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
-import { chunkMs, chunkOf } from '../verifying-service.js'
+import { chunkMs, chunkOf } from '../fake-recognition.js'
 import { format, plainDataflow, scriptedService, virtually } from '../virtual-session.js'
 import {
   lastLedger,

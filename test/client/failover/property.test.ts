@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { runs } from '../../thorough.js'
-import { chunkMs } from '../verifying-service.js'
+import { chunkMs } from '../fake-recognition.js'
 import { virtually } from '../virtual-session.js'
 import { lastLedger, refused, run, textOf, wordsOf, type ServiceSetting } from './several-services.js'
 

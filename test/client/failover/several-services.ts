@@ -5,20 +5,14 @@ import type { ResumptionOptions, SessionOptions } from '../../../src/client/opti
 import type { Recognition } from '../../../src/client/session.js'
 import type { LedgerEvent, SessionEvent } from '../../../src/protocol/session-event.js'
 import type { DataflowMessage, Dial, Link, SocketMessage } from '../../../src/transport/link.js'
-import {
-  chunkMs,
-  chunkOf,
-  verifyingDataflow,
-  verifyingRecognizer,
-  type Faults,
-  type Proof,
-} from '../verifying-service.js'
+import { chunkMs, chunkOf, wordOf } from '../fake-recognition.js'
+import { fakeDataflow, fakeRecognizer, type Behaviour, type FakeService } from '../fake-service.js'
 import type { Tools } from '../virtual-session.js'
 
 export const resumption = { firstDelayMs: 100, maxDelayMs: 2_000, budgetMs: 60_000 }
 
 /** One service of a list, and what is wrong with it. */
-export interface ServiceSetting extends Faults {
+export interface ServiceSetting extends Omit<Behaviour, 'link'> {
   readonly over?: 'websocket' | 'grpc'
   /** Refuses connections with this error, until this time of the test. */
   readonly refuses?: { readonly with: SpeechError; readonly untilMs?: number }
@@ -35,13 +29,13 @@ export interface ServiceSetting extends Faults {
 
 export interface TestService {
   readonly recognition: Recognition
-  readonly proof: Proof
+  readonly proof: Omit<FakeService<unknown>, 'dial'>
   /** When connections were attempted, and how many are open. */
   readonly dialedAtMs: number[]
   open: number
 }
 
-/** Services in virtual time that recognize chunks as words (`verifying-service.ts`). */
+/** Services in virtual time that recognize chunks as words (`fake-service.ts`). */
 export const servicesOf = (
   { clock, recognizing, flowing }: Tools,
   settings: readonly ServiceSetting[],
@@ -91,7 +85,7 @@ export const servicesOf = (
     const service = { dialedAtMs: [] as number[], open: 0 }
     const options = { resumption: { ...resumption, ...more }, ...setting.options }
     if (setting.over === 'grpc') {
-      const { dial, proof } = verifyingDataflow(clock, setting)
+      const { dial, ...proof } = fakeDataflow(clock, { answerMs: 1, ...setting })
       const recognition = flowing({
         dial: () => disturbed<DataflowMessage>(dial, setting, service),
         finalizeBy: 'request',
@@ -99,7 +93,7 @@ export const servicesOf = (
       })
       return Object.assign(service, { proof, recognition })
     }
-    const { dial, proof } = verifyingRecognizer(clock, setting)
+    const { dial, ...proof } = fakeRecognizer(clock, { answerMs: 1, ...setting })
     const recognition = recognizing({ dial: () => disturbed<SocketMessage>(dial, setting, service), ...options })
     return Object.assign(service, { proof, recognition })
   })
@@ -170,7 +164,7 @@ export const run = (
 }
 
 export const wordsOf = (count: number): string =>
-  Array.from({ length: count }, (_none, index) => `word${index}`).join(' ')
+  Array.from({ length: count }, (_none, index) => wordOf(0, index)).join(' ')
 
 export const textOf = ({ events }: Seen): string =>
   events.map((event) => (event.type === 'milestone' ? event.text : '')).join('')
