@@ -57,24 +57,14 @@ export type Hypothesis =
       readonly stableLength?: number | undefined
     }
   /** The result of a segment, once for every `close`; the text is empty if nothing was recognized. */
-  | {
+  | ({
       readonly type: 'segment'
-      readonly startMs: number
-      readonly endMs: number
       /**
        * The result of so many samples at the beginning of a segment that goes on behind them, as one that begins at `endMs`. Absent
        * for the result of all of the segment, or of its rest.
        */
       readonly decidedSamples?: number | undefined
-      readonly text: string
-      readonly words: readonly Word[]
-      /** The confidence of the whole segment, 0 to 1; used if no word has one. */
-      readonly confidence?: number | undefined
-      /** See `SegmentText`. */
-      readonly slots?: Slots | undefined
-      /** See `SegmentText`. */
-      readonly isIncomplete?: boolean | undefined
-    }
+    } & RecognizedSegment)
   /**
    * The answer to `check`, once for each: whether the best reading of the audio before it is a complete sentence of the
    * grammar, and the grammar permits no word after it. It must depend on that audio alone.
@@ -201,6 +191,16 @@ export interface SegmentText {
   readonly slots?: Slots | undefined
   /** Whether it is the beginning of a sentence whose audio was cut. @default false */
   readonly isIncomplete?: boolean | undefined
+}
+
+/** The result of a segment, or of a part of one; its confidence is used if no word has one. */
+export interface RecognizedSegment extends SegmentText {
+  /** Where it begins, in milliseconds since the session's first sample. */
+  readonly startMs: number
+  /** Where it ends. */
+  readonly endMs: number
+  /** Its words; none if the engine tells no times. */
+  readonly words: readonly Word[]
 }
 
 /** Receives what becomes of a segment. Nothing may follow `decided`, `failed` or an abort. */

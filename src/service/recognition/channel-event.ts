@@ -1,6 +1,6 @@
 import type { SpeechError } from '../../errors/speech-error.js'
-import type { JsonObject } from '../../protocol/json-object.js'
-import type { Slots, Word } from '../../protocol/session-event.js'
+import type { Defined, JsonObject } from '../../protocol/json-object.js'
+import type { RecognizedSegment } from '../engines/engine.js'
 import type { Silence, VoiceEvent } from './segment-machine.js'
 
 /** The name of the event that reports withheld partials to a client (PROTOCOL 3.3). */
@@ -32,20 +32,11 @@ export type ChannelEvent =
       /** As in `Hypothesis`; absent if it is 0. */
       readonly stableLength?: number
     }
-  /** Never empty. Each one after the first begins with the separator, so that all texts concatenated give the final's. */
-  | {
-      readonly type: 'milestone'
-      readonly startMs: number
-      readonly endMs: number
-      readonly text: string
-      readonly words: readonly Word[]
-      /** 0 to 1, the mean of the words' posteriors weighted by their length; absent if the engine gives none. */
-      readonly confidence?: number
-      /** What the tags of the grammar make of the sentence. */
-      readonly slots?: Slots | undefined
-      /** Whether its audio was cut before the end of a sentence. */
-      readonly isIncomplete: boolean
-    }
+  /**
+   * Never empty. Each one after the first begins with the separator, so that all texts concatenated give the final's. Its
+   * confidence is the mean of the words' posteriors weighted by their length, if the engine gives some.
+   */
+  | ({ readonly type: 'milestone'; readonly isIncomplete?: true } & Defined<Omit<RecognizedSegment, 'isIncomplete'>>)
   /** The segment `[startMs, endMs)` has no text: it was no speech, or none that the model knows. */
   | { readonly type: 'no-match'; readonly startMs: number; readonly endMs: number }
   /** The last event, exactly one. It spans the milestones, or all of the audio if there was none. */

@@ -1,4 +1,5 @@
 import type { TimestampProvider } from 'rxjs'
+import { withoutUndefined } from '../../protocol/json-object.js'
 import type { Word } from '../../protocol/session-event.js'
 import type { Hypothesis } from '../engines/engine.js'
 import type { ChannelEvent, EndCause } from './channel-event.js'
@@ -152,26 +153,19 @@ export class ChannelResults {
     return [...empty, { type: 'no-match', startMs, endMs }]
   }
 
-  #milestone({ startMs, endMs, text, words, confidence, slots, isIncomplete = false }: DecidedSegment): ChannelEvent {
-    const trimmed = text.trim()
-    const added = this.#text === '' ? trimmed : this.#separator + trimmed
-    this.#text += added
+  #milestone({ decidedSamples: _ofPart, isIncomplete, ...segment }: DecidedSegment): ChannelEvent {
+    const { startMs, endMs, words, confidence } = segment
+    const trimmed = segment.text.trim()
+    const text = this.#text === '' ? trimmed : this.#separator + trimmed
+    this.#text += text
     this.#startMs = Math.min(this.#startMs ?? startMs, startMs)
     this.#endMs = Math.max(this.#endMs, endMs)
     const isUnrated = words.every((word) => word.confidence === undefined)
     const rated = isUnrated && confidence !== undefined ? [{ text: trimmed, startMs, endMs, confidence }] : words
     this.#confidence.add(rated)
     const mean = new MeanConfidence().add(rated).value
-    return {
-      type: 'milestone',
-      startMs,
-      endMs,
-      text: added,
-      words,
-      ...(mean !== undefined && { confidence: mean }),
-      ...(slots && { slots }),
-      isIncomplete,
-    }
+    const result = withoutUndefined({ ...segment, text, confidence: mean })
+    return { ...result, type: 'milestone', ...(isIncomplete && { isIncomplete }) }
   }
 }
 

@@ -47,41 +47,17 @@ export const responseMessage = (
 export const resultMessage = (event: ChannelEvent, recognitionId: string): RecognizerMessage | undefined => {
   switch (event.type) {
     case 'partial': {
-      const { startMs, endMs, text, stableLength } = event
-      return {
-        ...{ message: 'partial-result', recognitionId, channel: 0, startMs, endMs, text },
-        ...(stableLength !== undefined && { stableLength }),
-      }
+      const { type: _type, ...result } = event
+      return { message: 'partial-result', recognitionId, channel: 0, ...result }
     }
     case 'milestone': {
-      const { startMs, endMs, text, confidence, words, slots, isIncomplete } = event
-      return {
-        message: 'milestone-result',
-        recognitionId,
-        channel: 0,
-        startMs,
-        endMs,
-        text,
-        ...(confidence !== undefined && { confidence }),
-        words,
-        ...(slots && { slots }),
-        ...(isIncomplete && { isIncomplete }),
-      }
+      const { type: _type, ...result } = event
+      return { message: 'milestone-result', recognitionId, channel: 0, ...result }
     }
     case 'final': {
-      const { startMs, endMs, text, heardMs, confidence = 0 } = event
+      const { type: _type, cause: _cause, confidence = 0, ...result } = event
       const operationResult = recognizerSuccess
-      return {
-        message: 'final-result',
-        recognitionId,
-        channel: 0,
-        operationResult,
-        startMs,
-        endMs,
-        text,
-        confidence,
-        heardMs,
-      }
+      return { message: 'final-result', recognitionId, channel: 0, operationResult, confidence, ...result }
     }
     case 'no-match':
       return {

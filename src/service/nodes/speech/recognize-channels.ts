@@ -147,33 +147,22 @@ const channelEnvelope = (given: SpeechEvent, channel: number, offsetMs = 0): Eve
     case 'no-match':
       return { name: eventName.noMatch, ...begin, endMs: event.endMs }
     case 'partial':
-      return resultEnvelope(eventName.partial, channel, event, {
-        text: event.text,
-        ...(event.stableLength !== undefined && { stableLength: event.stableLength }),
-      })
     case 'milestone':
-      return resultEnvelope(eventName.milestone, channel, event, {
-        text: event.text,
-        ...(event.confidence !== undefined && { confidence: rounded(event.confidence) }),
-        words: event.words,
-        ...(event.slots && { slots: event.slots }),
-        ...(event.isIncomplete && { isIncomplete: true }),
-      })
-    case 'final':
-      return resultEnvelope(eventName.final, channel, event, {
-        text: event.text,
-        confidence: rounded(event.confidence ?? 0),
-        heardMs: event.heardMs,
-      })
+    case 'final': {
+      const { endMs } = event
+      return { name: eventName[event.type], ...begin, endMs, data: recognitionData.encode(resultData(event)) }
+    }
   }
+}
+
+/** The codec takes what belongs to the data. */
+const resultData = (
+  event: Extract<SpeechEvent, { readonly type: 'partial' | 'milestone' | 'final' }>,
+): RecognitionData => {
+  if (event.type === 'partial') return event
+  const { confidence = event.type === 'final' ? 0 : undefined } = event
+  return { ...event, ...(confidence !== undefined && { confidence: rounded(confidence) }) }
 }
 
 /** Two decimals, as in the recognizer's results (PROTOCOL 4.2), so that both interfaces give the same value. */
 const rounded = (confidence: number): number => Number(confidence.toFixed(2))
-
-const resultEnvelope = (
-  name: string,
-  channel: number,
-  { startMs, endMs }: { readonly startMs: number; readonly endMs: number },
-  data: RecognitionData,
-): EventEnvelope => ({ name, channel, startMs, endMs, data: recognitionData.encode(data) })
