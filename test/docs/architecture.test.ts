@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { errorTable } from '../../src/errors/error-table.js'
 import { entryPoints, innerLayers, layers } from '../../scripts/dependency-rules.mjs'
 import { named, tableBelow } from './markdown.js'
 
@@ -12,10 +13,17 @@ const foldersIn = (folder: string): readonly string[] =>
     .map((name) => `${folder}/${name}`)
     .filter((path) => statSync(join(root, path)).isDirectory() && readdirSync(join(root, path)).length > 0)
 
+const refusals = tableBelow(page, 'Why a session is refused, in this order').map(([, , file, name, code]) => ({
+  file: named(file),
+  name: named(name),
+  code: named(code),
+}))
+
 /** Every table of the page that names a file and a part of it, as [file, name]. */
 const filesWithNames = [
   ...tableBelow(page, 'One utterance, from file to file').map(([, file, name]) => [named(file), named(name)] as const),
   ...tableBelow(page, 'Where is decided …').map(([, file, name]) => [named(file), named(name)] as const),
+  ...refusals.map(({ file, name }) => [file, name] as const),
   ...tableBelow(page, 'Seams').map(([name, file]) => [named(file), named(name)] as const),
 ]
 
@@ -30,6 +38,10 @@ describe('docs/ARCHITECTURE.md', () => {
     const commands = [...page.matchAll(/`npm (?:run )?([a-z]+)[^`]*`/g)].map(([, command = '']) => command)
     expect(commands.length).toBeGreaterThan(5)
     expect(commands.filter((command) => !Object.hasOwn(scripts, command) && command !== 'ci')).toEqual([])
+  })
+
+  it('names codes of errors where it says why a session is refused', () => {
+    expect(refusals.filter(({ code }) => !Object.hasOwn(errorTable, code))).toEqual([])
   })
 
   it('gives every bound a file', () => {

@@ -11,7 +11,7 @@ import type { Operations } from '../operations/operations.js'
 import { Admissions, type AdmissionLimits } from '../sessions/admissions.js'
 import { TokenRequests, type RequestLimits } from '../sessions/request-limit.js'
 import { tenantOf } from '../sessions/rights.js'
-import { RunningGrants } from '../sessions/running-grants.js'
+import { RunningGrants, type GrantAuthority } from '../sessions/running-grants.js'
 import type { SessionContext } from '../sessions/session-context.js'
 import { openStudio, type StudioService } from '../studio/studio.js'
 import type { ServiceOptions } from '../configuration/service-options.js'
@@ -95,7 +95,7 @@ const connectMachines = async (
 
 /** Verifies the tokens of sessions and counts the sessions. */
 export const createAdmission = (
-  identity: OpenIdentity,
+  identity: Pick<OpenIdentity, 'verify' | 'machines' | keyof GrantAuthority>,
   limits: AdmissionLimits & RequestLimits,
   { scheduler = asyncScheduler, onFault }: Pick<ServiceOptions, 'scheduler' | 'onFault'>,
 ): SessionContext['admit'] => {
