@@ -20,6 +20,8 @@ import {
   enteredToken,
   listenToToken,
   renderModels,
+  renderProposal,
+  takeProposal,
   withoutModel,
 } from './views/model-choice.js'
 import { Navigation } from './views/navigation.js'
@@ -120,6 +122,7 @@ class Studio {
     const [config, model] = [this.#config, this.#model]
     if (this.#isRunning || config === undefined || model === undefined) return
     this.#report(undefined)
+    renderProposal(config, false)
     this.#isStarting = true
     this.#draw()
     try {
@@ -174,7 +177,8 @@ class Studio {
 
   #sessionEnded(): void {
     this.#player.stop()
-    const { failure } = this.#state
+    const { failure, turns } = this.#state
+    renderProposal(this.#config, failure === undefined && turns.every(({ words }) => words.length === 0))
     if (failure !== undefined && isOfMicrophone(failure)) this.#report(failureSentence(failure))
     else if (this.#source.kind === 'microphone') void this.#source.listMicrophones()
   }
@@ -341,6 +345,10 @@ class Studio {
     onClick('start', () => this.#start())
     onClick('play-sample', () => {
       this.#source.choose('sample')
+      return this.#start()
+    })
+    onClick('proposal-take', () => {
+      takeProposal(this.#config)
       return this.#start()
     })
     onClick('finalize', () => this.#finalize())

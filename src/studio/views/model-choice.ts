@@ -24,6 +24,26 @@ export const chooseModelFor = (source: SourceKind, config: StudioConfig | undefi
   if (at !== -1) elementOf(HTMLSelectElement, 'model').selectedIndex = at
 }
 
+const readsAnySpeech = ({ reads = '' }: Model): boolean => /^any |^\d+ languages$/.test(reads)
+
+/** After a session without words: proposes a model for any speech in place of one that knows some sentences only. */
+export const renderProposal = (config: StudioConfig | undefined, isWithoutWords: boolean): void => {
+  const model = chosenModel(config)
+  const better = config?.models.find(readsAnySpeech)
+  const isShown = isWithoutWords && model !== undefined && better !== undefined && !readsAnySpeech(model)
+  element('proposal').hidden = !isShown
+  if (!isShown) return
+  const reads = model.isSample === true ? 'the sample call' : (model.reads ?? 'its own sentences')
+  element('proposal-text').textContent = `The model ${model.name} recognizes ${reads} only, and found none.`
+  element('proposal-take').textContent = `Take ${better.name}: ${better.reads ?? ''}`
+}
+
+/** Chooses the model that was proposed. */
+export const takeProposal = (config: StudioConfig | undefined): void => {
+  element('proposal').hidden = true
+  elementOf(HTMLSelectElement, 'model').selectedIndex = config?.models.findIndex(readsAnySpeech) ?? -1
+}
+
 /** Calls `entered` when a person has entered a token. */
 export const listenToToken = (entered: () => void): void => {
   element('token-form').addEventListener('submit', (event) => {
