@@ -317,8 +317,8 @@ describe('two hours with ten lost connections', () => {
   it('have increasing times, every word once, and hold no more than the bound', { timeout: 180_000 }, () => {
     virtually((tools) => {
       const { clock } = tools
-      // Twenty minutes of them, except in the thorough run.
-      const share = everyNth(6)
+      // Ten minutes of them, except in the thorough run.
+      const share = everyNth(12)
       const count = (5 * 72_000) / share
       const spoken$ = timer(0, chunkMs * 5, clock).pipe(
         take(count / 5),

@@ -4,11 +4,12 @@ import { decodeSamples } from '../../../../src/audio/codec.js'
 import { defaultSegmenterParameters } from '../../../../src/service/recognition/segmenter-parameters.js'
 import { createSegmenter } from '../../../../src/service/recognition/segmenter.js'
 import { readRecording } from '../../../audio/read-recording.js'
+import { everyNth } from '../../../thorough.js'
 import { amplitude, halved, joined, noiseSource, recording, recordingsMissing, sound, throughUlaw } from '../sounds.js'
 
 /** Without buffers, so that a segment has the position of the speech. */
 const parameters = { ...defaultSegmenterParameters, preSpeechBufferMs: 0, postSpeechBufferMs: 0 }
-const stepMs = 100
+const stepMs = 100 * everyNth(2)
 /** After a cut, this much speech must remain. */
 const minMs = 300
 const runInMs = 1000

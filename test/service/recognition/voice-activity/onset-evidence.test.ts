@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createVoiceDetector } from '../../../../src/service/recognition/voice-activity/voice-detector.js'
 import { amplitude, joined, noiseSource, sine, sound } from '../sounds.js'
+import { first } from '../../../thorough.js'
 
 const rateHz = 8000
 
@@ -88,7 +89,7 @@ describe('evidence of a voice', () => {
     expect(opened).toBeGreaterThan(10)
   })
 
-  for (const levelDb of [-50, -45, -40, -35, -30]) {
+  for (const levelDb of first(3, [-50, -40, -30, -45, -35])) {
     it(`is not found in tones of ${levelDb} dBFS in a room`, async () => {
       const next = noiseSource(13)
       for (const pair of [[697, 1209], [770, 1336], [852, 1477], [941, 1633], [400, 450], [440, 480], [425]]) {
