@@ -1,9 +1,12 @@
-import { execFile } from 'node:child_process'
+import { execFile, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { promisify } from 'node:util'
+import { WebSocket } from 'ws'
 import { recordingOf, recordingsFolder } from './free-text-recordings.mjs'
 import { openPeers } from './peers.mjs'
 import { paced, summarize } from './play.mjs'
-import { pinned, startMeasuredService } from './service-under-test.mjs'
+import { processCost } from './process-cost.mjs'
+import { bytesOf, pinned, startMeasuredService } from './service-under-test.mjs'
 
 const run = promisify(execFile)
 
@@ -37,12 +40,41 @@ const costOf = async (cost, work) => {
   }
 }
 
+/** So often the first recording is played before: then the model is loaded, and the code compiled that runs for each message. */
+const warmUps = 3
+
+/** What messages cost a process of Node: a server of `ws` that takes and drops them, without TLS. */
+const measureBareServer = async (recordings) => {
+  const [command, ...args] = pinned([process.execPath])
+  const file = new URL('../service/bare-service.mjs', import.meta.url).pathname
+  const server = fork(file, [], { execPath: command, execArgv: args })
+  try {
+    await once(server, 'message')
+    server.send({ id: 1, request: 'access' })
+    const [{ answer }] = await once(server, 'message')
+    const socket = new WebSocket(answer.wsUrl)
+    await once(socket, 'open')
+    const play = async (recording, options) => {
+      for await (const part of paced(recording, options)) socket.send(bytesOf(part))
+    }
+    for (let round = 0; round < warmUps; round += 1) await play(recordings[0], { isPaced: false })
+    for (const recording of recordings) {
+      const { used } = await costOf(
+        () => processCost(server.pid),
+        () => play(recording),
+      )
+      report('bare server, drops the audio', recording, {}, { own: 0, below: used.own })
+    }
+    socket.terminate()
+  } finally {
+    server.disconnect()
+  }
+}
+
 const measureService = async (name, settings, recordings) => {
   const service = await startMeasuredService(settings)
   try {
-    // The model is loaded, and the code of the service is compiled.
-    const [{ samples, ...rest }] = recordings
-    await service.play({ ...rest, samples: samples.subarray(0, 8 * rest.rateHz) }, { isPaced: false })
+    for (let round = 0; round < warmUps; round += 1) await service.play(recordings[0], { isPaced: false })
     for (const recording of recordings) {
       const { result, used } = await costOf(service.cost, () => service.play(recording))
       report(name, recording, result, used)
@@ -85,6 +117,7 @@ export const measureWords = async ({ peers }) => {
   }
   line(['', 'recording', 'wrong', 'CPU', 'service', 'first text', 'final after', 'taken back'])
   await measureBare(recordings)
+  await measureBareServer(recordings)
   await measureService('rxspeech, milestones only', { partials: 'off' }, recordings)
   await measureService('rxspeech, with partials', {}, recordings)
   if (peers === undefined) return

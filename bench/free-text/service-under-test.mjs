@@ -11,7 +11,7 @@ import { processCost } from './process-cost.mjs'
 /** Runs a command on the first core, so that its clients run on the others. */
 export const pinned = (command) => ['taskset', '-c', '0', ...command]
 
-const bytesOf = (samples) => Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
+export const bytesOf = (samples) => Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
 
 /** Starts the service with settings of its model, such as `{ partials: 'off' }`, and limits of its own. PROFILES names a folder for a profile of it. */
 export const startMeasuredService = async (settings, limits = {}) => {
