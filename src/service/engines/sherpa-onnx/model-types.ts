@@ -43,6 +43,8 @@ export interface SherpaType {
   readonly needsLanguage?: true
   /** The rates that it can have in Hz, the usual one first. */
   readonly rates: readonly [number, ...number[]]
+  /** How many features its frames have, where the package does not know. @default 80 */
+  readonly featureDim?: number
   /** Whether it has the times of its tokens: `some` if only some files of this type have them. */
   readonly times: 'yes' | 'some' | 'no'
   readonly hasProbabilities: boolean
@@ -130,6 +132,7 @@ export const sherpaTypes: readonly SherpaType[] = [
     streaming: true,
     models: 'streaming Paraformer',
     files: { encoder, decoder },
+    tried: 'random weights',
   },
   {
     ...features,
@@ -138,6 +141,7 @@ export const sherpaTypes: readonly SherpaType[] = [
     models: 'streaming Zipformer CTC',
     files: { model },
     times: 'yes',
+    tried: 'random weights',
   },
   {
     ...features,
@@ -148,6 +152,7 @@ export const sherpaTypes: readonly SherpaType[] = [
     files: { model },
     times: 'yes',
     punctuates: 'some',
+    tried: 'random weights',
   },
   {
     ...base,
@@ -160,6 +165,7 @@ export const sherpaTypes: readonly SherpaType[] = [
     rates: [8_000],
     times: 'yes',
     leadMs: 300,
+    tried: 'random weights',
   },
   {
     ...features,
@@ -181,18 +187,34 @@ export const sherpaTypes: readonly SherpaType[] = [
     tailMs: 300,
     tried: 'random weights',
   }),
-  ctc('zipformerCtc', 'Zipformer CTC', { hint: /zipformer.*ctc/i }),
-  ctc('wenetCtc', 'WeNet', { hint: /wenet/i }),
+  ctc('zipformerCtc', 'Zipformer CTC', { tried: 'random weights', hint: /zipformer.*ctc/i }),
+  ctc('wenetCtc', 'WeNet', { tried: 'random weights', hint: /wenet/i }),
   ctc('teleSpeechCtc', 'TeleSpeech, Chinese and its dialects', {
     hint: /tele[-_]?speech/i,
+    tried: 'random weights',
     isPath: true,
     languages: ['zh'],
   }),
-  ctc('omnilingual', 'Omnilingual ASR, 1600 languages', { hint: /omnilingual/i, rates: [16_000], maxSeconds: 40 }),
-  ctc('dolphin', 'Dolphin, languages of Asia', { hint: /dolphin/i }),
-  ctc('medasr', 'MedASR, medical English', { hint: /medasr/i, languages: ['en'] }),
-  ctc('fireRedAsrCtc', 'FireRedASR 2 CTC, Chinese and English', { hint: /fire[-_]?red/i, languages: ['zh', 'en'] }),
-  ctc('tdnn', 'TDNN of yes and no', { hint: /tdnn/i, rates: [8_000], times: 'no' }),
+  ctc('omnilingual', 'Omnilingual ASR, 1600 languages', {
+    tried: 'random weights',
+    hint: /omnilingual/i,
+    rates: [16_000],
+    maxSeconds: 40,
+  }),
+  ctc('dolphin', 'Dolphin, languages of Asia', { tried: 'random weights', hint: /dolphin/i }),
+  ctc('medasr', 'MedASR, medical English', { tried: 'random weights', hint: /medasr/i, languages: ['en'] }),
+  ctc('fireRedAsrCtc', 'FireRedASR 2 CTC, Chinese and English', {
+    tried: 'random weights',
+    hint: /fire[-_]?red/i,
+    languages: ['zh', 'en'],
+  }),
+  ctc('tdnn', 'TDNN of yes and no', {
+    tried: 'random weights',
+    hint: /tdnn/i,
+    rates: [8_000],
+    featureDim: 23,
+    times: 'no',
+  }),
   {
     ...features,
     key: 'paraformer',
@@ -202,6 +224,7 @@ export const sherpaTypes: readonly SherpaType[] = [
     files: { model },
     times: 'some',
     maxSeconds: 30,
+    tried: 'random weights',
   },
   {
     ...base,
@@ -265,6 +288,7 @@ export const sherpaTypes: readonly SherpaType[] = [
     numbersField: 'useInverseTextNormalization',
     defaults: { useInverseTextNormalization: 1 },
     maxSeconds: 28,
+    tried: 'random weights',
   },
   {
     ...base,

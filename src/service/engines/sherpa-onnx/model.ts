@@ -10,6 +10,7 @@ import type { SherpaConfig, SherpaSettings } from './package.js'
 
 /** The dimension of the acoustic features of these models. */
 const featureDim = 80
+const usualRateHz = 16_000
 
 /** The fields of the type's part of the package's configuration. */
 const partConfig = (
@@ -133,7 +134,11 @@ export const readSherpaModel = async (
   const sampleRateHz = options.sampleRateHz ?? type.rates[0]
   const { numThreads = 1, modelingUnit, bpeVocab, hotwords, ruleFsts, ruleFars } = options
   const config: SherpaConfig = {
-    ...(type.streaming && { featConfig: { sampleRate: sampleRateHz, featureDim }, enableEndpoint: 0 }),
+    // For the usual rate, types that read audio as a whole have features of their own.
+    ...((type.streaming || sampleRateHz !== usualRateHz) && {
+      featConfig: { sampleRate: sampleRateHz, featureDim: type.featureDim ?? featureDim },
+    }),
+    ...(type.streaming && { enableEndpoint: 0 }),
     modelConfig: {
       [type.key]: partConfig(type, { ...options, language }, paths),
       tokens,

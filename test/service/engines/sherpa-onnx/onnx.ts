@@ -21,7 +21,7 @@ const message = (fields: readonly Field[]): Buffer =>
     }),
   )
 
-const elementTypes = { float: 1, int64: 7 } as const
+const elementTypes = { float: 1, int32: 6, int64: 7, float16: 10 } as const
 
 /** A named tensor without a value: an input or an output. A dimension that is a string may have any size. */
 export interface Port {

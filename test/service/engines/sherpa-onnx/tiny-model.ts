@@ -37,7 +37,7 @@ export const randomTensor = (name: string, shape: readonly number[], scale: numb
   return { name, shape, values: Float32Array.from({ length: size }, () => next() * scale) }
 }
 
-const wholeNumbers = (name: string, values: readonly number[]): Constant => ({
+export const wholeNumbers = (name: string, values: readonly number[]): Constant => ({
   name,
   shape: [values.length],
   values: BigInt64Array.from(values, BigInt),
