@@ -98,6 +98,13 @@ describe('files of the embedded model that are spoiled', () => {
     cpSync(whisperModel().folder, folder, { recursive: true })
   })
 
+  it('are refused with a language that they lack', async () => {
+    await expect(sherpaOnnx().open(whisperModel(folder, { language: 'de' }))).rejects.toMatchObject({
+      code: 'invalid-model',
+      message: expect.stringMatching(/"language" is "de", which the model does not have; it has en\./) as unknown,
+    })
+  })
+
   it('are refused by the library, and not by its end, if encoder and decoder are exchanged', async () => {
     const model = whisperModel(folder)
     const exchanged = { encoder: 'tiny.en-decoder.int8.onnx', decoder: 'tiny.en-encoder.int8.onnx' }
