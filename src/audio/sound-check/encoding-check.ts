@@ -12,9 +12,9 @@ const maxSections = 3
 const minPower = 4000
 /** Plateaus, such as those of clipped audio, are predicted well by any reading: with more of them a section tells nothing. */
 const maxFlat = 0.5
-/** So many sections that are silent by another reading, as no loud audio is by chance, make the declared one doubtful. */
+/** The number of sections that are silent under another encoding before the declared one is doubted. */
 const doubtfulSilences = 3
-/** What is read rightly is predicted better than this at 8 to 48 kHz, unless it is noise; what is not, never is. */
+/** Correctly decoded audio exceeds this prediction gain at 8 to 48 kHz, except noise; wrongly decoded audio never does. */
 const maxGainDb = 9
 /** By how much another reading is predicted better, after how many sections with sound. */
 const verdicts = [
@@ -92,7 +92,7 @@ class Rival {
     return this.marginDb > doubtDb || this.#silences >= doubtfulSilences
   }
 
-  /** Whether the declared reading has been better by so much for so long. */
+  /** Whether the declared encoding has won by the required margin for the required number of sections. */
   isWorse(than: { readonly sections: number; readonly marginDb: number }): boolean {
     return this.sections >= than.sections && this.marginDb < than.marginDb
   }

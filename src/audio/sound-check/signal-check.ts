@@ -106,7 +106,7 @@ export interface BlockMeasure {
 
 /** Blocks of a smaller range are quiet: hum that disturbs has seven times that, and speech even more. */
 const minRange = 120
-/** So many samples of a block tell whether it is quiet, each so many after the one before, from the end to the beginning. */
+/** The samples of a block, and their stride from its end, that decide whether it is quiet. */
 const quietPoints = 50
 const quietStride = 479
 

@@ -14,7 +14,7 @@ const minDeadBlocks = 300
 const maxDeadRange = 16
 /** The share of one channel that is not in the other one: -24 dB, which the rounding of G.711 stays below. */
 const maxDifference = 0.004
-/** As powers: 11 dB. What is softer beside a speaker is his echo or sidetone in the channel of the other one. */
+/** The power ratio (11 dB) beyond which the softer channel counts as echo or sidetone of the other. */
 const maxLevelRatio = 12
 /** How many equal blocks a different one outweighs. */
 const differentWeight = 5

@@ -148,7 +148,7 @@ export class ChannelResults {
     this.#stableLength = 0
     if (segment.text.trim() !== '') return [this.#milestone(segment)]
     const { startMs, endMs } = segment
-    // What the partials showed has come to nothing.
+    // The text of the partials is withdrawn.
     const empty = shown === '' ? [] : [{ type: 'partial', startMs, endMs, text: '' } as const]
     return [...empty, { type: 'no-match', startMs, endMs }]
   }

@@ -244,7 +244,7 @@ class JoinedSegmenter implements Segmenter {
     return added === samples.length ? noSamples : samples.subarray(added)
   }
 
-  /** What waits comes after the frames of the last call, and before the rest of the samples. */
+  /** Samples that wait precede the new ones. */
   #keepRest(rest: Int16Array): void {
     if (this.#waiting !== undefined) this.#keep(this.#waiting.slice(0, this.#waitingCount))
     this.#waitingCount = 0

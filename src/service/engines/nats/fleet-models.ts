@@ -222,7 +222,7 @@ class FleetModels {
 
   #meet(label: string, advert: AdvertisedModel): void {
     const known = this.#models.get(label)
-    // Sessions that run stay with the engines that are like theirs; new ones change over when there is none left.
+    // Running sessions keep compatible engines; new sessions switch when none remain.
     const { roster } = this.#options.fleet
     if (known !== undefined && (isAlike(known.advert, advert) || roster.serving(wanted(known.advert)).length > 0))
       return

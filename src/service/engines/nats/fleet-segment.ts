@@ -19,11 +19,11 @@ const hopMs = 100
 /** An engine that has not answered the opening for this many ticks of 100 ms is left for another one. */
 const openTicks = 5
 /**
- * So long may an engine that lives show no progress with a segment, and twice the length of its audio longer: one that begins
- * when it has all of it needs about that length. The workers of an engine have the same 10 s.
+ * The maximum time without progress with a segment, plus twice the duration of its audio: an engine that begins when it has
+ * all of it needs about that duration. The workers of an engine have the same 10 s.
  */
 const maxStallMs = 10_000
-/** So long may an engine that works, but is behind, show no progress with a segment while no other one is faster. */
+/** The maximum time without progress of an engine that works but is behind, while no other one is faster. */
 const maxSlowMs = 60_000
 /** The same before its first progress: it may have a queue, because its places are for all of its models. */
 const maxQueueMs = 30_000

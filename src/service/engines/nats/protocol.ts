@@ -1,6 +1,6 @@
 // The messages between edges, which serve sessions, and engine processes, which recognize their segments. Each attempt to
-// recognize a segment has a random number of its own: an answer to an earlier attempt meets no listener, and nobody but the
-// engine that was asked can answer.
+// recognize a segment has a random number of its own: late answers to earlier attempts are dropped, and only the engine that
+// was asked can answer.
 //
 //   rxspeech.alive.<name>                           engine → edges    it is there, how many places it has, and its lag
 //   rxspeech.models.<name>                          engine → edges    its models; at the start and on request

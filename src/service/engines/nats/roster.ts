@@ -237,8 +237,8 @@ export class Roster {
   }
 
   /**
-   * It accepted a segment and did not decide it. What it was waited for counts in addition, so that the segment does not come
-   * back to it after another engine was waited for as long.
+   * The engine accepted a segment and returned no result. The time spent waiting extends its penalty, so that the retry goes
+   * to another engine.
    */
   failed({ instance }: ProcessAddress, afterTicks = 0): void {
     const entry = this.#entries.get(instance)
@@ -254,7 +254,7 @@ export class Roster {
     if (entry !== undefined) entry.failures = 0
   }
 
-  /** A place became free; its engine tells it only later. */
+  /** Counts a place as free before the next advert confirms it. */
   freed({ instance }: ProcessAddress): void {
     const entry = this.#entries.get(instance)
     if (entry === undefined) return

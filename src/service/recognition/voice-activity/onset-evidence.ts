@@ -4,9 +4,9 @@ import { predict, unpredictedShare, type Prediction } from './tone-test.js'
 
 /** A predictor leaves less of a tone than this share. */
 const toneShare = 0.015
-/** What it leaves of a soft tone is noise of the room. What is this far above that, in dB, is no tone, however little it is. */
+/** A residual more than this far above the noise of the room, in dB, is not a tone. */
 const clearAboveRoomDb = 9
-/** Of the room every so many frames are examined, which then change its level by this share. */
+/** Every nth frame of the background noise updates its level by this share. */
 const roomInterval = 8
 const roomShare = 0.2
 /** A frame of sound is this far above the noise floor; others are a pause, or what the detector holds on to after a sound. */
