@@ -24,6 +24,7 @@ export default defineConfig(
   {
     name: 'rxspeech/every-file',
     rules: {
+      '@typescript-eslint/no-empty-object-type': ['error', { allowInterfaces: 'with-single-extends' }],
       eqeqeq: 'error',
       'no-duplicate-imports': 'error',
       'no-restricted-syntax': ['error', noExportStar],

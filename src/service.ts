@@ -15,6 +15,7 @@ export type {
   RecognizeSettings,
   SegmentListener,
   SegmentPart,
+  RecognizedSegment,
   SegmentText,
 } from './service/engines/engine.js'
 export {

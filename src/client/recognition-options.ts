@@ -11,7 +11,7 @@ import {
 import { optionsOf, text } from '../protocol/validation.js'
 
 /** How the service detects speech (PROTOCOL 4.2 and 7). An absent option has the default of the service. */
-export type VoiceActivityOptions = ParametersOf<typeof voiceActivityParameters>
+export interface VoiceActivityOptions extends ParametersOf<typeof voiceActivityParameters> {}
 
 /** The options of a recognition that `recognize` and `dataflow` share. */
 export interface RecognitionOptions extends Omit<RecognitionParameters, keyof VoiceActivityOptions> {

@@ -115,7 +115,7 @@ export interface EngineCapabilities {
  * phrases are in lower case, separated by single spaces, only for an engine with the capability `phrases` whose `checkPhrases`
  * accepted them; the language is one of `languages` of the capabilities.
  */
-export type RecognizeSettings = ParametersOf<typeof engineParameters>
+export interface RecognizeSettings extends ParametersOf<typeof engineParameters> {}
 
 /** Why an engine does not take a phrase. */
 export interface PhraseFault {
