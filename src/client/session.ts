@@ -20,6 +20,7 @@ import { LedgerReporter } from './ledger-reporter.js'
 import { ClientMachine } from './machine.js'
 import { pulledBounds } from './options.js'
 import type { SessionSettings } from './settings.js'
+import type { OpenTelemetry } from '../tracing/open-telemetry.js'
 import type { Ending } from './protocol.js'
 import { ResultTimeline } from './results/timeline.js'
 import { isFixedToken, SessionToken } from './token.js'
@@ -80,6 +81,12 @@ export type RoutedAction<In, Out> = AuthorizeAction & { readonly route?: Route<I
  */
 export type Recognition<S extends Slots = Slots> = (source: ObservableInput<Uint8Array>) => Observable<SessionEvent<S>>
 
+/** A recognition of `recognize`, `dataflow` or `failover`. */
+export interface PlannedRecognition<S extends Slots = Slots> extends Recognition<S> {
+  /** How its sessions run; `failover` joins it with those of other services. */
+  readonly plan: RecognitionPlan
+}
+
 /** A session over one channel, with its number if there are two. `abort$` fails it. */
 export type RecognizeChannel = (
   source: ObservableInput<Uint8Array>,
@@ -87,12 +94,26 @@ export type RecognizeChannel = (
   abort$?: Observable<SpeechError>,
 ) => Observable<SessionEvent>
 
-/** A recognition with the plans of its sessions, which `failover` joins with those of other services. */
-export interface PlannedRecognition<In, Out> extends Recognition {
-  /** The session over all channels, or over one of two. */
-  readonly planOf: (channel?: 0 | 1, abort$?: Observable<SpeechError>) => SessionPlan<In, Out>
+/** A session that is about to run. */
+export interface SessionRequest {
+  /** The only channel of the session; absent if it takes all of them. */
+  readonly channel?: 0 | 1 | undefined
+  /** Fails the session. */
+  readonly abort$?: Observable<SpeechError> | undefined
+  /** The header that each of its connections sends. */
+  readonly traceparent?: string | undefined
+  /** Whether its source is pulled. */
+  readonly isPulled?: boolean | undefined
+}
+
+/** How the sessions of a recognition run. */
+export interface RecognitionPlan<In = unknown, Out = unknown> {
+  /** Plans one session. */
+  readonly sessionOf: (request: SessionRequest) => SessionPlan<In, Out>
   /** Runs one session for each of two channels; absent if one session takes all. */
-  readonly stereoOf?: (recognizeChannel: RecognizeChannel) => Recognition
+  readonly stereoOf?: ((recognizeChannel: RecognizeChannel) => Recognition) | undefined
+  /** Records each session as a span. @default sessions are not traced */
+  readonly openTelemetry?: OpenTelemetry | undefined
 }
 
 /** The properties of a session that its decisions depend on. */

@@ -3,94 +3,66 @@ import { isSpeechError, SpeechError } from '../errors/speech-error.js'
 import { isJsonObject } from '../protocol/json-object.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import { beginLocalSpan, type OpenTelemetry, type TraceSpan } from '../tracing/open-telemetry.js'
-import type { PlannedRecognition, Recognition } from './session.js'
+import { isPulled } from './audio/audio-feed.js'
+import { openSession, type PlannedRecognition, type RecognitionPlan, type RecognizeChannel } from './session.js'
 
-/** A recognition whose sessions are traced. */
-interface Tracing {
-  readonly openTelemetry: OpenTelemetry
-  /** Runs a function; the sessions that it plans send the header with each connection. */
-  readonly within: <T>(traceparent: string, run: () => T) => T
+/** The recognition of a plan. */
+export const recognitionOf = <In, Out>(plan: RecognitionPlan<In, Out>): PlannedRecognition => {
+  const { sessionOf, stereoOf, openTelemetry } = plan
+  const run = (source: ObservableInput<Uint8Array>, traceparent?: string): Observable<SessionEvent> => {
+    const open: RecognizeChannel = (audio, channel, abort$) =>
+      openSession(sessionOf({ channel, abort$, traceparent, isPulled: isPulled(audio) }), audio)
+    return stereoOf === undefined ? open(source) : stereoOf(open)(source)
+  }
+  const recognize = openTelemetry === undefined ? run : traced(openTelemetry, run)
+  return Object.assign((source: ObservableInput<Uint8Array>) => recognize(source), { plan })
 }
 
-type TracedRecognition = Recognition & { readonly tracing?: Tracing }
-
-/**
- * A recognition that `traceSessions` can trace if its options say so.
- *
- * @param planned creates the recognition; its connections send `traceparent`
- */
-export const traceable = <Options extends { readonly openTelemetry?: OpenTelemetry | undefined }, In, Out>(
+/** The options without `openTelemetry`, which is checked here: only Node has it. */
+export const withoutTracing = <Options extends { readonly openTelemetry?: OpenTelemetry | undefined }>(
   given: Options,
-  planned: (options: Options, traceparent: string | undefined) => PlannedRecognition<In, Out>,
-): Recognition => {
+): { readonly options: Options; readonly openTelemetry: OpenTelemetry | undefined } => {
   // JavaScript may pass anything, which the check of the options refuses.
-  if (!isJsonObject(given) || given.openTelemetry === undefined) return planned(given, undefined)
-  const { openTelemetry, ...rest } = given
-  const options = rest as Options
+  if (!isJsonObject(given) || given.openTelemetry === undefined) return { options: given, openTelemetry: undefined }
+  const { openTelemetry, ...options } = given
   if (!isApi(openTelemetry)) {
     throw new SpeechError('invalid-options', 'openTelemetry must be the package @opentelemetry/api.')
   }
-  const untraced = planned(options, undefined)
-  /** With the header of the session that is being planned. */
-  let current = untraced
-  const tracing: Tracing = {
-    openTelemetry,
-    within: (traceparent, run) => {
-      const outer = current
-      current = planned(options, traceparent)
-      try {
-        return run()
-      } finally {
-        current = outer
-      }
-    },
-  }
-  const planOf: PlannedRecognition<In, Out>['planOf'] = (channel, abort$) => current.planOf(channel, abort$)
-  const { stereoOf } = untraced
-  return Object.assign((source: ObservableInput<Uint8Array>) => current(source), {
-    ...{ planOf, tracing },
-    ...(stereoOf !== undefined && { stereoOf }),
-  })
+  return { options: options as Options, openTelemetry }
 }
 
 const isApi = (value: unknown): boolean =>
   isJsonObject(value) && isJsonObject(value['trace']) && isJsonObject(value['context'])
 
 /**
- * Runs each session of a recognition within a span, if one of the services that it may use is traced: from the subscription to
- * the end, with each loss of a connection as an event. All connections send its header.
+ * Runs each session within a span: from the subscription to the end, with each loss of a connection as an event. All
+ * connections send its header.
  */
-export const traceSessions = (services: readonly TracedRecognition[], recognition: Recognition): Recognition => {
-  const traced = services.flatMap(({ tracing }) => tracing ?? [])
-  const [first] = traced
-  if (first === undefined) return recognition
-  const within = <T>(traceparent: string, run: () => T): T =>
-    traced.reduce<() => T>((inner, service) => () => service.within(traceparent, inner), run)()
-  const tracedRecognition: Recognition = (source) => {
+const traced =
+  (
+    openTelemetry: OpenTelemetry,
+    run: (source: ObservableInput<Uint8Array>, traceparent?: string) => Observable<SessionEvent>,
+  ) =>
+  (source: ObservableInput<Uint8Array>): Observable<SessionEvent> => {
     // Refuses a source that is none, as without tracing.
-    const untraced$ = recognition(source)
+    const untraced$ = run(source)
     return new Observable<SessionEvent>((subscriber) => {
-      const span = beginLocalSpan(first.openTelemetry, { name: 'rxspeech.session', kind: 'client' })
+      const span = beginLocalSpan(openTelemetry, { name: 'rxspeech.session', kind: 'client' })
       if (span === undefined) return untraced$.subscribe(subscriber)
       subscriber.add(() => span.end())
-      return within(span.traceparent, () =>
-        recognition(source).subscribe({
-          next: (event) => {
-            record(span, event)
-            subscriber.next(event)
-          },
-          error: (error: unknown) => {
-            span.fail(isSpeechError(error) ? error.code : 'internal')
-            subscriber.error(error)
-          },
-          complete: () => subscriber.complete(),
-        }),
-      )
+      return run(source, span.traceparent).subscribe({
+        next: (event) => {
+          record(span, event)
+          subscriber.next(event)
+        },
+        error: (error: unknown) => {
+          span.fail(isSpeechError(error) ? error.code : 'internal')
+          subscriber.error(error)
+        },
+        complete: () => subscriber.complete(),
+      })
     })
   }
-  // It can be one of the services of `failover`, too.
-  return Object.assign(tracedRecognition, recognition)
-}
 
 const record = (span: TraceSpan, event: SessionEvent): void => {
   if (event.type === 'connection') {

@@ -38,8 +38,8 @@ import {
   type TestingOptions,
 } from '../options.js'
 import { parametersOf, recognitionCodecs, type RecognitionOptions } from '../recognition-options.js'
-import { traceable } from '../traced-session.js'
-import { openSession, policyOf, type PlannedRecognition, type Recognition } from '../session.js'
+import { recognitionOf, withoutTracing } from '../traced-session.js'
+import { policyOf, type PlannedRecognition, type SessionPlan, type SessionRequest } from '../session.js'
 import type { ClientInput } from '../states.js'
 
 /** The options of `dataflow`: those of every session, and those of a project and its transport. */
@@ -101,28 +101,26 @@ export interface DataflowOptions extends SessionOptions, RecognitionOptions {
  *     if (event.type === 'milestone') console.log(event.channel, event.text)
  *   })
  */
-export const dataflow = <S extends Slots = Slots>(options: WithUrls<DataflowOptions>): Recognition<S> =>
-  atEachUrl(options, dataflowAt) as Recognition<S>
+export const dataflow = <S extends Slots = Slots>(options: WithUrls<DataflowOptions>): PlannedRecognition<S> =>
+  atEachUrl(options, dataflowAt) as PlannedRecognition<S>
 
-const dataflowAt = (given: DataflowOptions): Recognition =>
-  traceable(given, (options, traceparent) => {
-    checkOptions(dataflowOptions, options)
-    checkProxy(options.proxy)
-    endpointOf(options)
+const dataflowAt = (given: DataflowOptions): PlannedRecognition => {
+  const { options, openTelemetry } = withoutTracing(given)
+  checkOptions(dataflowOptions, options)
+  checkProxy(options.proxy)
+  endpointOf(options)
+  const planAt = ({ channel, abort$, traceparent }: SessionRequest): Plan => {
     const metadata = traceparent === undefined ? undefined : { [traceparentHeader]: traceparent }
-    const plan = planOf(options, metadata)
-    const recognition: Recognition = (source) => openSession(plan, source)
-    const planned: Planned = Object.assign(recognition, {
-      planOf: ((channel, abort$) =>
-        channel === undefined
-          ? plan
-          : { ...planOf(ofOneChannel(options), metadata), abort$ }) satisfies Planned['planOf'],
-    })
-    return planned
-  })
+    return { ...planOf(channel === undefined ? options : ofOneChannel(options), metadata), abort$ }
+  }
+  // All sessions without a trace share it.
+  const plan = planAt({})
+  const sessionOf = (request: SessionRequest): Plan =>
+    request.channel === undefined && request.traceparent === undefined ? plan : planAt(request)
+  return recognitionOf({ sessionOf, openTelemetry })
+}
 
-type Planned = PlannedRecognition<DataflowMessage, DataflowMessage>
-type Plan = ReturnType<Planned['planOf']>
+type Plan = SessionPlan<DataflowMessage, DataflowMessage>
 
 const ofOneChannel = (options: DataflowOptions): DataflowOptions => ({
   ...options,

@@ -1,17 +1,10 @@
 import { SpeechError } from '../../errors/speech-error.js'
 import { isJsonObject } from '../../protocol/json-object.js'
 import { checkOptions, numberUpToInfinity, optionsOf } from '../../protocol/validation.js'
-import { isPulled } from '../audio/audio-feed.js'
-import {
-  openSession,
-  type PlannedRecognition,
-  type RecognizeChannel,
-  type Recognition,
-  type SessionPlan,
-} from '../session.js'
+import type { PlannedRecognition, Recognition, RecognitionPlan, SessionPlan } from '../session.js'
 import type { Resumption, SessionSettings } from '../settings.js'
 import { SessionToken } from '../token.js'
-import { traceSessions } from '../traced-session.js'
+import { recognitionOf } from '../traced-session.js'
 import { probe } from './probe.js'
 import { runFailover, type FailoverPlan } from './run-failover.js'
 import { ServiceHealth } from './service-health.js'
@@ -51,14 +44,14 @@ export interface FailoverOptions {
  * ])
  * audio$.pipe(transcribe, accumulateMilestones()).subscribe(({ text }) => console.log(text))
  */
-export const failover = (services: readonly Recognition[], options: FailoverOptions = {}): Recognition => {
+export const failover = (services: readonly Recognition[], options: FailoverOptions = {}): PlannedRecognition => {
   checkOptions(failoverOptions, options)
   const { slowMs = 5_000 } = options
-  const list = checkServices(services)
+  const list = checkServices(services).map(({ plan }) => plan)
   // If one service needs a session for each channel, all of them have one.
   const stereoOf = list.find((service) => service.stereoOf !== undefined)?.stereoOf
   if (new Set(list.map(channelsOf)).size > 1) throw differs('format.channels')
-  const plans = list.map((service) => service.planOf(stereoOf && 0))
+  const plans = list.map(({ sessionOf }) => sessionOf({ channel: stereoOf && 0 }))
   const { resumption, scheduler } = checkPlans(plans)
   const health = new ServiceHealth({
     // A token is kept from one probe to the next, until it expires.
@@ -66,13 +59,23 @@ export const failover = (services: readonly Recognition[], options: FailoverOpti
     delayMs: resumption.delayMs,
     scheduler,
   })
-  const open: RecognizeChannel = (source, channel, abort$) => {
-    const planned = list.map(({ planOf }) => planOf(channel, abort$))
-    // The results of a source that is pulled lag behind by how far it is sent ahead.
-    const shared = { resumption, scheduler, health, slowMs: isPulled(source) ? Infinity : slowMs }
-    return openSession(planOfAll(planned, shared), source)
-  }
-  return traceSessions(services, stereoOf === undefined ? (source) => open(source) : stereoOf(open))
+  return recognitionOf({
+    sessionOf: (request) => {
+      const { traceparent } = request
+      const planned = list.map(({ sessionOf, openTelemetry }) =>
+        sessionOf({ ...request, traceparent: openTelemetry && traceparent }),
+      )
+      // The results of a source that is pulled lag behind by how far it is sent ahead.
+      return planOfAll(planned, {
+        resumption,
+        scheduler,
+        health,
+        slowMs: request.isPulled === true ? Infinity : slowMs,
+      })
+    },
+    stereoOf,
+    openTelemetry: list.find(({ openTelemetry }) => openTelemetry !== undefined)?.openTelemetry,
+  })
 }
 
 /** The options of a session at one address, or at several. */
@@ -87,31 +90,33 @@ export type WithUrls<Options> = Omit<Options, 'url'> & {
 /** The session at the only address, or `failover` of those at each. */
 export const atEachUrl = <Options extends { readonly url: string }>(
   options: WithUrls<Options>,
-  sessionAt: (options: Options) => Recognition,
-): Recognition => {
+  sessionAt: (options: Options) => PlannedRecognition,
+): PlannedRecognition => {
   // JavaScript may pass anything, which the check of the options refuses.
   const { url }: { readonly url?: unknown } = isJsonObject(options) ? options : {}
   // Only `url` differs from the options of one service.
-  const sessionOf = (one: unknown): Recognition => sessionAt({ ...options, url: one } as unknown as Options)
+  const sessionOf = (one: unknown): PlannedRecognition => sessionAt({ ...options, url: one } as unknown as Options)
   if (Array.isArray(url)) return failover(url.map(sessionOf))
-  const session = sessionAt(options as unknown as Options)
-  return traceSessions([session], session)
+  return sessionAt(options as unknown as Options)
 }
 
 const failoverOptions = optionsOf<FailoverOptions>()({}, { slowMs: numberUpToInfinity(1) })
 
-type Service = PlannedRecognition<unknown, unknown>
 type Plan = SessionPlan<unknown, unknown>
 
-const isService = (service: unknown): service is Service => typeof service === 'function' && 'planOf' in service
+/** `failover` itself is none: its sessions run on a machine of their own. */
+const isService = (service: unknown): service is PlannedRecognition =>
+  typeof service === 'function' && 'plan' in service && !runsFailover(service as PlannedRecognition)
 
-const checkServices = (services: unknown): readonly Service[] => {
+const runsFailover = ({ plan }: PlannedRecognition): boolean => plan.sessionOf({}).run !== undefined
+
+const checkServices = (services: unknown): readonly PlannedRecognition[] => {
   if (Array.isArray(services) && services.length > 0 && services.every(isService)) return services
   throw new SpeechError('invalid-options', 'services must be a list of sessions of recognize and dataflow.')
 }
 
-const channelsOf = ({ planOf, stereoOf }: Service): number =>
-  stereoOf === undefined ? planOf().settings.bounds.format.channels : 2
+const channelsOf = ({ sessionOf, stereoOf }: RecognitionPlan): number =>
+  stereoOf === undefined ? sessionOf({}).settings.bounds.format.channels : 2
 
 const differs = (option: string): SpeechError =>
   new SpeechError('invalid-options', `${option} must be the same for all services.`)

@@ -8,7 +8,15 @@ import { presentToken } from './present-token.js'
 import type { Ending } from '../protocol.js'
 import { RecognizerProtocol } from './protocol.js'
 import { recognizeStereo } from './recognize-stereo.js'
-import { openSession, policyOf, type PlannedRecognition, type Recognition, type RecognizeChannel } from '../session.js'
+import {
+  policyOf,
+  type PlannedRecognition,
+  type RecognizeChannel,
+  type SessionPlan,
+  type SessionRequest,
+} from '../session.js'
+import type { OpenTelemetry } from '../../tracing/open-telemetry.js'
+import { recognitionOf } from '../traced-session.js'
 import {
   dialOptionsOf,
   resolveSessionOptions,
@@ -41,9 +49,6 @@ export interface RecognizeOptions extends SessionOptions, RecognitionOptions {
   readonly testing?: TestingOptions<WebSocketDialOptions, SocketMessage> | undefined
 }
 
-type Planned = PlannedRecognition<SocketMessage, SocketMessage>
-type PlanOf = Planned['planOf']
-
 const ending: Ending = { endsWith: 'session-ended', finalizeBy: 'request' }
 
 /**
@@ -51,9 +56,10 @@ const ending: Ending = { endsWith: 'session-ended', finalizeBy: 'request' }
  * each.
  */
 export const recognizeOn = (
-  dialSocket: (options: WebSocketDialOptions) => Dial<SocketMessage, SocketMessage>,
+  dialSocket: (options: WebSocketDialOptions, traceparent: string | undefined) => Dial<SocketMessage, SocketMessage>,
   options: RecognizeOptions,
-): Planned => {
+  openTelemetry?: OpenTelemetry,
+): PlannedRecognition => {
   checkOptions(recognizeOptions, options)
   const settings = resolveSessionOptions(options)
   const { format } = settings.bounds
@@ -68,24 +74,24 @@ export const recognizeOn = (
   }
   const channelSettings = withPreRoll(settingsOfChannel(settings), rules)
   const policy = policyOf(channelSettings, ending)
-  const planOf: PlanOf = (channel, abort$) => ({
+  const planOf = ({ channel, abort$, traceparent }: SessionRequest): SessionPlan<SocketMessage, SocketMessage> => ({
     settings: channelSettings,
     policy,
     connect: (token) => ({
-      dial: () => dial({ ...dialOptions, channel, ...presentToken(url, token, options.presentToken) }),
+      dial: () => dial({ ...dialOptions, channel, ...presentToken(url, token, options.presentToken) }, traceparent),
       protocol: new RecognizerProtocol(request, format.encoding),
     }),
     abort$,
   })
-  if (format.channels === 1) {
-    // All sessions share it.
-    const plan = planOf()
-    const recognition: Recognition = (source) => openSession(plan, source)
-    return Object.assign(recognition, { planOf })
+  if (format.channels === 2) {
+    const stereoOf = (channelOf: RecognizeChannel) => recognizeStereo(format, channelOf, settings.scheduler)
+    return recognitionOf({ sessionOf: planOf, stereoOf, openTelemetry })
   }
-  const stereoOf = (channelOf: RecognizeChannel): Recognition => recognizeStereo(format, channelOf, settings.scheduler)
-  const recognition = stereoOf((source, channel, abort$) => openSession(planOf(channel, abort$), source))
-  return Object.assign(recognition, { planOf, stereoOf })
+  // All sessions without a trace share it.
+  const plan = planOf({})
+  const sessionOf = (request: SessionRequest) =>
+    request.channel === undefined && request.traceparent === undefined ? plan : planOf(request)
+  return recognitionOf({ sessionOf, openTelemetry })
 }
 
 /** The request of a recognition with these options (PROTOCOL 4.2). */

@@ -4,8 +4,8 @@ import { traceparentHeader } from '../../tracing/traceparent.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
 import type { WebSocketDialOptions } from '../../transport/websocket/dial.js'
 import { atEachUrl, type WithUrls } from '../failover/failover.js'
-import type { Recognition } from '../session.js'
-import { traceable } from '../traced-session.js'
+import type { PlannedRecognition } from '../session.js'
+import { withoutTracing } from '../traced-session.js'
 import { recognizeOn, type RecognizeOptions } from './recognize-on.js'
 
 /**
@@ -29,15 +29,19 @@ import { recognizeOn, type RecognizeOptions } from './recognize-on.js'
  *   .pipe(recognize({ url: 'wss://speech.example.com', model: 'transcribe', token, format }), accumulateMilestones())
  *   .subscribe(({ text }) => console.log(text))
  */
-export const recognize = <S extends Slots = Slots>(options: WithUrls<RecognizeOptions>): Recognition<S> =>
-  atEachUrl(options, recognizeAt) as Recognition<S>
+export const recognize = <S extends Slots = Slots>(options: WithUrls<RecognizeOptions>): PlannedRecognition<S> =>
+  atEachUrl(options, recognizeAt) as PlannedRecognition<S>
 
-const recognizeAt = (given: RecognizeOptions): Recognition =>
-  traceable(given, (options, traceparent) => {
-    const recognition = recognizeOn(traceparent === undefined ? dialWebSocket : dialTraced(traceparent), options)
-    checkProxy(options.proxy)
-    return recognition
-  })
+const recognizeAt = (given: RecognizeOptions): PlannedRecognition => {
+  const { options, openTelemetry } = withoutTracing(given)
+  const recognition = recognizeOn(dialTraced, options, openTelemetry)
+  checkProxy(options.proxy)
+  return recognition
+}
 
-const dialTraced = (traceparent: string) => (options: WebSocketDialOptions) =>
-  dialWebSocket({ ...options, headers: { ...options.headers, [traceparentHeader]: traceparent } })
+const dialTraced = (options: WebSocketDialOptions, traceparent: string | undefined) =>
+  dialWebSocket(
+    traceparent === undefined
+      ? options
+      : { ...options, headers: { ...options.headers, [traceparentHeader]: traceparent } },
+  )

@@ -1,17 +1,12 @@
 import { EMPTY, mergeMap, NEVER, of, throwError, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { probe } from '../../../src/client/failover/probe.js'
-import type { SessionPlan } from '../../../src/client/session.js'
 import { SessionToken } from '../../../src/client/token.js'
 import { isSpeechError, SpeechError } from '../../../src/errors/speech-error.js'
 import { scriptedDial } from '../../../src/testing/scripted-dial.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
 import { ok, recognizerMessage, virtually, type Tools } from '../virtual-session.js'
 import { refused } from './several-services.js'
-
-interface Planned {
-  readonly planOf: () => SessionPlan<unknown, unknown>
-}
 
 const codeOf = (error: unknown): string => (isSpeechError(error) ? error.code : 'untyped')
 
@@ -30,7 +25,7 @@ const probed = ({ clock, recognizing }: Tools, answer$: Observable<string>) => {
         }),
       ),
     )()
-  const plan = (recognizing({ dial, resumption: {} }) as unknown as Planned).planOf()
+  const plan = recognizing({ dial, resumption: {} }).plan.sessionOf({})
   const startMs = clock.now()
   const seen = { received, end: '' }
   probe(plan, new SessionToken(plan.settings)).subscribe({
@@ -80,7 +75,7 @@ describe('a probe', () => {
         () => throwError(() => refused),
       ]
       for (const dial of dials) {
-        const plan = (tools.recognizing({ dial, resumption: {} }) as unknown as Planned).planOf()
+        const plan = tools.recognizing({ dial, resumption: {} }).plan.sessionOf({})
         probe(plan, new SessionToken(plan.settings)).subscribe({ error: (error: unknown) => ends.push(codeOf(error)) })
       }
       return () => expect(ends).toEqual(['connection-lost', 'connection-failed'])
