@@ -6,7 +6,7 @@ import type { Browser, Page } from 'puppeteer-core'
 import { lastValueFrom } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parseCassette } from '../../src/cassette.js'
-import { accumulateMilestones, readWav, recognize } from '../../src/index.js'
+import { accumulateMilestones, readWav, recognize, wavHeader } from '../../src/index.js'
 import { launch } from '../browser/browsers.js'
 import { startStudioServer, type StudioServer } from './studio-server.js'
 
@@ -221,6 +221,31 @@ describe('the studio in Chromium', () => {
     expect(await chosen()).toBe(0)
     await page.click('#source-sample')
     expect(await chosen()).toBe(1)
+    await page.close()
+    await other.close()
+  })
+
+  it('proposes a model for any speech where a model of sentences found none, and starts again with it', async () => {
+    const models = [
+      { name: 'call', version: '1', reads: 'sentences of call.gram' },
+      { name: 'call', version: '1', reads: 'any English speech' },
+    ]
+    const other = await startStudioServer({ config: { models, sampleCall: null } })
+    const page = await browser.newPage()
+    await page.goto(other.url)
+    await page.waitForSelector('#start:enabled')
+    const file = join(folder, 'silence.wav')
+    const samples = Buffer.alloc(16_000)
+    await writeFile(file, [wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, samples.length), samples])
+    const input = await page.$('#file')
+    await (input as unknown as { uploadFile: (path: string) => Promise<void> }).uploadFile(file)
+    await until(page, '#proposal-text', 'The model call recognizes sentences of call.gram only, and found none.')
+    await page.waitForSelector('#proposal-take', { visible: true })
+    await page.click('#proposal-take')
+    await page.waitForSelector('#proposal', { hidden: true })
+    await until(page, '#status-text', 'Ended.')
+    expect(await page.$eval('#model', (select) => (select as HTMLSelectElement).selectedIndex)).toBe(1)
+    expect(await page.$eval('#proposal', (shown) => (shown as HTMLElement).hidden)).toBe(true)
     await page.close()
     await other.close()
   })
