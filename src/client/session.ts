@@ -108,9 +108,17 @@ export interface SessionRequest {
 
 /** How the sessions of a recognition run. */
 export interface RecognitionPlan<In = unknown, Out = unknown> {
-  /** Plans one session. */
+  /**
+   * Plans one session; for operators that compose recognitions.
+   *
+   * @internal
+   */
   readonly sessionOf: (request: SessionRequest) => SessionPlan<In, Out>
-  /** Runs one session for each of two channels; absent if one session takes all. */
+  /**
+   * Runs one session for each of two channels; absent if one session takes all.
+   *
+   * @internal
+   */
   readonly stereoOf?: ((recognizeChannel: RecognizeChannel) => Recognition) | undefined
   /** Records each session as a span. @default sessions are not traced */
   readonly openTelemetry?: OpenTelemetry | undefined

@@ -48,7 +48,7 @@ export const oneOf = <A extends string>(choices: readonly A[]): ParseValue<A> =>
 const readNumber = (typed: string): unknown => (/^\d{1,15}(\.\d{1,6})?$/.test(typed) ? Number(typed) : typed)
 
 /** A number that a codec of the validation kit accepts. */
-export const numberFlag = (codec: Codec<number>): ParseValue<number> => decoded(codec, readNumber)
+const numberFlag = (codec: Codec<number>): ParseValue<number> => decoded(codec, readNumber)
 
 export const wholeNumber = (range: NumberRange): ParseValue<number> => numberFlag(wholeNumberOf(range))
 

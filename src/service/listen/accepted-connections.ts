@@ -12,9 +12,8 @@ export interface Connection {
   readonly remotePort?: number | undefined
 }
 
-export const proxyProtocols = ['detected', 'required'] as const
 /** Whether the connections of trusted proxies may or must begin with a PROXY header. */
-export type ProxyProtocol = (typeof proxyProtocols)[number]
+export const proxyProtocols = ['detected', 'required'] as const
 
 /** The proxies that are trusted to report client addresses, and the protocol they use. */
 export interface ProxyTrust {
