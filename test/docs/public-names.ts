@@ -51,7 +51,18 @@ type Declaration =
   | ts.TypeAliasDeclaration
   | ts.VariableDeclaration
 
-/** Finds a declaration, also behind re-exports. */
+/** What a statement takes from another file, to use it or to export it. */
+const namesFrom = (statement: ts.Statement): ts.NamedImports | ts.NamedExports | undefined => {
+  if (ts.isImportDeclaration(statement)) {
+    const { namedBindings } = statement.importClause ?? {}
+    return namedBindings !== undefined && ts.isNamedImports(namedBindings) ? namedBindings : undefined
+  }
+  if (!ts.isExportDeclaration(statement) || statement.moduleSpecifier === undefined) return undefined
+  const { exportClause } = statement
+  return exportClause !== undefined && ts.isNamedExports(exportClause) ? exportClause : undefined
+}
+
+/** Finds a declaration, also behind imports and re-exports. */
 const declarationOf = (path: string, name: string): Declaration => {
   const file = parse(path)
   for (const statement of file.statements) {
@@ -68,16 +79,14 @@ const declarationOf = (path: string, name: string): Declaration => {
     ) {
       return statement
     }
-    if (ts.isExportDeclaration(statement) && statement.exportClause !== undefined) {
-      const { exportClause, moduleSpecifier } = statement
-      if (!ts.isNamedExports(exportClause) || moduleSpecifier === undefined) continue
-      const found = exportClause.elements.find((each) => each.name.text === name)
-      if (found !== undefined) {
-        return declarationOf(
-          importedFile(file, moduleSpecifier as ts.StringLiteral),
-          (found.propertyName ?? found.name).getText(),
-        )
-      }
+    const names = namesFrom(statement)
+    const found = names?.elements.find((each) => each.name.text === name)
+    if (found !== undefined) {
+      const { moduleSpecifier } = statement as ts.ImportDeclaration
+      return declarationOf(
+        importedFile(file, moduleSpecifier as ts.StringLiteral),
+        (found.propertyName ?? found.name).getText(),
+      )
     }
   }
   throw new Error(`${relative(checkout, path)} does not declare ${name}.`)

@@ -108,7 +108,7 @@ const jsonOf = (file: string, { format, durationMs }: AudioInput, heard: readonl
   segments: heard.map((segment) => {
     const { type, channel, startMs, endMs } = segment
     if (segment.type === 'no-match') return { type, channel, startMs, endMs }
-    const { text, confidence, words, slots = null, isIncomplete } = segment
+    const { text, confidence, words, slots = null, isIncomplete = false } = segment
     return { type, channel, startMs, endMs, text: text.trim(), confidence, words, slots, isIncomplete }
   }),
 })

@@ -65,7 +65,7 @@ describe('segments over NATS', () => {
     await fleet.pass(100)
     expect(lane.texts).toEqual(texts)
     expect(lane.progress).toBe(3 * 4000)
-    expect(lane.results).toContainEqual({ type: 'partial', startMs: 300, text: '4000', stableLength: 3 })
+    expect(lane.results).toContainEqual({ type: 'partial', startMs: 300, text: '800', stableLength: 2 })
     expect(lane.results.find(({ type }) => type === 'segment')).toMatchObject({ startMs: 300, endMs: 800 })
     expect(lane.faults).toEqual([])
   })
