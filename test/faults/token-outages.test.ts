@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, type TestContext } from 'vitest'
 import { requestToken } from '../../src/auth/request-token.js'
 import { pace } from '../../src/operators/audio/pace.js'
 import { faultMarbles } from '../../src/testing/faults/fault-marbles.js'
@@ -7,7 +7,11 @@ import { listen, stop } from '../transport/tcp-proxy.js'
 import { format, outcomeOf, sourceOf, stage, transports } from './proved-session.js'
 
 /** Issues one token, and answers every further request with this status. */
-const tokenEndpoint = async (status: number, error: string): Promise<{ authUrl: string; requests: () => number }> => {
+const tokenEndpoint = async (
+  status: number,
+  error: string,
+  { onTestFinished }: TestContext,
+): Promise<{ authUrl: string; requests: () => number }> => {
   let requests = 0
   const granted = { access_token: 'good-token', token_type: 'Bearer', expires_in: 3600 }
   const server = createServer((request, response) => {
@@ -22,20 +26,23 @@ const tokenEndpoint = async (status: number, error: string): Promise<{ authUrl: 
 
 // Each takes the time of its outage and of the attempts in it, all of them concurrently.
 describe.concurrent.each(transports)('requestToken as the token of a session over %s', (over) => {
-  it.each([
+  it.for([
     [400, 'invalid_request'],
     [401, 'invalid_client'],
     [429, 'too_many_attempts'],
-  ])('is requested once, so that an endpoint that answers %d later ends no session', async (status, error) => {
-    const { authUrl, requests } = await tokenEndpoint(status, error)
-    const { session, service, close } = await stage({ wordMs: 100 }, faultMarbles('300ms o 400ms |'))
-    onTestFinished(close)
-    const token$ = requestToken({ authUrl, clientId: 'c', clientSecret: 'secret-secret' })
-    const audio$ = pace({ format })(sourceOf(1_000))
-    const { events, text, end } = await outcomeOf(session(over, { token: token$ })(audio$))
-    const attempts = events.filter((event) => event.type === 'connection' && event.state === 'reconnecting')
-    expect(attempts.length).toBeGreaterThan(1)
-    expect([end, requests()]).toEqual(['complete', 1])
-    expect(text).toBe(service.transcript({ sampleCount: 8_000, sampleRateHz: 8_000 }))
-  })
+  ] as const)(
+    'is requested once, so that an endpoint that answers %d later ends no session',
+    async ([status, error], context) => {
+      const { authUrl, requests } = await tokenEndpoint(status, error, context)
+      const { session, service, close } = await stage({ wordMs: 100 }, faultMarbles('300ms o 400ms |'))
+      context.onTestFinished(close)
+      const token$ = requestToken({ authUrl, clientId: 'c', clientSecret: 'secret-secret' })
+      const audio$ = pace({ format })(sourceOf(1_000))
+      const { events, text, end } = await outcomeOf(session(over, { token: token$ })(audio$))
+      const attempts = events.filter((event) => event.type === 'connection' && event.state === 'reconnecting')
+      expect(attempts.length).toBeGreaterThan(1)
+      expect([end, requests()]).toEqual(['complete', 1])
+      expect(text).toBe(service.transcript({ sampleCount: 8_000, sampleRateHz: 8_000 }))
+    },
+  )
 })
