@@ -241,7 +241,7 @@ class Session<In, Out> implements SessionHost<In, Out> {
     const results = this.#results
     const final = event.type === 'final' ? event : undefined
     if (as !== 'ignored') this.#pump.onActivity()
-    if (as !== 'ignored' && final !== undefined && results.isRepeated(final)) {
+    if (as !== 'ignored' && final !== undefined && final.error === undefined && results.isRepeated(final)) {
       for (const repeated of results.repeat(final)) this.#subscriber.next(repeated)
       return
     }

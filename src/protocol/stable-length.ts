@@ -8,7 +8,8 @@ import { unspacedScript } from './unspaced-script.js'
 export const stablePart = (text: string, stableLength = 0): Pick<PartialEvent, 'stableLength'> =>
   stableLength > 0 && stableLength <= text.length ? { stableLength } : {}
 
-const isLetter = (character: string): boolean => /[\p{L}\p{M}\p{N}]/u.test(character)
+/** Whether a text has a letter or a digit. */
+const isLetter = (text: string): boolean => /[\p{L}\p{M}\p{N}]/u.test(text)
 
 /** Behind which position of a text the same words end, written in whatever way; undefined if it has others. */
 const endOfWords = (words: string, text: string): number | undefined => {
@@ -20,10 +21,15 @@ const endOfWords = (words: string, text: string): number | undefined => {
     if (found.toLowerCase() !== letter.toLowerCase()) return undefined
     at += found.length
   }
+  if (isWithinWord(text, at)) return undefined
+  const [marks = ''] = /^[^\s\p{L}\p{M}\p{N}]*(?=\s|$)/u.exec(text.slice(at)) ?? []
+  return at + marks.length
+}
+
+/** Whether a word goes on at this position, which ends one in a script with spaces. */
+const isWithinWord = (text: string, at: number): boolean => {
   const next = characterAt(text, at)
-  if (isLetter(next) && !unspacedScript.test(next)) return undefined
-  while (at < text.length && /[^\s\p{L}\p{M}\p{N}]/u.test(characterAt(text, at))) at += characterAt(text, at).length
-  return at
+  return isLetter(next) && !unspacedScript.test(next)
 }
 
 const characterAt = (text: string, at: number): string => String.fromCodePoint(text.codePointAt(at) ?? 32)
@@ -37,7 +43,10 @@ export const keepStable = <Shown extends { readonly text: string; readonly stabl
   partial: Shown,
 ): Shown | undefined => {
   // An empty one says that the segment came to nothing.
-  if (stable === '' || partial.text === '') return partial
+  if (partial.text === '' || !isLetter(stable)) return partial
+  if (partial.text.startsWith(stable) && !isWithinWord(partial.text, stable.length)) {
+    return { ...partial, stableLength: Math.max(partial.stableLength ?? 0, stable.length) }
+  }
   const end = endOfWords(stable, partial.text)
   if (end === undefined) return undefined
   const stableLength = stable.length + Math.max((partial.stableLength ?? 0) - end, 0)

@@ -18,6 +18,7 @@ describe.each([
     ['an error in the final of one channel and the status of the error', [5, final(0), final(1, broken), status]],
     ['an error in the final of one channel and the status OK', [5, final(0, broken), final(1), close]],
     ['an error in the only final and the status OK', [5, final(1, broken), close]],
+    ['an error in a final that follows a regular one', [5, final(0), final(0, broken), final(1), close]],
     ['an error in a final that a regular one follows', [5, final(0, broken), final(0), final(1), close]],
   ])('with %s fails', (_how, answer) => {
     virtually(({ clock, watch, flowing, cold }) => {

@@ -116,7 +116,7 @@ const dataflowAt = (given: DataflowOptions): PlannedRecognition => {
   // All sessions without a trace share it.
   const plan = planAt({})
   const sessionOf = (request: SessionRequest): Plan =>
-    request.channel === undefined && request.traceparent === undefined ? plan : planAt(request)
+    (request.channel ?? request.traceparent ?? request.abort$) === undefined ? plan : planAt(request)
   return recognitionOf({ sessionOf, openTelemetry })
 }
 

@@ -90,7 +90,7 @@ export const recognizeOn = (
   // All sessions without a trace share it.
   const plan = planOf({})
   const sessionOf = (request: SessionRequest) =>
-    request.channel === undefined && request.traceparent === undefined ? plan : planOf(request)
+    (request.channel ?? request.traceparent ?? request.abort$) === undefined ? plan : planOf(request)
   return recognitionOf({ sessionOf, openTelemetry })
 }
 

@@ -120,6 +120,7 @@ export const serviceRows = {
   }),
   /** Whether all models are loaded at the start, and not only the default one; others with their first session. @default false */
   preload: option(flag, {
+    workers: 'passed',
     file: inFile(
       'models.preload',
       yesOrNo,
@@ -129,6 +130,7 @@ export const serviceRows = {
   }),
   /** How long no session must use a model until it leaves memory, in minutes; 0 for never. @default 0 */
   idleMinutes: option(idleMinutes, {
+    workers: 'passed',
     file: inFile(
       'models.idleMinutes',
       idleMinutes,

@@ -159,7 +159,7 @@ export interface Engine {
   busyMs?(): number | undefined
   /**
    * How long a segment that closes now waits before the engine begins with its result, in milliseconds. With `speakers`: how long
-   * all but one in twenty will wait while so many speak at the same time in the mean. For engines that order their work
+   * all but one in fifty will wait while so many speak at the same time in the mean. For engines that order their work
    * themselves; the lag of the others is measured from outside.
    */
   waitMs?(speakers?: number): number

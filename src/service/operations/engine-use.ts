@@ -103,7 +103,7 @@ export class EngineUse implements EngineWork {
     return this.#maxLagMs > 0 && this.#waitMs(this.channels * speech) > this.#maxLagMs
   }
 
-  /** How long all but one in twenty results will wait if the same number of speakers goes on, in milliseconds. */
+  /** How long all but one in fifty results will wait if the same number of speakers goes on, in milliseconds. */
   get expectedWaitMs(): number {
     return this.#waitMs(this.#meanSpeakers)
   }

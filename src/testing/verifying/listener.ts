@@ -1,5 +1,7 @@
 import { createServer, type Server as HttpServer, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
+import { createServer as createNetServer, type Socket } from 'node:net'
+import { createServer as createSecureServer } from 'node:tls'
 import { Server, ServerCredentials } from '@grpc/grpc-js'
 import { WebSocketServer } from 'ws'
 import { refusalText } from '../../errors/refusal.js'
@@ -8,7 +10,6 @@ import { checkOptions, nonEmptyText, optionsOf } from '../../protocol/validation
 import {
   checkPlainText,
   hostPort,
-  listenError,
   listenOnPort,
   serverCertificateCodec,
   tlsOptions,
@@ -81,16 +82,19 @@ export const listen = async (endpoints: Endpoints, options: VerifyingListenOptio
   )
   const http = createHttpServer(certificate)
   const sockets = acceptSockets(http, endpoints)
-  const port = await listenOnPort(http, address)
+  const calls = acceptCalls(server, certificate)
   const close = async (): Promise<void> => {
     server.forceShutdown()
     for (const socket of sockets.clients) socket.terminate()
     http.closeAllConnections()
-    await new Promise((resolve) => http.close(resolve))
+    await Promise.all([new Promise((resolve) => http.close(resolve)), calls.close()])
   }
-  const grpcPort = await bindGrpc(server, host, certificate).catch(async (error: unknown) => {
+  const [port, grpcPort] = await Promise.all([
+    listenOnPort(http, address),
+    listenOnPort(calls.listener, address),
+  ]).catch(async (error: unknown) => {
     await close()
-    throw listenError(address, error)
+    throw error
   })
   let closing: Promise<void> | undefined
   return {
@@ -107,18 +111,28 @@ const createHttpServer = (certificate: ServerCertificate | undefined): HttpServe
     : withCertificate(() => createTlsServer(tlsOptions(certificate, handshakeWithinMs), answer))
 }
 
-const bindGrpc = (server: Server, host: string, certificate: ServerCertificate | undefined): Promise<number> => {
-  const credentials =
+/** Passes connections to a gRPC server. Its own listeners would leave the sockets of calls open for a while after it is closed. */
+const acceptCalls = (server: Server, certificate: ServerCertificate | undefined) => {
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
+  const open = new Set<Socket>()
+  const accept = (socket: Socket): void => {
+    open.add(socket)
+    socket.on('error', () => undefined).once('close', () => open.delete(socket))
+    injector.injectConnection(socket)
+  }
+  const listener =
     certificate === undefined
-      ? ServerCredentials.createInsecure()
-      : ServerCredentials.createSsl(null, [
-          { cert_chain: Buffer.from(certificate.certificate), private_key: Buffer.from(certificate.key) },
-        ])
-  return new Promise((resolve, reject) =>
-    server.bindAsync(hostPort({ host, port: 0 }, 0), credentials, (error, port) =>
-      error === null ? resolve(port) : reject(error),
-    ),
-  )
+      ? createNetServer(accept)
+      : withCertificate(() =>
+          createSecureServer({ ...tlsOptions(certificate, handshakeWithinMs), ALPNProtocols: ['h2'] }, accept),
+        )
+  return {
+    listener,
+    close: (): Promise<unknown> => {
+      for (const socket of open) socket.destroy()
+      return new Promise((resolve) => listener.close(resolve))
+    },
+  }
 }
 
 /** Accepts WebSockets whose token `admit` accepts. */
@@ -134,5 +148,7 @@ const acceptSockets = (server: HttpServer, endpoints: Endpoints): WebSocketServe
       else answer(false, 401, refusal, { 'WWW-Authenticate': 'Bearer' })
     },
   })
+  // Whoever listens with the server has its errors.
+  sockets.on('error', () => undefined)
   return sockets.on('connection', (socket) => endpoints.acceptSocket(webSocketLink(socket)))
 }

@@ -8,7 +8,7 @@ import { FadingMean, ReadingCosts } from './reading-costs.js'
 const maxUseForPartials = 0.75
 const useWindowMs = 3_000
 const finalUseWindowMs = 20_000
-/** A result waits no longer for the partials and results that are read before it, but for one in twenty. */
+/** A result waits no longer for the partials and results that are read before it, but for one in fifty. */
 const maxDelayMs = 1_000
 /** Partials are thinned while one has waited this long within the last seconds. */
 const thinnedIntervalMs = 1_000
@@ -32,6 +32,8 @@ interface WaitingFinal {
   readonly sinceMs: number
   readonly resolve: (reading: Reading) => void
   readonly reject: (error: unknown) => void
+  /** Called when it no longer waits. */
+  readonly forget: () => void
 }
 
 interface Running {
@@ -82,9 +84,12 @@ export class ReadQueue {
   /** Reads for a result. Rejects if the signal is aborted. */
   readFinal(request: ReadRequest, signal: AbortSignal): Promise<Reading> {
     return new Promise((resolve, reject) => {
-      const final = { request, signal, sinceMs: this.#scheduler.now(), resolve, reject }
+      const leave = (): void => this.#leave(final)
+      // The signal may be there much longer than the audio of this reading.
+      const forget = (): void => signal.removeEventListener('abort', leave)
+      const final: WaitingFinal = { request, signal, sinceMs: this.#scheduler.now(), resolve, reject, forget }
       this.#finals.push(final)
-      signal.addEventListener('abort', () => this.#leave(final), { once: true })
+      signal.addEventListener('abort', leave, { once: true })
       this.#startNext()
     })
   }
@@ -135,8 +140,10 @@ export class ReadQueue {
   #startNext(): void {
     while (this.#isFree) {
       const final = this.#finals.shift()
-      if (final !== undefined) void this.#run(final.request, final.signal).then(final.resolve, final.reject)
-      else if (!this.#startPartial()) return
+      if (final !== undefined) {
+        final.forget()
+        void this.#run(final.request, final.signal).then(final.resolve, final.reject)
+      } else if (!this.#startPartial()) return
     }
     if (this.#finals.length > 0 && this.#reader.stops === true) this.#stopPartial()
   }
@@ -164,7 +171,9 @@ export class ReadQueue {
     const places = this.#reader.readsAtOnce
     if (this.#reader.stops === true || this.#open.size < 2 || this.#running.size + 1 < places) return true
     const waitMs = this.#costs.final.expectedWaitMs(this.#measureFinalUse(), places)
-    return (this.#costs.partial.perMs * lengthMs) / 2 + waitMs <= maxDelayMs
+    // Bounded, because only a further partial can correct one that was measured too long.
+    const perMs = Math.min(this.#costs.partial.perMs, 2 * this.#costs.final.perMs)
+    return (perMs * lengthMs) / 2 + waitMs <= maxDelayMs
   }
 
   /** A result needs the place of a partial. */
@@ -190,7 +199,7 @@ export class ReadQueue {
     this.#running.add(running)
     let deadline: Unsubscribable | undefined
     try {
-      return await Promise.race([
+      const reading = await Promise.race([
         this.#reader.read(request, running.abort.signal),
         new Promise<never>((_resolve, reject) => {
           deadline = schedule(this.#scheduler, maxReadingMs, () => {
@@ -199,13 +208,15 @@ export class ReadQueue {
           })
         }),
       ])
+      if (!running.abort.signal.aborted) {
+        this.#costs[purpose].add(running.lengthMs, this.#scheduler.now() - running.beganAtMs)
+      }
+      return reading
     } finally {
       deadline?.unsubscribe()
       signal.removeEventListener('abort', forward)
       this.#measure()
       this.#running.delete(running)
-      const { beganAtMs, lengthMs, abort } = running
-      if (!abort.signal.aborted) this.#costs[purpose].add(lengthMs, this.#scheduler.now() - beganAtMs)
       this.#startNext()
     }
   }

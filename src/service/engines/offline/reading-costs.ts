@@ -5,7 +5,9 @@ const usualPerMs = 0.1
 const usualMs = 500
 /** The share of results that may wait longer than `expectedWaitMs`. */
 const lateShare = 0.02
-/** What is longer is as bad. */
+/** How many times as long as others a reading may count. */
+const maxOutlier = 3
+/** The longest wait that is told apart from others. */
 const maxWaitMs = 60_000
 
 /** What readings of one purpose cost; the latest count most. */
@@ -14,10 +16,14 @@ export class ReadingCosts {
   #tookMs = 0
   #squares = 0
 
+  /** A reading with a result. One that took much longer than others counts as `maxOutlier` of them: its process had to start. */
   add(lengthMs: number, tookMs: number): void {
+    const mostMs = this.isKnown ? maxOutlier * Math.max(this.perMs * lengthMs, this.#squares / this.#tookMs) : maxWaitMs
+    // A clock that is set back makes it negative.
+    const countedMs = Math.min(Math.max(tookMs, 0), mostMs)
     this.#lengthMs = kept * this.#lengthMs + lengthMs
-    this.#tookMs = kept * this.#tookMs + tookMs
-    this.#squares = kept * this.#squares + tookMs ** 2
+    this.#tookMs = kept * this.#tookMs + countedMs
+    this.#squares = kept * this.#squares + countedMs ** 2
   }
 
   get isKnown(): boolean {
@@ -30,7 +36,7 @@ export class ReadingCosts {
   }
 
   /**
-   * How long all but one in twenty of these readings wait for a place, if they use this share of the places in the mean. It is the
+   * How long all but one in fifty of these readings wait for a place, if they use this share of the places in the mean. It is the
    * usual approximation of a queue with several servers and any service time (Sakasegawa 1977, with the tail of Kingman).
    */
   expectedWaitMs(use: number, places: number): number {
@@ -42,7 +48,7 @@ export class ReadingCosts {
   }
 }
 
-/** A mean over the last time, in which what is older fades. */
+/** A mean of the last seconds, in which older values count less. */
 export class FadingMean {
   readonly #windowMs: number
   #value = 0
@@ -55,7 +61,7 @@ export class FadingMean {
 
   /** The mean up to now, with this value since the last call. */
   update(value: number, nowMs: number): number {
-    const kept = Math.exp((this.#atMs - nowMs) / this.#windowMs)
+    const kept = Math.exp(Math.min(this.#atMs - nowMs, 0) / this.#windowMs)
     this.#value = this.#value * kept + value * (1 - kept)
     this.#atMs = nowMs
     return this.#value

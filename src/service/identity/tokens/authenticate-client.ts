@@ -60,14 +60,20 @@ type PresentedCredentials =
 
 /** The credentials from HTTP Basic or from two fields of the form, never from both. */
 const presentedCredentials = ({ headers }: IncomingMessage, fields: URLSearchParams): PresentedCredentials => {
-  const [clientId, secret] = [fields.get('client_id'), fields.get('client_secret')]
+  const [clientId, secret] = [valueOf(fields, 'client_id'), valueOf(fields, 'client_secret')]
   if (headers.authorization !== undefined) {
     const basic = fromBasic(headers.authorization)
-    const isContradiction = basic.type === 'given' && clientId !== null && clientId !== basic.clientId
-    return secret !== null || isContradiction ? { type: 'malformed' } : basic
+    const isContradiction = basic.type === 'given' && clientId !== undefined && clientId !== basic.clientId
+    return secret !== undefined || isContradiction ? { type: 'malformed' } : basic
   }
-  if (clientId === null || clientId === '') return { type: 'none' }
+  if (clientId === undefined) return { type: 'none' }
   return { type: 'given', clientId, secret: secret ?? '' }
+}
+
+/** A parameter without a value counts as omitted (RFC 6749 section 3.2). */
+const valueOf = (fields: URLSearchParams, name: string): string | undefined => {
+  const value = fields.get(name)
+  return value === null || value === '' ? undefined : value
 }
 
 const fromBasic = (header: string): PresentedCredentials => {

@@ -93,6 +93,14 @@ describe('token endpoint', () => {
     expect(await answer.json()).toMatchObject({ error: 'invalid_client' })
   })
 
+  it('takes empty fields of a client beside HTTP Basic as omitted', async () => {
+    const answer = await service.post(
+      tokenForm({ client_id: '', client_secret: '' }),
+      basic('client-1', 'correct horse battery staple'),
+    )
+    expect(answer.status).toBe(200)
+  })
+
   it.each([
     ['an unknown scope', 'invalid_scope', { scope: 'openid' }],
     ['an unknown scope in addition to the right one', 'invalid_scope', { scope: 'Ldm_Integration admin' }],
