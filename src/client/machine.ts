@@ -142,7 +142,7 @@ const reduce = (state: ClientState, input: ObservedInput, policy: SessionPolicy)
 const contextOf = (policy: SessionPolicy, { snapshot }: Pick<Context, 'snapshot'>): Context => ({ policy, snapshot })
 
 const onDeadline = (state: ClientState, wait: Wait, context: Context): ClientStep =>
-  conclude(state, 'deadline', context, deadlineError(wait, context.snapshot.pendingFromMs))
+  conclude(state, 'deadline', context, failureOf(state) ?? deadlineError(wait, context.snapshot.pendingFromMs))
 
 const onConnection = (
   state: ClientState,
@@ -504,12 +504,19 @@ const endedAtOnce = (): SpeechError => new SpeechError('connection-lost', 'The s
 const onLost = (state: ClientState, error: SpeechError, context: Context): ClientStep =>
   conclude(state, causeOfLoss(state.phase, error, context.policy), context, error)
 
-/** The service closed the connection without an error; one in a final counts as that of the connection. */
+const isRunning = ({ phase }: ClientState): boolean => isSending(phase) || phase.name === 'finalizing'
+
+/** The error in a final of a recognition that runs: it counts as that of the connection if the service says no more about it. */
+const failureOf = (state: ClientState): SpeechError | undefined => {
+  const error = isRunning(state) ? state.pendingFinals[0]?.error : undefined
+  return error === undefined ? undefined : refusalError(error)
+}
+
+/** The service closed the connection without an error. */
 const onClosed = (state: ClientState, context: Context): ClientStep => {
-  const isRunning = isSending(state.phase) || state.phase.name === 'finalizing'
-  const failed = isRunning ? state.pendingFinals[0]?.error : undefined
-  if (failed !== undefined) return onLost(state, refusalError(failed), context)
-  const error = isRunning ? endedEarly() : endedUnanswered()
+  const failed = failureOf(state)
+  if (failed !== undefined) return onLost(state, failed, context)
+  const error = isRunning(state) ? endedEarly() : endedUnanswered()
   return conclude(state, causeOfClose(state.phase, context.policy, context.snapshot), context, error)
 }
 

@@ -36,6 +36,20 @@ describe.each([
   })
 })
 
+it('a gRPC stream that stays open after finalize fails with the error of its final, and not for its deadline', () => {
+  virtually(({ clock, watch, flowing, cold }) => {
+    const service = scriptedService<DataflowMessage>(clock, [
+      { Start: plainDataflow(0)['Start'] ?? [0], end: [5, final(0, broken)] },
+    ])
+    const source$ = cold('10ms a', { a: new Uint8Array(160) })
+    const { log } = watch(flowing({ dial: service.dial, finalize$: cold('15ms f') })(source$))
+    return () => {
+      expect(log.slice(-2).map((line) => line.replace(/^\d+ /, ''))).toEqual(['failed', 'error engine-failed'])
+      expect([service.dials.open, clock.pending()]).toEqual([0, 0])
+    }
+  })
+})
+
 it('a gRPC stream that stays open after the final with an error is closed after a second', () => {
   virtually(({ clock, watch, flowing }) => {
     const service = scriptedService<DataflowMessage>(clock, [

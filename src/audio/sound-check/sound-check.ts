@@ -13,9 +13,9 @@ import { StereoCheck } from './stereo-check.js'
 const firstBlocks = 40
 const burstBlocks = 20
 const cycleBlocks = 120
-/** Of a channel without a signal, one of so many samples is examined. */
+/** In a channel without a signal, one in this many samples is examined. */
 const rangeStep = 5
-/** Once an encoding was found right, one of so many blocks is examined for another one. */
+/** Once the encoding is known to be right, one in this many blocks is examined for another one. */
 const settledEncodingBlocks = 10
 
 const leftScratch = new Scratch((length) => new Int16Array(length))
