@@ -65,8 +65,8 @@ line has noise at -60 dBFS, as a telephone has; white and pink noise is 20 dB be
 
 ${wordTable(rows)}
 
-The next table counts the sentences of the same sessions. A segment is false if nobody speaks in it. A delay is the audio between the last sound of a sentence and the
-end of its segment, of sentences that are read right; decoding does not count. In noise the last sound is sometimes not heard, which makes a delay negative.
+The next table counts the sentences of the same sessions. A segment without speech is false. The delay of a sentence that is read right is the audio from its last sound to the
+end of its segment; decoding is not included. In noise the last sound is sometimes not detected, and the delay is then negative.
 
 ${segmentTable(rows)}`
 }
