@@ -7,6 +7,7 @@ import { observableNames } from './scripts/lint/observable-names.mjs'
 const typed = [
   'src/**/*.ts',
   'test/**/*.ts',
+  'packages/*/{src,test}/**/*.ts',
   'bench/**/*.ts',
   'samples/**/*.ts',
   'scripts/**/*.ts',
@@ -18,7 +19,14 @@ const typed = [
 const noExportStar = { selector: 'ExportAllDeclaration', message: 'Name what is exported, one by one.' }
 
 export default defineConfig(
-  globalIgnores(['dist/', 'coverage/', 'node_modules/', '.rxspeech/', 'docs/notebooks/']),
+  globalIgnores([
+    '**/dist/',
+    'coverage/',
+    '**/node_modules/',
+    'packages/service/samples/',
+    '.rxspeech/',
+    'docs/notebooks/',
+  ]),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   {
@@ -113,7 +121,7 @@ export default defineConfig(
   },
   {
     name: 'rxspeech/library',
-    files: ['src/**/*.ts'],
+    files: ['src/**/*.ts', 'packages/*/src/**/*.ts'],
     rules: {
       // A subscription that nobody keeps can't be ended: shutdown would wait for it.
       'rxjs-x/no-ignored-subscription': 'error',
@@ -123,7 +131,8 @@ export default defineConfig(
   {
     name: 'rxspeech/browsers',
     files: [
-      'src/{errors,audio,kernel,protocol,operators,client,studio}/**/*.ts',
+      'src/{errors,audio,kernel,protocol,operators,client}/**/*.ts',
+      'packages/studio/src/**/*.ts',
       'src/transport/{,memory/,websocket/}*.ts',
     ],
     rules: {
@@ -138,12 +147,12 @@ export default defineConfig(
   },
   {
     name: 'rxspeech/programs',
-    files: ['src/cli/**/*.ts', 'src/web/**/*.ts'],
+    files: ['packages/service/src/cli/**/*.ts'],
     rules: { 'no-console': 'off' },
   },
   {
     name: 'rxspeech/tests',
-    files: ['test/**/*.ts', 'bench/**/*.ts', 'samples/**/*.ts', 'docs/**/*.ts'],
+    files: ['test/**/*.ts', 'packages/*/test/**/*.ts', 'bench/**/*.ts', 'samples/**/*.ts', 'docs/**/*.ts'],
     rules: {
       // A test may read what it asserts on in the shape it likes, and hands wrong types in on purpose.
       '@typescript-eslint/no-unsafe-assignment': 'off',

@@ -7,15 +7,15 @@ import { from, lastValueFrom, toArray } from 'rxjs'
 const root = new URL('..', import.meta.url).pathname
 /** A built checkout: this one, or another to compare with. */
 const build = process.env['BEFORE'] ?? root
-const load = (file) => import(join(build, 'dist/cjs', file)).then(({ default: module }) => module)
+const load = (file) => import(join(build, file)).then(({ default: module }) => module)
 
-const { readWav } = await load('index.js')
-const { deinterleaveChannels } = await load('audio/channels.js')
-const { decodeSamples } = await load('audio/codec.js')
-const { createResampler } = await load('audio/resampler.js')
-const { createSegmenter } = await load('service/recognition/segmenter.js')
-const { defaultSegmenterParameters } = await load('service/recognition/segmenter-parameters.js')
-const { soundswallower } = await load('service/engines/soundswallower/soundswallower.js')
+const { readWav } = await load('dist/cjs/index.js')
+const { deinterleaveChannels } = await load('dist/cjs/audio/channels.js')
+const { decodeSamples } = await load('dist/cjs/audio/codec.js')
+const { createResampler } = await load('dist/cjs/audio/resampler.js')
+const { createSegmenter } = await load('packages/server/dist/recognition/segmenter.js')
+const { defaultSegmenterParameters } = await load('packages/server/dist/recognition/segmenter-parameters.js')
+const { soundswallower } = await load('packages/engines/dist/soundswallower/soundswallower.js')
 
 const engineRateHz = 8000
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Builds the page of the studio into dist/studio, with the library as it was just built for browsers.
+// Builds the page of the studio into packages/studio/dist, with the library as it was just built for browsers.
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 
@@ -8,7 +8,7 @@ const path = (/** @type {string} */ file) => fileURLToPath(new URL(file, root))
 
 await build({
   configFile: false,
-  root: path('src/studio'),
+  root: path('packages/studio/src'),
   base: './',
   logLevel: 'warn',
   resolve: {
@@ -18,7 +18,7 @@ await build({
     ],
   },
   build: {
-    outDir: path('dist/studio'),
+    outDir: path('packages/studio/dist'),
     emptyOutDir: true,
     target: 'es2023',
     modulePreload: false,

@@ -1,8 +1,8 @@
 // @ts-check
-// What may import what: `npm run layers` checks src against these rules with dependency-cruiser.
+// What may import what: `npm run layers` checks the packages against these rules with dependency-cruiser.
 
 /**
- * The folders of src, lowest layer first. A file imports from its own folder and from lower layers.
+ * The folders of the library, lowest layer first. A file imports from its own folder and from lower layers.
  *
  * @type {ReadonlyArray<ReadonlyArray<string>>}
  */
@@ -13,104 +13,119 @@ export const layers = [
   ['proxy', 'tracing'],
   ['operators', 'transport', 'auth'],
   ['client', 'microphone'],
-  ['cassette', 'react', 'service', 'speech-recognition'],
-  ['testing', 'cli', 'studio'],
+  ['cassette', 'react', 'speech-recognition'],
+  ['testing'],
 ]
 
 /**
- * What the folders inside a folder of src may import from each other. The files directly in it may import all of them.
+ * The other packages, each with the packages that it may import. The studio has a rule of its own.
+ *
+ * @type {Readonly<Record<string, ReadonlyArray<string>>>}
+ */
+export const packages = {
+  engines: ['rxspeech'],
+  server: ['rxspeech', 'engines'],
+  nodes: ['rxspeech', 'server'],
+  nats: ['rxspeech', 'engines', 'server'],
+  service: ['rxspeech', 'engines', 'server', 'nodes', 'nats'],
+}
+
+/**
+ * What the folders inside a folder may import from each other. The files directly in it may import all of them.
  *
  * @type {Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>>}
  */
 export const innerLayers = {
-  cassette: {
+  'src/cassette': {
     format: [],
     record: ['format'],
     replay: ['format', 'record'],
   },
-  testing: {
+  'src/testing': {
     faults: [],
     verifying: [],
   },
-  service: {
-    monitor: [],
-    identity: ['monitor', 'threads', 'nats'],
+  'packages/engines/src': {
     threads: [],
-    nats: ['threads'],
-    engines: ['threads', 'nats'],
-    recognition: ['engines'],
-    nodes: ['recognition', 'engines'],
-    'custom-nodes': ['nodes', 'engines', 'threads'],
-    project: ['nodes', 'engines', 'recognition', 'threads'],
-    sessions: ['engines', 'identity', 'monitor', 'project', 'recognition'],
-    recognizer: ['engines', 'monitor', 'recognition', 'sessions'],
-    dataflow: ['engines', 'monitor', 'nodes', 'project', 'sessions'],
+    models: [],
+    offline: [],
+    pool: ['models', 'offline', 'threads'],
+    openai: ['models', 'offline'],
+    remote: ['models'],
+    'sherpa-onnx': ['models', 'offline', 'pool', 'threads'],
+    soundswallower: ['models', 'pool', 'threads'],
+    vosk: ['models'],
+    wyoming: ['models', 'offline'],
+    catalogue: ['models', 'sherpa-onnx', 'threads'],
+    lint: ['models', 'openai', 'remote', 'sherpa-onnx', 'soundswallower', 'vosk', 'wyoming'],
+  },
+  'packages/server/src': {
+    monitor: [],
+    identity: ['monitor'],
+    recognition: [],
+    nodes: ['recognition'],
+    'custom-nodes': ['nodes'],
+    project: ['nodes', 'recognition'],
+    sessions: ['identity', 'monitor', 'project', 'recognition'],
+    recognizer: ['monitor', 'recognition', 'sessions'],
+    dataflow: ['monitor', 'nodes', 'project', 'sessions'],
     listen: ['dataflow', 'recognizer', 'sessions', 'identity', 'monitor'],
-    operations: ['engines', 'listen', 'monitor', 'threads'],
-    workers: ['identity', 'listen', 'operations', 'sessions'],
-    machines: ['identity', 'nats', 'sessions'],
-    studio: ['engines', 'identity', 'sessions'],
-    configuration: [
-      'engines',
-      'identity',
-      'listen',
-      'monitor',
-      'nodes',
-      'operations',
-      'project',
-      'sessions',
-      'custom-nodes',
-      'studio',
-      'threads',
-    ],
-    start: [
-      'configuration',
-      'engines',
-      'identity',
-      'listen',
-      'machines',
-      'monitor',
-      'nats',
-      'nodes',
-      'operations',
-      'project',
-      'recognition',
-      'sessions',
-      'custom-nodes',
-      'studio',
-      'threads',
-      'workers',
-    ],
+    operations: ['listen', 'monitor'],
+    studio: ['identity', 'sessions'],
+  },
+  'packages/nodes/src': {
+    events: [],
+    playback: [],
+    recordings: [],
+    signals: [],
+    webhook: [],
+  },
+  'packages/nats/src': {
+    connection: [],
+    engines: ['connection'],
+    identity: ['connection'],
+    machines: ['connection'],
+  },
+  'packages/service/src': {
+    workers: [],
+    configuration: [],
+    start: ['configuration', 'workers'],
+    testing: ['start'],
+    cli: ['configuration', 'start'],
   },
 }
 
-/** The files that users of the package import. No other file imports them. */
+/** The files that users of the packages import. No other file of their package imports them. */
 export const entryPoints = [
-  'index.ts',
-  'microphone.ts',
-  'react.ts',
-  'speech-recognition.ts',
-  'grpc.ts',
-  'cassette.ts',
-  'service.ts',
-  'nodes.ts',
-  'testing.ts',
+  'src/index.ts',
+  'src/microphone.ts',
+  'src/react.ts',
+  'src/speech-recognition.ts',
+  'src/grpc.ts',
+  'src/cassette.ts',
+  'src/testing.ts',
+  'packages/service/src/index.ts',
+  'packages/service/src/nodes.ts',
+  'packages/service/src/testing.ts',
 ]
-const entryPoint = `^src/(${entryPoints.join('|').replaceAll('.', '\\.')})$`
 
 /** Programs, which are run and not imported. */
 export const programs = [
-  'cli/main.ts',
-  'service/engines/catalogue/bunzip-worker.ts',
-  'service/engines/sherpa-onnx/worker.ts',
-  'service/engines/soundswallower/worker.ts',
-  'service/custom-nodes/custom-node-worker.ts',
-  'service/start/worker-main.ts',
+  'packages/service/src/cli/main.ts',
+  'packages/service/src/start/worker-main.ts',
+  'packages/server/src/custom-nodes/custom-node-worker.ts',
+  'packages/engines/src/catalogue/bunzip-worker.ts',
+  'packages/engines/src/sherpa-onnx/worker.ts',
+  'packages/engines/src/soundswallower/worker.ts',
 ]
-const program = `^src/(${programs.join('|').replaceAll('.', '\\.')})$`
 
 /** @param {readonly string[]} names */
 const anyOf = (names) => `(${names.join('|')})`
+/** @param {readonly string[]} files */
+const oneOf = (files) => `^${anyOf(files.map((file) => file.replaceAll('.', '\\.')))}$`
+/** The folder of the sources of a package. @param {string} name */
+const sourceOf = (name) => (name === 'rxspeech' ? 'src' : `packages/${name}/src`)
+const everySource = '^(src|packages/[^/]+/src)/'
 
 const layerRules = layers.flatMap((folders, index) =>
   folders.map((folder) => {
@@ -126,19 +141,26 @@ const layerRules = layers.flatMap((folders, index) =>
   }),
 )
 
+const packageRules = [...Object.entries(packages), /** @type {const} */ (['rxspeech', []])].map(([name, allowed]) => ({
+  name: `package-${name}`,
+  comment: 'This package must not import that one. Pass what it needs as a parameter.',
+  severity: 'error',
+  from: { path: `^${sourceOf(name)}/` },
+  to: { path: everySource, pathNot: `^${anyOf([name, ...allowed].map(sourceOf))}/` },
+}))
+
 const innerRules = Object.entries(innerLayers).flatMap(([outer, folders]) =>
   Object.entries(folders).map(([folder, allowed]) => ({
-    name: `${outer}-${folder}`,
+    name: `${outer.replace(/^packages\/|\/src$/g, '').replaceAll('/', '-')}-${folder}`,
     comment: 'This folder must not import that one. Pass what it needs as a parameter.',
     severity: 'error',
-    from: { path: `^src/${outer}/${folder}/` },
-    to: { path: `^src/${outer}/`, pathNot: `^src/${outer}/${anyOf([folder, ...allowed])}/` },
+    from: { path: `^${outer}/${folder}/` },
+    to: { path: `^${outer}/[^/]+/`, pathNot: `^${outer}/${anyOf([folder, ...allowed])}/` },
   })),
 )
 
-const isSubdivided = (/** @type {string} */ folder) => folder in innerLayers
 const knownFolders = [
-  ...layers.flat().filter((folder) => !isSubdivided(folder)),
+  ...layers.flat().map((folder) => `src/${folder}`),
   ...Object.entries(innerLayers).flatMap(([outer, folders]) =>
     Object.keys(folders).map((folder) => `${outer}/${folder}`),
   ),
@@ -147,18 +169,15 @@ const knownFolders = [
 export default {
   forbidden: [
     ...layerRules.filter(({ to }) => to.path !== '^src/()/'),
+    ...packageRules,
     ...innerRules,
     {
       name: 'known-folder',
-      comment: 'This folder is in no layer: add it to scripts/dependency-rules.mjs.',
+      comment: 'This folder has no place: add it to scripts/dependency-rules.mjs.',
       severity: 'error',
       from: {
-        path: '^src/',
-        pathNot: [
-          '^src/[^/]+\\.ts$',
-          `^src/${anyOf(knownFolders)}/`,
-          `^src/${anyOf(Object.keys(innerLayers))}/[^/]+\\.ts$`,
-        ],
+        path: everySource,
+        pathNot: ['^(src|packages/[^/]+/src)/[^/]+\\.ts$', `^${anyOf(knownFolders)}/`, '^packages/studio/src/'],
       },
       to: {},
     },
@@ -166,7 +185,7 @@ export default {
       name: 'no-cycle',
       comment: 'Files import each other.',
       severity: 'error',
-      from: { path: '^src/' },
+      from: { path: everySource },
       to: { circular: true },
     },
     {
@@ -174,57 +193,60 @@ export default {
       comment: 'Folders import each other.',
       severity: 'error',
       scope: 'folder',
-      from: { path: '^src/' },
+      from: { path: '^(src|packages/(server|nodes|nats|service)/src)/.' },
       to: { circular: true },
     },
     {
       name: 'entry-point',
       comment: 'Import the file that defines the name, not an entry point.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/studio/' },
-      to: { path: entryPoint },
+      from: { path: everySource, pathNot: '^packages/studio/' },
+      to: { path: oneOf(entryPoints) },
     },
     {
       name: 'studio',
       comment:
         'The studio is a page like those of users: it imports public entry points only, by the name of the package.',
       severity: 'error',
-      from: { path: '^src/studio/' },
-      to: { path: '^(src|dist)/', pathNot: '^src/(studio/|index\\.ts$|microphone\\.ts$)' },
+      from: { path: '^packages/studio/src/' },
+      to: {
+        path: '^(src|dist|packages)/',
+        pathNot: '^(packages/studio/src/|src/index\\.ts$|src/microphone\\.ts$)',
+      },
     },
     {
       name: 'program',
       comment: 'A program is run, not imported: import the files that it uses.',
       severity: 'error',
-      from: { path: '^src/' },
-      to: { path: program, dependencyTypesNot: ['type-only'] },
+      from: { path: everySource },
+      to: { path: oneOf(programs), dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'outside',
-      comment: 'Files outside src are not in the build.',
+      comment: 'Files outside the sources are not in the build.',
       severity: 'error',
-      from: { path: '^src/' },
-      to: { path: '^(test|bench|scripts|samples|docs)/' },
+      from: { path: everySource },
+      to: { path: ['^(test|bench|scripts|samples|docs)/', '^packages/[^/]+/test/'] },
     },
     {
       name: 'unresolvable',
       comment: 'This import cannot be resolved.',
       severity: 'error',
-      from: { path: '^src/' },
+      from: { path: everySource },
       to: { couldNotResolve: true },
     },
     {
       name: 'undeclared-package',
       comment: "This package is not among the package's dependencies: declare or remove it.",
       severity: 'error',
-      from: { path: '^src/' },
+      from: { path: everySource, pathNot: '^packages/studio/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only', 'npm-peer'] },
     },
     {
       name: 'optional-package',
       comment: 'This package is optional: load it with await import() where it is needed.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/cli/' },
+      from: { path: everySource },
       to: { dependencyTypes: ['npm-optional'], dependencyTypesNot: ['type-only'], dynamic: false },
     },
     {
@@ -238,8 +260,8 @@ export default {
       name: 'browser',
       comment: 'Browsers load this file: it must not import Node modules, gRPC or the service.',
       severity: 'error',
-      from: { path: '-in-browser\\.ts$|^src/(audio|operators)/' },
-      to: { path: '^src/(cassette|service|testing|cli|proxy)/|^src/transport/grpc/', reachable: true },
+      from: { path: '^src/.*-in-browser\\.ts$|^src/(audio|operators)/' },
+      to: { path: '^src/(cassette|testing|proxy)/|^src/transport/grpc/', reachable: true },
     },
   ],
   options: {

@@ -10,10 +10,19 @@ const esm = new URL('../dist/esm/', import.meta.url)
 mkdirSync(esm, { recursive: true })
 
 // tsc does not remove the outputs of deleted source files; they must not be published.
-for (const built of [cjs, esm]) {
+const inPackage = (/** @type {string} */ path) => new URL(`../packages/${path}/`, import.meta.url)
+/** @type {ReadonlyArray<readonly [sources: URL, built: URL]>} */
+const builds = [
+  [source, cjs],
+  [source, esm],
+  ...['engines', 'server', 'nodes', 'nats', 'service'].map(
+    (name) => /** @type {const} */ ([inPackage(`${name}/src`), inPackage(`${name}/dist`)]),
+  ),
+]
+for (const [sources, built] of builds) {
   for (const file of readdirSync(built, { recursive: true, encoding: 'utf8' })) {
     const [, name] = /^(.*?)\.(?:js|js\.map|d\.ts)$/.exec(file) ?? []
-    if (name !== undefined && !existsSync(new URL(`${name}.ts`, source))) rmSync(new URL(file, built))
+    if (name !== undefined && !existsSync(new URL(`${name}.ts`, sources))) rmSync(new URL(file, built))
   }
 }
 
@@ -26,4 +35,4 @@ for (const [entryPoint, { name, platformFiles }] of Object.entries(browserEntryP
 }
 const worklet = readFileSync(new URL('microphone/worklet.js', esm), 'utf8')
 writeFileSync(new URL('microphone/worklet-source.js', esm), workletSource(worklet))
-chmodSync(new URL('cli/main.js', cjs), 0o755)
+chmodSync(new URL('../packages/service/dist/cli/main.js', import.meta.url), 0o755)

@@ -4,8 +4,9 @@
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { glob } from 'tinyglobby'
 import { build } from 'vite'
 import { brokenLinks } from './pack/broken-links.mjs'
 import { runService } from './pack/run-service.mjs'
@@ -33,7 +34,7 @@ const packageCheckers = ['@arethetypeswrong/cli@0.18.5', 'publint@0.3.25']
 const readJson = async (/** @type {string} */ file) => JSON.parse(await readFile(file, 'utf8'))
 const manifest = await readJson(join(root, 'package.json'))
 const specifiers = Object.keys(manifest.exports)
-  .filter((key) => !key.endsWith('.json'))
+  .filter((key) => !/\*|\.json$/.test(key))
   .map((key) => key.replace('.', manifest.name))
 /** Those that browsers have, too. */
 const browserSpecifiers = Object.entries(manifest.exports)
@@ -65,10 +66,11 @@ const npmInstall = async (folder, ...args) => {
 /** The path of a development dependency's program. */
 const tool = (/** @type {string} */ file) => join(root, 'node_modules', file)
 
-/** @param {string} name @returns {Promise<{ file: string, folder: string, files: string[] }>} */
-const pack = async (name) => {
-  const folder = join(root, 'dist/packages', name)
-  const packed = JSON.parse(await run('npm', ['pack', '--json', '--pack-destination', scratch], folder))
+/** @param {string} folder @returns {Promise<{ file: string, folder: string, files: string[] }>} */
+const pack = async (folder) => {
+  // The build, which the library would make before it is packed, is there.
+  const options = folder === root ? ['--ignore-scripts'] : []
+  const packed = JSON.parse(await run('npm', ['pack', '--json', ...options, '--pack-destination', scratch], folder))
   const [{ filename, files }] = Object.values(packed)
   return {
     file: join(scratch, filename),
@@ -156,7 +158,7 @@ const runsOnLine = ({ node, npm }) => [
     const withoutScripts = npm === '11' ? ['--ignore-scripts'] : []
     const install = ['install', ...withoutScripts, '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']
     const npmProgram = join(linesProject, `node_modules/npm-${npm}/bin/npm-cli.js`)
-    await run(program, [npmProgram, ...install, client.file, service.file, model.file, 'rxjs'], folder)
+    await run(program, [npmProgram, ...install, client.file, ...others.map(({ file }) => file), 'rxjs'], folder)
     await cp(join(import.meta.dirname, 'pack/client.mjs'), join(clientProject, 'client.mjs'))
     const version = (await run(program, ['client.mjs'], clientProject)).trim()
     await runService(folder, program)
@@ -207,7 +209,7 @@ const checks = [
   [
     'types (attw)',
     async () => {
-      const options = ['--profile', 'strict', '--exclude-entrypoints', './package.json', '--no-emoji']
+      const options = ['--profile', 'strict', '--exclude-entrypoints', './package.json', './internal/*', '--no-emoji']
       await installedTools
       const checker = join(toolsProject, 'node_modules/@arethetypeswrong/cli/dist/index.js')
       await node([checker, client.file, ...options], toolsProject)
@@ -300,9 +302,10 @@ const checks = [
   ],
 ]
 
-await run(process.execPath, [join(import.meta.dirname, 'assemble-packages.mjs')], root)
-const packages = await Promise.all([pack('rxspeech'), pack('rxspeech-service'), pack('rxspeech-whisper-tiny-en')])
-const [client, service, model] = packages
+const folders = await glob('packages/*/package.json', { cwd: root })
+const client = await pack(root)
+const others = await Promise.all(folders.map((file) => pack(join(root, dirname(file)))))
+const packages = [client, ...others]
 
 const developmentVersions = ['@types/node', 'react', 'ts-node', 'typescript', 'typescript-5', 'typescript-7'].map(
   (name) => `${name}@${manifest.devDependencies[name]}`,

@@ -1,6 +1,6 @@
 /**
  * The entry point of the client, in Node and in browsers: the names and types are the same, and what a browser cannot do
- * says so when it is called. gRPC has its own entry point, `rxspeech/grpc`, and so has the service, `rxspeech/service`.
+ * says so when it is called. gRPC has its own entry point, `rxspeech/grpc`, and so has the service, `rxspeech-service`.
  *
  * @module rxspeech
  */

@@ -4,9 +4,7 @@
  * @module rxspeech/testing
  */
 export { drawMarbles, type DrawMarblesOptions } from './testing/draw-marbles.js'
-export { inMemoryService, type InMemoryService, type InMemoryServiceOptions } from './testing/in-memory-service.js'
 export { scriptedDial, type ScriptedPeer } from './testing/scripted-dial.js'
-export { scriptedEngine, type ScriptedEngineOptions } from './testing/scripted-engine.js'
 export type { MemoryLinkOptions, PresentedAddress } from './transport/memory/link.js'
 export type { AppliedFault } from './testing/faults/fault-director.js'
 export { faultLegend, faultMarbles, type FaultMarblesOptions } from './testing/faults/fault-marbles.js'

@@ -12,10 +12,10 @@ import { joined, quietRoom, speechFrames } from './speech-frames.mjs'
 import { installedVoices, speak } from './voices.mjs'
 
 const build = process.env['BEFORE'] ?? new URL('../..', import.meta.url).pathname
-const load = (file) => import(join(build, 'dist/cjs', file)).then(({ default: module }) => module)
-const { RecognitionChannel } = await load('service/recognition/recognition-channel.js')
-const { defaultSegmenterParameters } = await load('service/recognition/segmenter-parameters.js')
-const { grammarGraph } = await load('service/engines/models/grammar-graph.js')
+const load = (file) => import(join(build, file)).then(({ default: module }) => module)
+const { RecognitionChannel } = await load('packages/server/dist/recognition/recognition-channel.js')
+const { defaultSegmenterParameters } = await load('packages/server/dist/recognition/segmenter-parameters.js')
+const { grammarGraph } = await load('packages/engines/dist/models/grammar-graph.js')
 
 const isPaced = process.env['PACED'] !== undefined
 const verbose = process.env['VERBOSE'] !== undefined

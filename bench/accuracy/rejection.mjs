@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promptsAreHere } from './prompts.mjs'
 import { readUtterances } from './readings.mjs'
 
-const module = join(new URL('../..', import.meta.url).pathname, 'dist/cjs/service/engines/soundswallower/confidence.js')
+const module = join(new URL('../..', import.meta.url).pathname, 'packages/engines/dist/soundswallower/confidence.js')
 const { comparedConfidence, confidenceOfReading, isClear, leastConfidence } = (await import(module)).default
 
 /** As the engine rates it. */

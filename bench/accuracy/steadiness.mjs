@@ -19,14 +19,16 @@ const { values } = parseArgs({
   },
 })
 
-const service = join(process.env['BEFORE'] ?? root, 'dist/cjs/service')
-const load = (file) => import(join(service, file)).then(({ default: module }) => module)
-const { createDecoder, findSoundswallowerModels, loadSoundswallower } = await load('engines/soundswallower/package.js')
-const { frameSamples, TwoPassDecoder } = await load('engines/soundswallower/segment-decoder.js')
-const { WorkerGrammars } = await load('engines/soundswallower/worker-grammars.js')
-const { WorkerRejection } = await load('engines/soundswallower/rejection.js')
-const { createSegmenter } = await load('recognition/segmenter.js')
-const { defaultSegmenterParameters } = await load('recognition/segmenter-parameters.js')
+const build = process.env['BEFORE'] ?? root
+const load = (file) => import(join(build, file)).then(({ default: module }) => module)
+const { createDecoder, findSoundswallowerModels, loadSoundswallower } = await load(
+  'packages/engines/dist/soundswallower/package.js',
+)
+const { frameSamples, TwoPassDecoder } = await load('packages/engines/dist/soundswallower/segment-decoder.js')
+const { WorkerGrammars } = await load('packages/engines/dist/soundswallower/worker-grammars.js')
+const { WorkerRejection } = await load('packages/engines/dist/soundswallower/rejection.js')
+const { createSegmenter } = await load('packages/server/dist/recognition/segmenter.js')
+const { defaultSegmenterParameters } = await load('packages/server/dist/recognition/segmenter-parameters.js')
 
 /** What is done to the audio; the first is nothing. */
 const gainsDb = [0, -6, 3, -3, 6]

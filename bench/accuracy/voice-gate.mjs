@@ -7,9 +7,9 @@ import { hop, joined, quietRoom, speechFrames } from './speech-frames.mjs'
 import { installedVoices, recordedSpeech, speak } from './voices.mjs'
 
 const build = process.env['BEFORE'] ?? new URL('../..', import.meta.url).pathname
-const load = (file) => import(join(build, 'dist/cjs', file)).then(({ default: module }) => module)
-const { createSegmenter } = await load('service/recognition/segmenter.js')
-const { defaultSegmenterParameters } = await load('service/recognition/segmenter-parameters.js')
+const load = (file) => import(join(build, file)).then(({ default: module }) => module)
+const { createSegmenter } = await load('packages/server/dist/recognition/segmenter.js')
+const { defaultSegmenterParameters } = await load('packages/server/dist/recognition/segmenter-parameters.js')
 
 const startsOf = async (samples, changes = {}) => {
   const parameters = { ...defaultSegmenterParameters, ...changes }

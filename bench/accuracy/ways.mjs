@@ -7,11 +7,11 @@ import { withEngine } from '../recordings.mjs'
 import { rateHz } from './noises.mjs'
 
 const build = process.env['BEFORE'] ?? new URL('../..', import.meta.url).pathname
-const load = (file) => import(join(build, 'dist/cjs', file)).then(({ default: module }) => module)
+const load = (file) => import(join(build, file)).then(({ default: module }) => module)
 
-const { recognize, requestToken } = await load('index.js')
-const { dataflow, nodeFetch } = await load('grpc.js')
-const { soundswallower, startDevelopmentService } = await load('service.js')
+const { recognize, requestToken } = await load('dist/cjs/index.js')
+const { dataflow, nodeFetch } = await load('dist/cjs/grpc.js')
+const { soundswallower, startDevelopmentService } = await load('packages/service/dist/index.js')
 
 const limits = { workers: 2, decodersPerWorker: 4 }
 

@@ -1,14 +1,23 @@
 import type { Command } from 'commander'
-import { defineCommand, type CommandCall, type CommandContext } from '../../src/cli/parsing/command.js'
-import { flag, repeatedFlag, switchFlag, type FlagValues } from '../../src/cli/parsing/flags.js'
-import { jsonFlag, planService, serviceFlags, type Environment } from '../../src/cli/parsing/service-flags.js'
-import { oneOf, text } from '../../src/cli/parsing/values.js'
-import { exitCode, SilentExit, usageError } from '../../src/cli/process/failure.js'
-import type { Host } from '../../src/cli/process/host.js'
-import { acquire, watchInterruption } from '../../src/cli/process/interruption.js'
-import { createRootCommand } from '../../src/cli/program.js'
-import { reachService, type EmbeddedPlan, type RemotePlan } from '../../src/cli/service/reach-service.js'
-import { paintFor } from '../../src/cli/view/paint.js'
+import { defineCommand, type CommandCall, type CommandContext } from '../../packages/service/src/cli/parsing/command.js'
+import { flag, repeatedFlag, switchFlag, type FlagValues } from '../../packages/service/src/cli/parsing/flags.js'
+import {
+  jsonFlag,
+  planService,
+  serviceFlags,
+  type Environment,
+} from '../../packages/service/src/cli/parsing/service-flags.js'
+import { oneOf, text } from '../../packages/service/src/cli/parsing/values.js'
+import { exitCode, SilentExit, usageError } from '../../packages/service/src/cli/process/failure.js'
+import type { Host } from '../../packages/service/src/cli/process/host.js'
+import { acquire, watchInterruption } from '../../packages/service/src/cli/process/interruption.js'
+import { createRootCommand } from '../../packages/service/src/cli/program.js'
+import {
+  reachService,
+  type EmbeddedPlan,
+  type RemotePlan,
+} from '../../packages/service/src/cli/service/reach-service.js'
+import { paintFor } from '../../packages/service/src/cli/view/paint.js'
 import { namedFaults, type NamedFault } from '../../src/testing/faults/named-faults.js'
 import type { Transport } from './fault-session.js'
 import { runScoreboard, type ScoredRun } from './run-scoreboard.js'

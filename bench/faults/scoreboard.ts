@@ -1,7 +1,7 @@
 import type { NamedFault } from '../../src/testing/faults/named-faults.js'
 import type { ScoredRun } from './run-scoreboard.js'
-import type { Paint } from '../../src/cli/view/paint.js'
-import { displayWidth } from '../../src/cli/view/plain-text.js'
+import type { Paint } from '../../packages/service/src/cli/view/paint.js'
+import { displayWidth } from '../../packages/service/src/cli/view/plain-text.js'
 
 /** A measured client of another service. */
 interface MeasuredPeer {

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { startDevelopmentService } from '../../dist/cjs/service.js'
+import { startDevelopmentService } from '../../packages/service/dist/index.js'
 
 const packaged = () =>
   join(

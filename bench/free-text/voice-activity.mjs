@@ -2,10 +2,10 @@
 // clicks of a keyboard, breath and from afar: that of the service, Silero v5, and both joined by "or". Without SILERO, the path of
 // silero_vad_v5.onnx, only that of the service is measured.
 import { createHash } from 'node:crypto'
-import wordErrors from '../../dist/cjs/cli/view/word-errors.js'
-import segmenterModule from '../../dist/cjs/service/recognition/segmenter.js'
-import parametersModule from '../../dist/cjs/service/recognition/segmenter-parameters.js'
-import detectorModule from '../../dist/cjs/service/recognition/voice-activity/voice-detector.js'
+import wordErrors from '../../packages/service/dist/cli/view/word-errors.js'
+import segmenterModule from '../../packages/server/dist/recognition/segmenter.js'
+import parametersModule from '../../packages/server/dist/recognition/segmenter-parameters.js'
+import detectorModule from '../../packages/server/dist/recognition/voice-activity/voice-detector.js'
 import { gaussian, randomSource } from '../accuracy/noises.mjs'
 import { installedVoices, speak } from '../accuracy/voices.mjs'
 import { cpuSeconds, openReader, openSilero, piecesOf, rateHz } from './bare-reader.mjs'

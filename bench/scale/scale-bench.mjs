@@ -12,7 +12,7 @@ const defaultSeconds = { saturated: 10, traffic: 60, refusals: 60, starved: 0 }
 
 /**
  * @param {readonly string[]} options names of parts, otherwise all; `--seconds N` of each measurement; `--build DIR`, the
- *   `dist/cjs` that the part `starved` measures
+ *   built checkout that the part `starved` measures
  */
 export const benchScale = async (options) => {
   const at = options.indexOf('--seconds')

@@ -6,11 +6,11 @@ import { createServer } from 'node:net'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import registries from '../../dist/cjs/service/engines/models/model-registry.js'
-import fleetModels from '../../dist/cjs/service/engines/nats/fleet-models.js'
-import fleets from '../../dist/cjs/service/engines/nats/fleet.js'
-import buses from '../../dist/cjs/service/nats/bus.js'
-import connections from '../../dist/cjs/service/nats/connection.js'
+import registries from '../../packages/engines/dist/models/model-registry.js'
+import fleetModels from '../../packages/nats/dist/engines/fleet-models.js'
+import fleets from '../../packages/nats/dist/engines/fleet.js'
+import buses from '../../packages/nats/dist/connection/bus.js'
+import connections from '../../packages/nats/dist/connection/connection.js'
 
 /** Segments that one engine process recognizes at the same time. */
 export const places = 16

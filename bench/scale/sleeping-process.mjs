@@ -1,6 +1,6 @@
 // One engine process of `npm run bench scale`. Arguments: the URL of NATS, a folder of models, places, milliseconds per 100 ms
 // of audio.
-import service from '../../dist/cjs/service.js'
+import service from '../../packages/service/dist/index.js'
 import { createSleepingEngine } from './sleeping-engine.mjs'
 
 const [url = '', folder = '', places = '16', hopMs = '20'] = process.argv.slice(2)

@@ -35,7 +35,15 @@ const inControlGroup = (name, args) => {
 
 const startEngine = async (url, build, number, flags) => {
   const { child, remove } = inControlGroup(`rxspeech-bench-${process.pid}-${number}`, [
-    ...[process.execPath, join(build, 'cli/main.js'), 'engine', '--nats', url, '--name', `starved-${number}`],
+    ...[
+      process.execPath,
+      join(build, 'packages/service/dist/cli/main.js'),
+      'engine',
+      '--nats',
+      url,
+      '--name',
+      `starved-${number}`,
+    ],
     ...['--models', join(repository, 'samples/models'), '--operations', '127.0.0.1:0', ...flags],
   ])
   const [line] = await once(child.stdout, 'data')
@@ -122,9 +130,9 @@ const lostWords = (milestones) => {
 
 const measure = async (fleet, build, title, flags) => {
   const load = (file) => import(pathToFileURL(join(build, file)).href)
-  const { hashSecret, memoryClients, startService } = await load('service.js')
-  const { dataflow } = await load('grpc.js')
-  const { pace, readWav, requestToken } = await load('index.js')
+  const { hashSecret, memoryClients, startService } = await load('packages/service/dist/index.js')
+  const { dataflow } = await load('dist/cjs/grpc.js')
+  const { pace, readWav, requestToken } = await load('dist/cjs/index.js')
   const engines = []
   for (let number = 1; number <= engineCount; number += 1)
     engines.push(await startEngine(fleet.url, build, number, flags))
@@ -179,8 +187,8 @@ const measure = async (fleet, build, title, flags) => {
   }
 }
 
-/** @param {string} build the `dist/cjs` that is measured */
-export const benchStarved = async (fleet, _seconds, build = join(repository, 'dist/cjs')) => {
+/** @param {string} build the built checkout that is measured */
+export const benchStarved = async (fleet, _seconds, build = repository) => {
   console.log(
     `\nStarved: ${callCount} calls, one every ${betweenMs / 1000} s, at ${engineCount} engine processes that may use ${quotaCpus} CPU each, ` +
       'with the default capacity, and with one that is too large. A refused call does not ask again.',

@@ -1,5 +1,5 @@
 // The measured service, in a separate process: real sockets, real voice activity, an engine that does nothing. The
-// first argument names the `dist/cjs` of another build, the second has further limits as JSON, the third says for how many
+// first argument names another built checkout, the second has further limits as JSON, the third says for how many
 // µs the thread is kept busy for each 20 ms of audio, and with the URL of NATS as the fourth its engines are those processes.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,11 +8,11 @@ import { pathToFileURL } from 'node:url'
 import { measurements } from './measurements.mjs'
 
 const [givenBuild = '', limits = '{}', busyMicros = '0', nats] = process.argv.slice(2)
-const build = givenBuild === '' ? new URL('../../dist/cjs', import.meta.url).pathname : givenBuild
+const build = givenBuild === '' ? new URL('../..', import.meta.url).pathname : givenBuild
 const load = (file) => import(pathToFileURL(join(build, file)).href)
-const { hashSecret, memoryClients, newClientSecret, startService } = await load('service.js')
-const { scriptedEngine } = await load('testing.js')
-const { noopMonitor } = await load('../cjs/service/monitor/service-monitor.js')
+const { hashSecret, memoryClients, newClientSecret, startService } = await load('packages/service/dist/index.js')
+const { scriptedEngine } = await load('packages/service/dist/testing.js')
+const { noopMonitor } = await load('packages/server/dist/monitor/service-monitor.js')
 
 const models = await mkdtemp(join(tmpdir(), 'rxspeech-bench-'))
 await mkdir(join(models, 'Default/null/1'), { recursive: true })

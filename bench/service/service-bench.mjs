@@ -9,7 +9,7 @@ const here = (file) => new URL(file, import.meta.url).pathname
 const before = process.env['BEFORE']
 const servers = {
   bare: () => child(here('bare-service.mjs')),
-  ...(before === undefined ? {} : { before: () => child(here('measured-service.mjs'), join(before, 'dist/cjs')) }),
+  ...(before === undefined ? {} : { before: () => child(here('measured-service.mjs'), before) }),
   // Setups as fast as possible are no overload here.
   rxspeech: () => child(here('measured-service.mjs'), '', JSON.stringify({ maxLoopDelayMs: 0 })),
 }

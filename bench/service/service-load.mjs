@@ -5,7 +5,7 @@ import { credentials, Client } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 import { setTimeout as sleep } from 'node:timers/promises'
 import WebSocket from 'ws'
-import { decodeSamples } from '../../dist/cjs/nodes.js'
+import { decodeSamples } from '../../packages/server/dist/nodes.js'
 
 const chunkMs = 20
 const chunkBytes = 320

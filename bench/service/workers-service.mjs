@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hashSecret, memoryClients, newClientSecret, startService } from '../../dist/cjs/service.js'
+import { hashSecret, memoryClients, newClientSecret, startService } from '../../packages/service/dist/index.js'
 
 // The engine is real and gets no audio, because the sessions of this benchmark are silent. One that does nothing would
 // be a function, which workers cannot get.

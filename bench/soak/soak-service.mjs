@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hashSecret, memoryClients, newClientSecret, startService } from '../../dist/cjs/service.js'
+import { hashSecret, memoryClients, newClientSecret, startService } from '../../packages/service/dist/index.js'
 import { NEVER } from 'rxjs'
 import { scriptedEngine } from '../../dist/cjs/testing.js'
 

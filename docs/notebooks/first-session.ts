@@ -17,7 +17,7 @@ import {
   type AudioFormat,
   type SessionEvent,
 } from 'rxspeech'
-import { inMemoryService } from 'rxspeech/testing'
+import { inMemoryService } from 'rxspeech-service/testing'
 
 const samples = join(__dirname, '../../samples')
 const title = (text: string): void => console.log(`\n== ${text}`)

@@ -21,7 +21,7 @@ import {
   type WavStream,
 } from 'rxspeech'
 import { dataflow } from 'rxspeech/grpc'
-import { inMemoryService } from 'rxspeech/testing'
+import { inMemoryService } from 'rxspeech-service/testing'
 
 const samples = join(__dirname, '../../samples')
 const title = (text: string): void => console.log(`\n== ${text}`)

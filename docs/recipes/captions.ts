@@ -9,7 +9,7 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { distinctUntilChanged, finalize, from, map, share, switchMap, takeWhile, type Observable } from 'rxjs'
 import { accumulateMilestones, deinterleave, pace, readWav, recognize, type AudioFormat } from 'rxspeech'
-import { inMemoryService } from 'rxspeech/testing'
+import { inMemoryService } from 'rxspeech-service/testing'
 
 const samples = join(__dirname, '../../samples')
 const format: AudioFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 }

@@ -1,6 +1,6 @@
 // Removes numbers from transcripts: digits, and the words for them, become # before any other node of the project sees them.
 import { map } from 'rxjs'
-import { defineNode, nodeOptions, nonEmptyText, wholeNumberFrom } from 'rxspeech/nodes'
+import { defineNode, nodeOptions, nonEmptyText, wholeNumberFrom } from 'rxspeech-service/nodes'
 
 const spoken = 'zero oh one two three four five six seven eight nine'.split(' ')
 const isDigit = (word) => /\d/.test(word) || spoken.includes(word.toLowerCase())

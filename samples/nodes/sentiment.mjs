@@ -1,6 +1,6 @@
 // Scores the mood of a call with a table of words: after every milestone an event with its score and that of the call so far.
 import { concatMap, defer, of } from 'rxjs'
-import { defineNode, nodeOptions, numberFrom, tableOf } from 'rxspeech/nodes'
+import { defineNode, nodeOptions, numberFrom, tableOf } from 'rxspeech-service/nodes'
 
 const everyday = { thanks: 1, great: 2, perfect: 2, works: 1, good: 1, sorry: -1, problem: -1, wrong: -2, angry: -2 }
 

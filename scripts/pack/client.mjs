@@ -5,8 +5,7 @@ import { from, lastValueFrom, toArray } from 'rxjs'
 import { isSpeechError, recognize, transcode } from 'rxspeech'
 import { parseCassette, record, replay } from 'rxspeech/cassette'
 import { dataflow } from 'rxspeech/grpc'
-import { startService } from 'rxspeech/service'
-import { inMemoryService, positionAudio, verifyingService } from 'rxspeech/testing'
+import { positionAudio, verifyingService } from 'rxspeech/testing'
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 const chunks = Array.from({ length: 50 }, (_, chunk) => positionAudio(chunk * 160, 160))
@@ -24,15 +23,12 @@ const text = verifying.transcript(source)
 assert.equal(await textOf(recognize({ url, token: 'any', model: 'any', format })(chunks)), text)
 const options = { url: address, insecure: true, token: 'any', tenant: 'any', project: 'any', format }
 assert.equal(await textOf(dataflow(options)(chunks)), text)
-await close()
 
-// The service in this process, without an engine. Its voice activity detection is WebAssembly.
-const service = inMemoryService()
 /** @type {string[]} */
 const lines = []
-const recorded = record((line) => void lines.push(line))(recognize, service.recognizer({ format }))
+const recorded = record((line) => void lines.push(line))(recognize, { url, token: 'any', model: 'any', format })
 const events = await lastValueFrom(recorded(chunks).pipe(toArray()))
-await service.close()
+await close()
 const { recognizer } = replay(parseCassette(lines))
 assert.equal((await lastValueFrom(recognize(recognizer())(chunks).pipe(toArray()))).length, events.length)
 
@@ -47,9 +43,4 @@ assert.equal(
 const required = createRequire(import.meta.url)('rxspeech')
 assert.ok(isSpeechError(new required.SpeechError('internal', 'For a test.')))
 
-// The dependencies of the service are not installed; the error explains how to install them.
-await assert.rejects(startService({ modelFolders: [], stateFolder: 'state' }), {
-  code: 'missing-dependency',
-  message: /npm install rxspeech-service/,
-})
 console.log(process.version)

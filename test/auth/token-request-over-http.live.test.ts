@@ -7,7 +7,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
 import type { TokenFetch } from '../../src/auth/token-fetch.js'
-import { developmentCertificates } from '../../src/service/identity/keys/development-certificates.js'
+import { developmentCertificates } from '../../packages/server/src/identity/keys/development-certificates.js'
 import { serveTokens, type TokenServer } from './token-server.js'
 
 const credentials = { clientId: 'client', clientSecret: 's&cret=1' }

@@ -9,7 +9,10 @@ import { firstValueFrom } from 'rxjs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
-import { startDevelopmentService, type DevelopmentService } from '../../src/service/start/development-service.js'
+import {
+  startDevelopmentService,
+  type DevelopmentService,
+} from '../../packages/service/src/start/development-service.js'
 import { blocksOf } from '../docs/markdown.js'
 import { callModels, credentialsOf } from '../interop/live-service.js'
 import { turnsOf } from '../interop/sample-call.js'

@@ -16,7 +16,7 @@ import { resultsByChannel, sessionOptions, type Over } from '../interop/session-
 
 let live: LiveService
 beforeAll(async () => {
-  live = await liveService({ modelFolders: [callModels, 'test/service/engines/fixtures'], defaultModel: 'call' })
+  live = await liveService({ modelFolders: [callModels, 'packages/engines/test/fixtures'], defaultModel: 'call' })
 })
 afterAll(() => live.close())
 

@@ -8,10 +8,10 @@ import type { SessionOptions } from '../../src/client/options.js'
 import type { Recognition } from '../../src/client/session.js'
 import { isSpeechError } from '../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import { scriptedEngine } from '../../src/testing/scripted-engine.js'
-import { breakingEngine } from '../service/engines/breaking-engine.js'
-import { plainService, type PlainService } from '../service/plain-service.js'
-import { spoken } from '../service/sessions/spoken.js'
+import { scriptedEngine } from '../../packages/service/src/testing/scripted-engine.js'
+import { breakingEngine } from '../../packages/engines/test/breaking-engine.js'
+import { plainService, type PlainService } from '../../packages/service/test/plain-service.js'
+import { spoken } from '../../packages/server/test/sessions/spoken.js'
 
 const open: PlainService[] = []
 afterEach(() => Promise.all(open.splice(0).map((service) => service.close())))

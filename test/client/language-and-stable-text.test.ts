@@ -5,9 +5,9 @@ import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import type { UpdateRequest } from '../../src/protocol/dataflow-messages.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
-import type { Engine } from '../../src/service/engines/engine.js'
-import { createSegmentEngine } from '../../src/service/engines/segment-engine.js'
-import { inMemoryService, type InMemoryService } from '../../src/testing/in-memory-service.js'
+import type { Engine } from '../../packages/engines/src/engine.js'
+import { createSegmentEngine } from '../../packages/engines/src/segment-engine.js'
+import { inMemoryService, type InMemoryService } from '../../packages/service/src/testing/in-memory-service.js'
 import {
   connectRecognizer,
   finalizeRecognition,
@@ -15,8 +15,8 @@ import {
   recognize as startOf,
   untilFinal,
   vanish,
-} from '../service/recognizer/recognizer-connection.js'
-import { spoken } from '../service/sessions/spoken.js'
+} from '../../packages/server/test/recognizer/recognizer-connection.js'
+import { spoken } from '../../packages/server/test/sessions/spoken.js'
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 const words = ['one', 'two', 'three']

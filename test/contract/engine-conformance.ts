@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Engine, SegmentPart } from '../../src/service/engines/engine.js'
+import type { Engine, SegmentPart } from '../../packages/engines/src/engine.js'
 import { runs } from '../thorough.js'
 import { aPartial, TestChannel, segments, someProgress } from './test-channel.js'
 
@@ -64,7 +64,7 @@ const expectConsistent = ({ output, segments: decided }: TestChannel, hasWords: 
 }
 
 /**
- * The cases that every engine passes, as documented in `src/service/engines/engine.ts`. `make` opens a new engine, with
+ * The cases that every engine passes, as documented in `packages/engines/src/engine.ts`. `make` opens a new engine, with
  * few decoders if they can be counted, so that a lost one is noticed.
  */
 export const engineConformance = (name: string, make: Make, fixtures: EngineFixtures): void => {

@@ -1,7 +1,7 @@
 import { describe } from 'vitest'
-import { remote } from '../../src/service/engines/remote/remote.js'
-import { recording, recordingsAreHere, recordingsTitle, withLineNoise } from '../service/engines/recordings.js'
-import { farService } from '../service/engines/remote/far-service.js'
+import { remote } from '../../packages/engines/src/remote/remote.js'
+import { recording, recordingsAreHere, recordingsTitle, withLineNoise } from '../../packages/engines/test/recordings.js'
+import { farService } from '../../packages/engines/test/remote/far-service.js'
 import { tcpProxy } from '../transport/tcp-proxy.js'
 import { engineConformance } from './engine-conformance.js'
 

@@ -1,4 +1,4 @@
-import { scriptedEngine } from '../../src/testing/scripted-engine.js'
+import { scriptedEngine } from '../../packages/service/src/testing/scripted-engine.js'
 import { engineConformance } from './engine-conformance.js'
 
 engineConformance(

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import { afterAll } from 'vitest'
-import { createSherpaOnnx, inProcesses } from '../../src/service/engines/sherpa-onnx/sherpa-onnx.js'
-import type { PoolWorker } from '../../src/service/engines/pool/worker-pool.js'
-import { tinyModel, tinySherpaModel } from '../service/engines/sherpa-onnx/tiny-model.js'
+import { createSherpaOnnx, inProcesses } from '../../packages/engines/src/sherpa-onnx/sherpa-onnx.js'
+import type { PoolWorker } from '../../packages/engines/src/pool/worker-pool.js'
+import { tinyModel, tinySherpaModel } from '../../packages/engines/test/sherpa-onnx/tiny-model.js'
 import { engineConformance } from './engine-conformance.js'
 
 const folder = tinySherpaModel()

@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe } from 'vitest'
-import type { ModelDescription } from '../../src/service/engines/engine.js'
-import { soundswallower } from '../../src/service/engines/soundswallower/soundswallower.js'
-import { recording, recordingsAreHere, recordingsTitle, withLineNoise } from '../service/engines/recordings.js'
+import type { ModelDescription } from '../../packages/engines/src/engine.js'
+import { soundswallower } from '../../packages/engines/src/soundswallower/soundswallower.js'
+import { recording, recordingsAreHere, recordingsTitle, withLineNoise } from '../../packages/engines/test/recordings.js'
 import { engineConformance } from './engine-conformance.js'
 
 const cards = (change: Readonly<Record<string, unknown>> = {}): ModelDescription => ({
   tenant: 'Default',
   name: 'cards',
   version: '1',
-  folder: join(__dirname, '../service/engines/fixtures/Default/cards/1'),
+  folder: join(__dirname, '../../packages/engines/test/fixtures/Default/cards/1'),
   options: { engine: 'soundswallower', sampleRateHz: 8000, grammar: 'cards.gram', ...change },
 })
 

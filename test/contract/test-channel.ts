@@ -1,5 +1,5 @@
 import { Subject, type Subscription } from 'rxjs'
-import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from '../../src/service/engines/engine.js'
+import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from '../../packages/engines/src/engine.js'
 
 type Test = (output: readonly Hypothesis[]) => boolean
 

@@ -6,7 +6,7 @@ import { publicNames } from './public-names.js'
 const names = publicNames()
 
 it('has a page for each entry point in the API reference', () => {
-  expect(typedoc.entryPoints).toEqual(entryPoints.map((file) => `../src/${file}`))
+  expect(typedoc.entryPoints).toEqual(entryPoints.map((file) => `../${file}`))
 })
 
 describe('the public names', () => {

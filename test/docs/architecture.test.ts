@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { errorTable } from '../../src/errors/error-table.js'
-import { entryPoints, innerLayers, layers } from '../../scripts/dependency-rules.mjs'
+import { entryPoints, innerLayers, layers, packages } from '../../scripts/dependency-rules.mjs'
 import { named, tableBelow } from './markdown.js'
 
 const root = join(__dirname, '../..')
@@ -29,7 +29,11 @@ const filesWithNames = [
 
 describe('docs/ARCHITECTURE.md', () => {
   it('names every folder of src, and the folders of the service and the command', () => {
-    const folders = ['src', 'src/service', 'src/cli'].flatMap(foldersIn)
+    const folders = [
+      'src',
+      ...Object.keys(packages).map((name) => `packages/${name}/src`),
+      'packages/service/src/cli',
+    ].flatMap(foldersIn)
     expect(folders.filter((folder) => !page.includes(`\`${folder}\``))).toEqual([])
   })
 
@@ -46,7 +50,14 @@ describe('docs/ARCHITECTURE.md', () => {
 
   it('gives every bound a file', () => {
     const rows = tableBelow(page, 'Where the bounds are')
-    expect(rows.filter(([, , file]) => !/^`src\/[\w./-]+\.ts`(?:, `src\/[\w./-]+\.ts`)*$/.test(file ?? ''))).toEqual([])
+    expect(
+      rows.filter(
+        ([, , file]) =>
+          !/^`[\w./-]+\/src\/[\w./-]+\.ts`(?:, `[\w./-]*src\/[\w./-]+\.ts`)*$|^`src\/[\w./-]+\.ts`(?:, `[\w./-]*src\/[\w./-]+\.ts`)*$/.test(
+            file ?? '',
+          ),
+      ),
+    ).toEqual([])
   })
 
   it('has the layers that are enforced', () => {
@@ -55,24 +66,27 @@ describe('docs/ARCHITECTURE.md', () => {
     expect(onPage).toEqual(inTable.filter(([folder]) => foldersIn('src').includes(folder)))
   })
 
-  it('has the folders of the service and the import directions that are enforced', () => {
-    const lines = page.slice(page.indexOf('The folders of the service have a direction')).split('\n')
-    const rows = lines.slice(lines.findIndex((line) => line.startsWith('|')) + 2)
-    const table = rows
-      .slice(
-        0,
-        rows.findIndex((line) => !line.startsWith('|')),
-      )
-      .map((row) => row.split('|').slice(1, -1))
-    const onPage = table.map(([folder, from = '']): [string, readonly string[]] => [
-      named(folder).replace('src/service/', ''),
-      from.trim() === '–' ? [] : from.split(',').map((name) => name.trim()),
+  it('has the packages and what they may import, as enforced', () => {
+    const onPage = tableBelow(page, 'The packages').map(([folder, imports = '']) => [
+      named(folder).replace('packages/', ''),
+      imports.split(',').map((name) => name.trim()),
     ])
-    expect(Object.fromEntries(onPage)).toEqual(innerLayers['service'])
+    expect(Object.fromEntries(onPage)).toEqual(packages)
+  })
+
+  it('has the folders of the packages and the import directions that are enforced', () => {
+    for (const name of Object.keys(packages)) {
+      const outer = `packages/${name}/src`
+      const onPage = tableBelow(page, `packages/${name}`).map(([folder, from = '']): [string, readonly string[]] => [
+        named(folder).replace(`${outer}/`, ''),
+        from.trim() === '–' ? [] : from.split(',').map((other) => other.trim()),
+      ])
+      expect(Object.fromEntries(onPage)).toEqual(innerLayers[outer])
+    }
   })
 
   it('names the entry points', () => {
-    for (const file of entryPoints) expect(page).toContain(`\`src/${file}\``)
+    for (const file of entryPoints) expect(page).toContain(`\`${file}\``)
   })
 
   it.each(filesWithNames)('finds in %s what it names: %s', (file, name) => {

@@ -6,11 +6,16 @@ const root = join(__dirname, '../..')
 const page = readFileSync(join(root, 'docs/PROTOCOL.md'), 'utf8')
 const sections = new Set([...page.matchAll(/^(?:#+ |\*\*)(\d+(?:\.\d+)?)\.? /gm)].map(([, section]) => section))
 
-const texts = ['src', 'test', 'bench', 'scripts', 'samples', 'docs']
+const texts = ['src', 'test', 'packages', 'bench', 'scripts', 'samples', 'docs']
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
-  .filter((file) => /\.(?:ts|mts|mjs|py|cc|md)$/.test(file) && file !== 'test/docs/citations.test.ts')
+  .filter(
+    (file) =>
+      /\.(?:ts|mts|mjs|py|cc|md)$/.test(file) &&
+      !/\/(?:dist|node_modules)\//.test(file) &&
+      file !== 'test/docs/citations.test.ts',
+  )
   .map((file) => [file, readFileSync(join(root, file), 'utf8')] as const)
 
 const matches = (pattern: RegExp): readonly (readonly [file: string, found: string])[] =>

@@ -9,7 +9,7 @@ import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
-import { callModels, firstLine, main, run } from '../cli/command.js'
+import { callModels, firstLine, main, run } from '../../packages/service/test/cli/command.js'
 import { outcomeOf } from '../faults/proved-session.js'
 import {
   bothTransports,
@@ -32,7 +32,12 @@ import {
 } from '../interop/balancer.js'
 import { openSocket } from '../interop/plain-socket-client.js'
 import { sessionOptions, type SpokenService } from '../interop/session-options.js'
-import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../service/nats/nats-server.js'
+import {
+  natsIsSkipped,
+  natsTitle,
+  startNatsServer,
+  type NatsServer,
+} from '../../packages/nats/test/connection/nats-server.js'
 import { freePort } from '../transport/tcp-proxy.js'
 
 type Ports = readonly [http: number, grpc: number]

@@ -5,13 +5,18 @@ import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { asyncScheduler, firstValueFrom, timeout } from 'rxjs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { connectSharedIdentity } from '../../src/service/identity/shared/connect.js'
-import { MachineExchange } from '../../src/service/machines/machine-exchange.js'
-import { createBus, type MessageBus } from '../../src/service/nats/bus.js'
-import { connectNats, type NatsConnection } from '../../src/service/nats/connection.js'
-import type { NatsOptions } from '../../src/service/nats/nats-options.js'
+import { connectSharedIdentity } from '../../packages/nats/src/identity/connect.js'
+import { MachineExchange } from '../../packages/nats/src/machines/machine-exchange.js'
+import { createBus, type MessageBus } from '../../packages/nats/src/connection/bus.js'
+import { connectNats, type NatsConnection } from '../../packages/nats/src/connection/connection.js'
+import type { NatsOptions } from '../../packages/nats/src/connection/nats-options.js'
 import { adaptConfiguration, type Changes } from '../interop/balancer.js'
-import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../service/nats/nats-server.js'
+import {
+  natsIsSkipped,
+  natsTitle,
+  startNatsServer,
+  type NatsServer,
+} from '../../packages/nats/test/connection/nats-server.js'
 import { installCommand, prepareSecrets } from '../machines/page-commands.js'
 import { freePort } from '../transport/tcp-proxy.js'
 import { longIt } from '../thorough.js'

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { from, lastValueFrom, toArray } from 'rxjs'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
-import * as service from '../../src/service.js'
-import type { EngineKind, ModelDescription, SegmentPart } from '../../src/service.js'
-import { sherpaTypes, type SherpaType } from '../../src/service/engines/sherpa-onnx/model-types.js'
+import * as service from '../../packages/service/src/index.js'
+import type { EngineKind, ModelDescription, SegmentPart } from '../../packages/service/src/index.js'
+import { sherpaTypes, type SherpaType } from '../../packages/engines/src/sherpa-onnx/model-types.js'
 import { blocksOf, tableBelow } from './markdown.js'
 
 const page = readFileSync(join(__dirname, '../../docs/ENGINES.md'), 'utf8')
@@ -61,7 +61,7 @@ describe('docs/ENGINES.md', () => {
       compilerOptions: { module: ts.ModuleKind.CommonJS },
     })
     const module: { counter?: EngineKind } = {}
-    const require = (name: string): unknown => (name === 'rxspeech/service' ? service : undefined)
+    const require = (name: string): unknown => (name === 'rxspeech-service' ? service : undefined)
     // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the program of the page
     new Function('require', 'exports', outputText)(require, module)
     const engine = await module.counter?.open(modelOf('counter'))

@@ -2,10 +2,10 @@ import { either } from 'fp-ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { builtInNodes } from '../../src/service/start/built-in-nodes.js'
-import type { AnyNodeDefinition, OptionFault } from '../../src/service/nodes/core/node.js'
+import { builtInNodes } from '../../packages/service/src/start/built-in-nodes.js'
+import type { AnyNodeDefinition, OptionFault } from '../../packages/server/src/nodes/core/node.js'
 import { segmentationParameters, type ParameterRow } from '../../src/protocol/recognition-parameters.js'
-import { projectSegmenterParameters } from '../../src/service/recognition/segmenter-parameters.js'
+import { projectSegmenterParameters } from '../../packages/server/src/recognition/segmenter-parameters.js'
 import { named, tableBelow } from './markdown.js'
 
 const page = readFileSync(join(__dirname, '../../docs/NODES.md'), 'utf8')

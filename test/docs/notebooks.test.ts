@@ -63,7 +63,9 @@ const sectionsOf = (stdout: string): Readonly<Record<string, string>> =>
 let reader: ReaderFolder
 beforeAll(() => {
   reader = openReaderFolder()
-  reader.write('tsconfig.json', readFileSync(join(checkout, 'tsconfig.json'), 'utf8'))
+  for (const name of ['tsconfig.json', 'tsconfig.base.json']) {
+    reader.write(name, readFileSync(join(checkout, name), 'utf8'))
+  }
   for (const name of notebooks) reader.write(`docs/notebooks/${name}`, readFileSync(join(folder, name), 'utf8'))
 })
 afterAll(() => reader.remove())

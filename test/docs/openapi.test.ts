@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { plainSecret, plainService, subscriptionOf, type PlainService } from '../service/plain-service.js'
+import {
+  plainSecret,
+  plainService,
+  subscriptionOf,
+  type PlainService,
+} from '../../packages/service/test/plain-service.js'
 import { at, description, faultsBy, validators } from './json-schemas.js'
 
 const document = description('openapi.yaml')

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { engineConfiguration } from '../../src/service/configuration/engine-configuration.js'
-import { configurationRows } from '../../src/service/configuration/service-configuration.js'
-import { metricTable } from '../../src/service/operations/metric-table.js'
+import { engineConfiguration } from '../../packages/service/src/configuration/engine-configuration.js'
+import { configurationRows } from '../../packages/service/src/configuration/service-configuration.js'
+import { metricTable } from '../../packages/server/src/operations/metric-table.js'
 import { tableBelow } from './markdown.js'
 
 const page = readFileSync('docs/OPERATING.md', 'utf8')

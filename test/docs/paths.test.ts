@@ -15,7 +15,7 @@ const pages = ['README.md', 'docs', 'docs/recipes'].flatMap((path) =>
 const pathsIn = (page: string): readonly string[] => {
   const text = readFileSync(join(root, page), 'utf8')
   const named = text.matchAll(
-    /`(?:node )?((?:src|proto|samples|scripts|test|docs|bench|\.ci)(?:\/[\w./-]+)?)(?: [^`\n]*)?`/g,
+    /`(?:node )?((?:src|packages|proto|samples|scripts|test|docs|bench|\.ci)(?:\/[\w./-]+)?)(?: [^`\n]*)?`/g,
   )
   const linked = text.matchAll(/\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)/g)
   return [...[...named].map(([, path = '']) => path), ...[...linked].map(([, path = '']) => join(dirname(page), path))]

@@ -44,9 +44,9 @@ import {
 } from '../../src/protocol/recognizer-messages.js'
 import { recognitionParameters, type ParameterRow } from '../../src/protocol/recognition-parameters.js'
 import { sessionStates, serviceStates } from '../../src/protocol/states.js'
-import { defaultSessionLimits } from '../../src/service/sessions/session-context.js'
-import { resolveServiceLimits } from '../../src/service/configuration/service-options.js'
-import { memoryClients } from '../../src/service/identity/clients/client.js'
+import { defaultSessionLimits } from '../../packages/server/src/sessions/session-context.js'
+import { resolveServiceLimits } from '../../packages/service/src/configuration/service-options.js'
+import { memoryClients } from '../../packages/server/src/identity/clients/client.js'
 import { blocksOf, named, tableBelow } from './markdown.js'
 import { endTrailer } from '../../src/transport/grpc/errors.js'
 

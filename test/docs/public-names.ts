@@ -7,7 +7,7 @@ import { checkout } from './run-program.js'
 
 /** A name that users import, with its declaration. */
 export interface PublicName {
-  /** The entry point, such as `index` or `service`. */
+  /** What users import, such as `rxspeech/testing`. */
   readonly entryPoint: string
   readonly name: string
   /** Where it is declared, such as `src/audio/format.ts:12`. */
@@ -30,7 +30,6 @@ interface Member {
   readonly hasDefault: boolean
 }
 
-const source = join(checkout, 'src')
 const files = new Map<string, ts.SourceFile>()
 
 const parse = (path: string): ts.SourceFile => {
@@ -41,8 +40,11 @@ const parse = (path: string): ts.SourceFile => {
   return file
 }
 
-const importedFile = (from: ts.SourceFile, { text }: ts.StringLiteral): string =>
-  join(dirname(from.fileName), text.replace(/\.js$/, '.ts'))
+const importedFile = (from: ts.SourceFile, { text }: ts.StringLiteral): string => {
+  if (text.startsWith('.')) return join(dirname(from.fileName), text.replace(/\.js$/, '.ts'))
+  const [, name, path = ''] = /^rxspeech(?:\/internal|-(\w+))\/(.*)$/.exec(text) ?? []
+  return join(checkout, name === undefined ? 'src' : `packages/${name}/src`, `${path}.ts`)
+}
 
 type Declaration =
   | ts.ClassDeclaration
@@ -176,14 +178,14 @@ const exportedNames = (entryPoint: string, statement: ts.Statement): readonly st
 /** The names of all entry points, read from the sources without checking types. */
 export const publicNames = (): readonly PublicName[] =>
   entryPoints.flatMap((entryPoint) => {
-    const path = join(source, entryPoint)
+    const path = join(checkout, entryPoint)
     return parse(path).statements.flatMap((statement) => {
       return exportedNames(entryPoint, statement).map((name) => {
         const declaration = declarationOf(path, name)
         const file = declaration.getSourceFile()
         const { line } = file.getLineAndCharacterOfPosition(declaration.getStart())
         return {
-          entryPoint: entryPoint.replace(/\.ts$/, ''),
+          entryPoint: moduleOf(entryPoint),
           name,
           place: `${relative(checkout, file.fileName)}:${String(line + 1)}`,
           isValue: !ts.isInterfaceDeclaration(declaration) && !ts.isTypeAliasDeclaration(declaration),
@@ -195,14 +197,19 @@ export const publicNames = (): readonly PublicName[] =>
     })
   })
 
-const moduleOf = (entryPoint: string): string => (entryPoint === 'index' ? 'rxspeech' : `rxspeech/${entryPoint}`)
+/** How users import a file, such as `src/testing.ts`. */
+const moduleOf = (file: string): string =>
+  file
+    .replace(/^packages\/(\w+)\/src/, 'rxspeech-$1')
+    .replace(/^src/, 'rxspeech')
+    .replace(/(?:\/index)?\.ts$/, '')
 
 /** What examples use without declaring it. */
 const preamble = `import type { Writable } from 'node:stream'
 import type { Observable } from 'rxjs'
 import type { AudioFormat, RecognizeOptions, SessionEvent, Token } from 'rxspeech'
 import type { Cassette } from 'rxspeech/cassette'
-import type { ClientStore } from 'rxspeech/service'
+import type { ClientStore } from 'rxspeech-service'
 
 export declare const audio$: Observable<Uint8Array>
 export declare const microphone$: Observable<Uint8Array>
@@ -230,7 +237,7 @@ const homesOf = (entryPoint: string, names: readonly PublicName[]): ReadonlyMap<
   const own = names.filter((each) => each.entryPoint === entryPoint)
   return new Map(
     [
-      ...[...own, ...names].map((each) => [each.name, moduleOf(each.entryPoint)] as const),
+      ...[...own, ...names].map((each) => [each.name, each.entryPoint] as const),
       ...preambleNames.map((name) => [name, '../preamble.js'] as const),
       ...Object.keys(rxjs).map((name) => [name, 'rxjs'] as const),
       ...['createReadStream', 'readFileSync', 'writeFileSync'].map((name) => [name, 'node:fs'] as const),
@@ -260,7 +267,7 @@ export const exampleModules = (names: readonly PublicName[]): ReadonlyMap<string
       return home === undefined ? [] : [`import { ${word} } from '${home}'`]
     })
     modules.set(
-      `${entryPoint}/${name}.ts`,
+      `${entryPoint.replaceAll('/', '-')}/${name}.ts`,
       [
         ...imports,
         ...lines.flat().filter(isImport),

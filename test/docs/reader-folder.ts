@@ -19,11 +19,8 @@ export interface ReaderFolder {
   readonly remove: () => void
 }
 
-/** The files of the package that programs read: neither source maps nor the API reference. */
-const isRead = (path: string): boolean => !/\.map$|\.tsbuildinfo$|dist\/(api|packages)$/.test(path)
-
 /**
- * The package is installed as a copy, in whose samples stands another model of the name: of the call's sentences alone,
+ * The service is installed as a copy, in whose samples stands another model of the name: of the call's sentences alone,
  * which reads the call in a quarter of the time. The pages read the call again and again, and few are about the engine;
  * the demo in the README's test runs with the model that the package has.
  *
@@ -36,16 +33,19 @@ export const openReaderFolder = (packages: readonly string[] = []): ReaderFolder
     symlinkSync(join(checkout, what), join(path, at))
   }
   for (const name of ['rxjs', ...packages]) link(`node_modules/${name}`, `node_modules/${name}`)
-  const installed = join(path, 'node_modules/rxspeech')
-  cpSync(join(checkout, 'dist'), join(installed, 'dist'), { recursive: true, filter: isRead })
-  for (const name of ['package.json', 'proto']) cpSync(join(checkout, name), join(installed, name), { recursive: true })
-  link('node_modules', 'node_modules/rxspeech/node_modules')
-  for (const samples of ['node_modules/rxspeech/samples', 'samples']) {
+  for (const name of ['', '-engines', '-server', '-nodes', '-nats'])
+    link(`node_modules/rxspeech${name}`, `node_modules/rxspeech${name}`)
+  const installed = join(path, 'node_modules/rxspeech-service')
+  for (const name of ['dist', 'package.json']) {
+    cpSync(join(checkout, 'packages/service', name), join(installed, name), { recursive: true })
+  }
+  link('node_modules', 'node_modules/rxspeech-service/node_modules')
+  for (const samples of ['node_modules/rxspeech-service/samples', 'samples']) {
     for (const name of ['call.wav', 'call.json']) link(`samples/${name}`, `${samples}/${name}`)
     link('test/faults/models', `${samples}/models`)
   }
   mkdirSync(join(path, 'bin'))
-  symlinkSync('../node_modules/rxspeech/dist/cjs/cli/main.js', join(path, 'bin/rxspeech'))
+  symlinkSync('../node_modules/rxspeech-service/dist/cli/main.js', join(path, 'bin/rxspeech'))
   const env = { PATH: `${join(path, 'bin')}:${process.env['PATH'] ?? ''}` }
   return {
     path,

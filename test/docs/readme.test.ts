@@ -14,7 +14,7 @@ import {
   type RunningProgram,
   type RunOptions,
 } from './run-program.js'
-import { writeCall } from '../cli/wav-files.js'
+import { writeCall } from '../../packages/service/test/cli/wav-files.js'
 import { longIt } from '../thorough.js'
 
 const page = readFileSync(join(checkout, 'README.md'), 'utf8')
@@ -85,8 +85,8 @@ const sentences = [
  */
 const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = {
   'npx rxspeech-service transcribe my.wav': async ({ text }) => {
-    const assembly = readFileSync(join(checkout, 'scripts/assemble-packages.mjs'), 'utf8')
-    expect(assembly).toMatch(/name: 'rxspeech-service',[^}]*bin: \{[^}]*'rxspeech-service': command/s)
+    const manifest = readFileSync(join(checkout, 'packages/service/package.json'), 'utf8')
+    expect(manifest).toMatch(/"bin": \{[^}]*"rxspeech-service": /)
     const commands = text.split('\n').map((line) => line.replace(/^npx rxspeech-service/, 'rxspeech'))
     // Another block starts the service.
     expect(commands.pop()).toBe('rxspeech serve --dev')
@@ -195,7 +195,7 @@ const keysOf = ({ text }: Block): readonly string[] => Object.keys(expectations)
 describe('the examples of the API reference', () => {
   it('compile against the built package', () => {
     expect(faults.filter((line) => line.startsWith('examples/'))).toEqual([])
-    expect(existsSync(join(project.path, 'compiled/examples/index/recognize.js'))).toBe(true)
+    expect(existsSync(join(project.path, 'compiled/examples/rxspeech/recognize.js'))).toBe(true)
   })
 })
 

@@ -31,7 +31,9 @@ passed: tries again when the service does not answer`,
 let reader: ReaderFolder
 beforeAll(() => {
   reader = openReaderFolder()
-  reader.write('tsconfig.json', readFileSync(join(checkout, 'tsconfig.json'), 'utf8'))
+  for (const name of ['tsconfig.json', 'tsconfig.base.json']) {
+    reader.write(name, readFileSync(join(checkout, name), 'utf8'))
+  }
   for (const name of recipes) reader.write(`docs/recipes/${name}`, readFileSync(join(folder, name), 'utf8'))
 })
 afterAll(() => reader.remove())

@@ -17,7 +17,7 @@ describe('SECURITY.md', () => {
   it.each(threats.map(([threat = '', , test = '']) => [threat, test] as const))(
     'proves "%s" with a test that exists',
     (_threat, test) => {
-      const [, file = '', title = ''] = /^`(test\/[^`]+\.test\.ts)`: (.+)$/.exec(test) ?? []
+      const [, file = '', title = ''] = /^`((?:packages\/\w+\/)?test\/[^`]+\.test\.ts)`: (.+)$/.exec(test) ?? []
       expect(existsSync(join(root, file)), test).toBe(true)
       expect(readFileSync(join(root, file), 'utf8')).toContain(title)
     },

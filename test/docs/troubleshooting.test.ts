@@ -65,12 +65,15 @@ const messages = parts.flatMap(({ heading }) => {
 })
 
 /** The messages in each folder of the code. */
-const folders: readonly string[] = ['src', ...foldersIn('src')].map((folder) =>
-  readdirSync(join(checkout, folder))
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => readFileSync(join(checkout, folder, name), 'utf8'))
-    .join('\n'),
-)
+const sources = ['src', ...['engines', 'server', 'nodes', 'nats', 'service'].map((name) => `packages/${name}/src`)]
+const folders: readonly string[] = sources
+  .flatMap((source) => [source, ...foldersIn(source)])
+  .map((folder) =>
+    readdirSync(join(checkout, folder))
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFileSync(join(checkout, folder, name), 'utf8'))
+      .join('\n'),
+  )
 
 /** Whether the code contains the message, with any text for "…", in a folder that also has the error's code. */
 const isInSources = (code: string, message: string): boolean => {

@@ -2,9 +2,9 @@ import { happeningsOf } from '../client/happenings.js'
 import { interval, lastValueFrom, map, take, toArray } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
-import { noopMonitor } from '../../src/service/monitor/service-monitor.js'
-import { spoken } from '../service/sessions/spoken.js'
-import { plainService, type PlainService } from '../service/plain-service.js'
+import { noopMonitor } from '../../packages/server/src/monitor/service-monitor.js'
+import { spoken } from '../../packages/server/test/sessions/spoken.js'
+import { plainService, type PlainService } from '../../packages/service/test/plain-service.js'
 
 const services: PlainService[] = []
 afterEach(() => Promise.all(services.splice(0).map((service) => service.close())))

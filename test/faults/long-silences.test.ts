@@ -4,8 +4,8 @@ import { interleaveChannels } from '../../src/audio/channels.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { faultProxy } from '../../src/testing/faults/fault-proxy.js'
-import { spoken } from '../service/sessions/spoken.js'
-import { plainService } from '../service/plain-service.js'
+import { spoken } from '../../packages/server/test/sessions/spoken.js'
+import { plainService } from '../../packages/service/test/plain-service.js'
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const
 const secondBytes = 32_000

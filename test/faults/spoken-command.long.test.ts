@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { faultProxy } from '../../src/testing/faults/fault-proxy.js'
 import type { FaultScript } from '../../src/testing/faults/fault-script.js'
-import { run, sampleCall, type Ended } from '../cli/command.js'
+import { run, sampleCall, type Ended } from '../../packages/service/test/cli/command.js'
 import { liveService, type LiveService } from '../interop/live-service.js'
 import type { Over } from '../interop/session-options.js'
 import { callService, bothTransports } from './spoken-call.js'

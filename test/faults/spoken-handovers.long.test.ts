@@ -5,7 +5,10 @@ import { defer, map } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
-import { startDevelopmentService, type DevelopmentService } from '../../src/service/start/development-service.js'
+import {
+  startDevelopmentService,
+  type DevelopmentService,
+} from '../../packages/service/src/start/development-service.js'
 import { outcomeOf } from './proved-session.js'
 import { credentialsOf } from '../interop/live-service.js'
 import type { Over } from '../interop/session-options.js'

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   developmentCertificates,
   type DevelopmentCertificates,
-} from '../../src/service/identity/keys/development-certificates.js'
+} from '../../packages/server/src/identity/keys/development-certificates.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
 import { outcomeOf } from '../faults/proved-session.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { everyNth } from '../thorough.js'
-import { plainService, recognizeOf, startOf, type PlainService } from '../service/plain-service.js'
+import { plainService, recognizeOf, startOf, type PlainService } from '../../packages/service/test/plain-service.js'
 import { openStream, plainClient } from './plain-dataflow-client.js'
 import { openSocket } from './plain-socket-client.js'
 

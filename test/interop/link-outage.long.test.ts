@@ -6,7 +6,7 @@ import {
   createCertificateKeys,
   privateKeyPem,
   signCertificate,
-} from '../../src/service/identity/keys/development-certificates.js'
+} from '../../packages/server/src/identity/keys/development-certificates.js'
 import type { VerificationReport } from '../../src/testing/verifying/report.js'
 import { linkedNamespaces, messageOf, networkNamespaces, type LinkedNamespaces } from './network-namespaces.js'
 

@@ -8,8 +8,8 @@ import {
   startDevelopmentService,
   type DevelopmentService,
   type ServiceAccess,
-} from '../../src/service/start/development-service.js'
-import type { ServiceOptions } from '../../src/service/configuration/service-options.js'
+} from '../../packages/service/src/start/development-service.js'
+import type { ServiceOptions } from '../../packages/service/src/configuration/service-options.js'
 
 /** What a client must know; without a CA it uses plain text. */
 export interface Reachable {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { plainService, recognizeOf, type PlainService } from '../service/plain-service.js'
+import { plainService, recognizeOf, type PlainService } from '../../packages/service/test/plain-service.js'
 import { openSocket, type PlainSocket } from './plain-socket-client.js'
 
 let service: PlainService

@@ -10,7 +10,7 @@ import { requestToken } from '../../src/auth/request-token.js'
 import {
   developmentCertificates,
   type DevelopmentCertificates,
-} from '../../src/service/identity/keys/development-certificates.js'
+} from '../../packages/server/src/identity/keys/development-certificates.js'
 import { freePort } from '../transport/tcp-proxy.js'
 import { callModels } from './live-service.js'
 import type { SpokenService } from './session-options.js'
@@ -65,7 +65,7 @@ const servedProcess = async (folder: string, name: string, more: object): Promis
     start: async () => {
       const child = spawn(
         process.execPath,
-        ['dist/cjs/cli/main.js', 'serve', '--config', file, '--log-level', 'warn'],
+        ['packages/service/dist/cli/main.js', 'serve', '--config', file, '--log-level', 'warn'],
         {
           env: { PATH: process.env['PATH'], ACME_SECRET: secret },
           stdio: ['ignore', 'pipe', 'pipe'],

@@ -2,7 +2,7 @@ import type { AudioFormat } from '../../src/audio/format.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { DataflowOptions } from '../../src/client/dataflow/dataflow.js'
 import type { RecognizeOptions } from '../../src/client/recognizer/recognize-on.js'
-import type { ServiceAccess } from '../../src/service/start/development-service.js'
+import type { ServiceAccess } from '../../packages/service/src/start/development-service.js'
 import type { Reachable } from './live-service.js'
 
 export type Over = 'grpc' | 'websocket'

@@ -13,7 +13,7 @@ import { longIt } from '../thorough.js'
 
 let live: LiveService
 beforeAll(async () => {
-  live = await liveService({ modelFolders: [callModels, 'test/service/engines/fixtures'], defaultModel: 'call' })
+  live = await liveService({ modelFolders: [callModels, 'packages/engines/test/fixtures'], defaultModel: 'call' })
 })
 afterAll(() => live.close())
 

@@ -2,7 +2,7 @@ import { config, of, Subject } from 'rxjs'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { interleave } from '../../src/operators/audio/interleave.js'
 import { notify } from '../../src/kernel/notify.js'
-import { combineMonitors, noopMonitor } from '../../src/service/monitor/service-monitor.js'
+import { combineMonitors, noopMonitor } from '../../packages/server/src/monitor/service-monitor.js'
 
 const failure = new Error('of the user')
 const fail = (): never => {

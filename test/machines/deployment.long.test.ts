@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { callModels } from '../cli/command.js'
+import { callModels } from '../../packages/service/test/cli/command.js'
 import { latenessMs, wordsOf, type Call, type Callers, type CallOptions, type Outcome } from './callers.js'
 import {
   Deployment,

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { main } from '../cli/command.js'
+import { main } from '../../packages/service/test/cli/command.js'
 
 /** The steps of docs/SCALING.md. */
 export type Step = 'Secrets' | 'NATS' | 'Engine processes' | 'Edges' | 'The balancer' | 'A subscription' | 'A client'

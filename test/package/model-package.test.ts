@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { findModels } from '../../src/service/engines/models/model-registry.js'
+import { findModels } from '../../packages/engines/src/models/model-registry.js'
 
 const checkout = join(__dirname, '../..')
 const folder = join(checkout, 'packages/rxspeech-whisper-tiny-en')

@@ -5,8 +5,8 @@ import { dataflow, dialGrpc, loadDataflow, nodeFetch } from '../../src/grpc.js'
 import * as cassettes from '../../src/cassette.js'
 import * as grpc from '../../src/grpc.js'
 import * as index from '../../src/index.js'
-import * as nodes from '../../src/nodes.js'
-import * as services from '../../src/service.js'
+import * as nodes from '../../packages/server/src/nodes.js'
+import * as services from '../../packages/service/src/index.js'
 import * as testing from '../../src/testing.js'
 import {
   chunk,
@@ -43,18 +43,17 @@ import {
   startService,
   type ClientRegistry,
   type ServiceOptions,
-} from '../../src/service.js'
+} from '../../packages/service/src/index.js'
 import {
   drawMarbles,
   expectNoHandles,
   faultMarbles,
   faultProxy,
-  inMemoryService,
   linkFaults,
   scriptedDial,
-  scriptedEngine,
   verifyingService,
 } from '../../src/testing.js'
+import { inMemoryService, scriptedEngine } from '../../packages/service/src/testing.js'
 import { grpcServerLink } from '../../src/transport/grpc/server.js'
 import { dialBrowserSocket } from '../../src/transport/websocket/browser-client.js'
 import { dialWebSocket } from '../../src/transport/websocket/client.js'

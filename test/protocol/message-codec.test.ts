@@ -15,7 +15,7 @@ import { refusalOf, rightOf } from './reader-laws.js'
 import { readDataflowRequest } from '../../src/protocol/dataflow-messages.js'
 import { readRecognizerRequest } from '../../src/protocol/recognizer-messages.js'
 import { isLoopback } from '../../src/protocol/loopback.js'
-import { readRecognitionSettings } from '../../src/service/nodes/speech/recognition-settings.js'
+import { readRecognitionSettings } from '../../packages/server/src/nodes/speech/recognition-settings.js'
 
 interface Inner {
   readonly rateHz: number

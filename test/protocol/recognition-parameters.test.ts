@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { optionsWith, parametersOf } from '../../src/client/recognition-options.js'
 import { readRecognizerRequest } from '../../src/protocol/recognizer-messages.js'
 import { recognitionParameters, type RecognitionParameters } from '../../src/protocol/recognition-parameters.js'
-import { readRecognitionSettings } from '../../src/service/nodes/speech/recognition-settings.js'
+import { readRecognitionSettings } from '../../packages/server/src/nodes/speech/recognition-settings.js'
 
 type Name = keyof RecognitionParameters
 

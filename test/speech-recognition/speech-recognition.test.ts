@@ -13,8 +13,8 @@ import {
   type SpeechRecognitionOptions,
 } from '../../src/speech-recognition/speech-recognition.js'
 import { RecognitionErrorEvent, RecognitionResultEvent } from '../../src/speech-recognition/recognition-events.js'
-import { inMemoryService, type InMemoryService } from '../../src/testing/in-memory-service.js'
-import { scriptedEngine } from '../../src/testing/scripted-engine.js'
+import { inMemoryService, type InMemoryService } from '../../packages/service/src/testing/in-memory-service.js'
+import { scriptedEngine } from '../../packages/service/src/testing/scripted-engine.js'
 import { readRecording } from '../audio/read-recording.js'
 
 const format: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }

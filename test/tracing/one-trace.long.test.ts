@@ -1,9 +1,9 @@
 import * as openTelemetry from '@opentelemetry/api'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { faultProxy } from '../../src/testing/faults/fault-proxy.js'
-import { natsIsSkipped, natsTitle } from '../service/nats/nats-server.js'
-import { delay } from '../service/engines/nats/delay.js'
-import { callThrough, LiveFleet } from '../service/engines/nats/live-fleet.js'
+import { natsIsSkipped, natsTitle } from '../../packages/nats/test/connection/nats-server.js'
+import { delay } from '../../packages/nats/test/engines/delay.js'
+import { callThrough, LiveFleet } from '../../packages/nats/test/engines/live-fleet.js'
 import { startCollector, type Collector, type SeenSpan } from './collector.js'
 
 let collector: Collector

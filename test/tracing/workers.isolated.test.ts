@@ -9,8 +9,8 @@ import { nodeFetch } from '../../src/auth/node-fetch.js'
 import { requestToken } from '../../src/auth/request-token.js'
 import { dataflow } from '../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../src/client/recognizer/recognize.js'
-import { callModels, firstLine, start } from '../cli/command.js'
-import { spoken } from '../service/sessions/spoken.js'
+import { callModels, firstLine, start } from '../../packages/service/test/cli/command.js'
+import { spoken } from '../../packages/server/test/sessions/spoken.js'
 import { startCollector, type Collector } from './collector.js'
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const

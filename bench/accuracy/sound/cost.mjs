@@ -6,10 +6,10 @@ import { bytesOf } from './spoilings.mjs'
 import { resample } from './recordings.mjs'
 
 const root = new URL('../../..', import.meta.url).pathname
-const load = (file) => import(`${root}dist/cjs/${file}`).then(({ default: module }) => module)
-const { SoundCheck } = await load('audio/sound-check/sound-check.js')
-const { decodeChannels } = await load('audio/codec.js')
-const { readWav } = await load('index.js')
+const load = (file) => import(`${root}${file}`).then(({ default: module }) => module)
+const { SoundCheck } = await load('dist/cjs/audio/sound-check/sound-check.js')
+const { decodeChannels } = await load('dist/cjs/audio/codec.js')
+const { readWav } = await load('dist/cjs/index.js')
 
 const runs = 5
 

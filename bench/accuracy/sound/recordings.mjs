@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const root = new URL('../../..', import.meta.url).pathname
-const load = (file) => import(join(root, 'dist/cjs', file)).then(({ default: module }) => module)
-const { readWav } = await load('index.js')
-const { deinterleaveChannels } = await load('audio/channels.js')
-const { decodeSamples } = await load('audio/codec.js')
-const { createResampler } = await load('audio/resampler.js')
+const load = (file) => import(join(root, file)).then(({ default: module }) => module)
+const { readWav } = await load('dist/cjs/index.js')
+const { deinterleaveChannels } = await load('dist/cjs/audio/channels.js')
+const { decodeSamples } = await load('dist/cjs/audio/codec.js')
+const { createResampler } = await load('dist/cjs/audio/resampler.js')
 
 export const randomSource = (seed) => {
   let state = seed >>> 0

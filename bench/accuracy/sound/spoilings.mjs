@@ -2,9 +2,9 @@
 import { clamp, randomSource, resample } from './recordings.mjs'
 
 const root = new URL('../../..', import.meta.url).pathname
-const load = (file) => import(`${root}dist/cjs/${file}`).then(({ default: module }) => module)
-const { encodeSamples } = await load('audio/codec.js')
-const { wavHeader } = await load('index.js')
+const load = (file) => import(`${root}${file}`).then(({ default: module }) => module)
+const { encodeSamples } = await load('dist/cjs/audio/codec.js')
+const { wavHeader } = await load('dist/cjs/index.js')
 
 const joined = (...parts) => new Uint8Array(Buffer.concat(parts))
 

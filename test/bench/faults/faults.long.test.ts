@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createFaultsProgram } from '../../../bench/faults/command.js'
-import { runCli } from '../../../src/cli/run-cli.js'
-import { runInProcess } from '../../cli/in-process.js'
-import type { Ended } from '../../cli/command.js'
+import { runCli } from '../../../packages/service/src/cli/run-cli.js'
+import { runInProcess } from '../../../packages/service/test/cli/in-process.js'
+import type { Ended } from '../../../packages/service/test/cli/command.js'
 
 const runFaults = (args: readonly string[]): Promise<Ended> =>
   runInProcess(args, {}, (given, host) => runCli(given, host, createFaultsProgram))

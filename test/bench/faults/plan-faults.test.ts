@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { faultsFlags, planFaults as planTyped } from '../../../bench/faults/command.js'
-import { readFlags, type TypedFlags } from '../../../src/cli/parsing/flags.js'
+import { readFlags, type TypedFlags } from '../../../packages/service/src/cli/parsing/flags.js'
 import { namedFaults } from '../../../src/testing/faults/named-faults.js'
 
 const planFaults = (typed: TypedFlags, env: Readonly<Record<string, string | undefined>>) =>

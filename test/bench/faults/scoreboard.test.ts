@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ScoredRun } from '../../../bench/faults/run-scoreboard.js'
-import { displayWidth } from '../../../src/cli/view/plain-text.js'
+import { displayWidth } from '../../../packages/service/src/cli/view/plain-text.js'
 import { legend, measuredPeers, peerMeasurements, runLine, scoreboardTable } from '../../../bench/faults/scoreboard.js'
 import { namedFaults } from '../../../src/testing/faults/named-faults.js'
 

@@ -14,7 +14,7 @@ import { dataflow, type DataflowOptions } from '../../../src/client/dataflow/dat
 import { recognize } from '../../../src/client/recognizer/recognize.js'
 import type { RecognizeOptions } from '../../../src/client/recognizer/recognize-on.js'
 import { scriptedDial } from '../../../src/testing/scripted-dial.js'
-import { inMemoryService } from '../../../src/testing/in-memory-service.js'
+import { inMemoryService } from '../../../packages/service/src/testing/in-memory-service.js'
 import { codeThrownBy } from '../../operators/marbles.js'
 import {
   audio,

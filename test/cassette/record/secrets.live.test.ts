@@ -8,7 +8,7 @@ import { dataflow, type DataflowOptions } from '../../../src/client/dataflow/dat
 import type { PresentToken } from '../../../src/client/recognizer/address.js'
 import { recognize } from '../../../src/client/recognizer/recognize.js'
 import type { RecognizeOptions } from '../../../src/client/recognizer/recognize-on.js'
-import { inMemoryService } from '../../../src/testing/in-memory-service.js'
+import { inMemoryService } from '../../../packages/service/src/testing/in-memory-service.js'
 import { scriptedDial } from '../../../src/testing/scripted-dial.js'
 import type { SocketMessage } from '../../../src/transport/link.js'
 import { liveService, type LiveService } from '../../interop/live-service.js'

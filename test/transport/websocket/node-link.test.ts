@@ -1,6 +1,6 @@
 import { VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { Pausable } from '../../../src/service/sessions/back-pressure.js'
+import type { Pausable } from '../../../packages/server/src/sessions/back-pressure.js'
 import { webSocketLink } from '../../../src/transport/websocket/server.js'
 import type { WebSocketLinkOptions } from '../../../src/transport/websocket/socket.js'
 import { errorCode } from '../error-code.js'

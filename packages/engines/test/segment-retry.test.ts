@@ -1,0 +1,498 @@
+import { concat, concatMap, EMPTY, filter, map, NEVER, Observable, of, Subject, throwError, tap } from 'rxjs'
+import { TestScheduler } from 'rxjs/testing'
+import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../../src/errors/speech-error.js'
+import type { Hypothesis, SegmentPart } from '../src/engine.js'
+import { retrySegments, withSegmentRetry, type RetryOptions } from '../src/segment-retry.js'
+import { scriptedEngine } from '../../service/src/testing/scripted-engine.js'
+import { VirtualClock } from '../../service/test/virtual-clock.js'
+import { breakingEngine } from './breaking-engine.js'
+
+const open = (startMs = 0): SegmentPart => ({ type: 'open', startMs })
+/** 300 ms, in which the scripted engine finds one word. */
+const audio = (sampleCount = 2400): SegmentPart => ({ type: 'audio', samples: new Int16Array(sampleCount) })
+const close = (endMs: number): SegmentPart => ({ type: 'close', endMs })
+
+const brief = (hypothesis: Hypothesis): string => {
+  switch (hypothesis.type) {
+    case 'partial':
+      return `partial ${hypothesis.startMs} ${hypothesis.text}`
+    case 'segment':
+      return `segment ${hypothesis.startMs}-${hypothesis.endMs} ${hypothesis.text}`
+    case 'partials-thinned':
+      return `thinned ${hypothesis.intervalMs}`
+    case 'checked':
+      return `checked ${hypothesis.isComplete}`
+    case 'progress':
+      return `progress ${hypothesis.sampleCount}`
+    case 'fault':
+      return `fault ${hypothesis.startMs} ${hypothesis.retried ? 'retried' : 'over'}`
+  }
+}
+
+const engineOf = (
+  breakAtPart: readonly (number | undefined)[],
+  options: RetryOptions & { readonly fault?: () => unknown } = {},
+) => {
+  const broken = breakingEngine(scriptedEngine({ texts: ['one two three'] }), breakAtPart, options.fault)
+  return { broken, engine: withSegmentRetry(broken, options) }
+}
+
+/** All outputs for the parts, and how the channel ends. */
+const outputsOf = (engine: ReturnType<typeof engineOf>['engine'], part$: Observable<SegmentPart>): string[] => {
+  const output: string[] = []
+  part$.pipe(engine.recognize()).subscribe({
+    next: (value) => output.push(brief(value)),
+    error: (error: unknown) => output.push(`error ${error instanceof SpeechError ? error.code : String(error)}`),
+    complete: () => output.push('complete'),
+  })
+  return output
+}
+
+const twoSegments = [open(), audio(), audio(), audio(), close(900), open(1000), audio(), close(1300)]
+const undisturbed = [
+  ...['progress 2400', 'partial 0 one', 'progress 2400', 'partial 0 one two'],
+  ...['progress 2400', 'partial 0 one two three', 'segment 0-900 one two three'],
+  ...['progress 2400', 'partial 1000 one', 'segment 1000-1300 one two three', 'complete'],
+]
+
+const decided = (output: readonly string[]): readonly string[] =>
+  output.filter((hypothesis) => hypothesis.startsWith('segment'))
+const samplesOf = (output: readonly string[]): number =>
+  output.reduce((sum, hypothesis) => sum + Number(/^progress (\d+)/.exec(hypothesis)?.[1] ?? 0), 0)
+
+describe('retrySegments', () => {
+  it('changes nothing if nothing fails', () => {
+    expect(outputsOf(engineOf([]).engine, of(...twoSegments))).toEqual(undisturbed)
+  })
+
+  it('takes back no stable text of the attempt before', () => {
+    const readings = [
+      ['Good evening, all', 'failure'],
+      ['good morning all', 'good evening all of us', 'good evening'],
+    ]
+    const attempts = readings.map((texts) => [...texts])
+    const shown: string[] = []
+    let attempt = -1
+    const recognize = () => (part$: Observable<SegmentPart>) => {
+      const texts = attempts[(attempt += 1)] ?? []
+      return part$.pipe(
+        filter((part) => part.type === 'audio'),
+        map((): Hypothesis => {
+          const text = texts.shift() ?? ''
+          if (text === 'failure') throw new SpeechError('engine-failed', 'It broke.')
+          return { type: 'partial', startMs: 0, text, stableLength: attempt === 0 ? 13 : 0 }
+        }),
+      )
+    }
+    concat(of(open(), audio(1600), audio(1600), audio(1600)), NEVER)
+      .pipe(retrySegments(recognize))
+      .subscribe((one) => {
+        if (one.type === 'partial')
+          shown.push(`${one.text.slice(0, one.stableLength)}|${one.text.slice(one.stableLength)}`)
+      })
+      .unsubscribe()
+    expect(attempt).toBe(1)
+    expect(shown).toEqual(['Good evening,| all', 'Good evening,| all of us', 'Good evening,|'])
+  })
+
+  it('retries a segment that was cut as one that was cut', () => {
+    const cut: SegmentPart = { type: 'close', endMs: 300, isCut: true }
+    const closes: SegmentPart[] = []
+    const recognize = () => (part$: Observable<SegmentPart>) =>
+      part$.pipe(
+        filter((part) => part.type === 'close'),
+        concatMap((part): Observable<Hypothesis> => {
+          closes.push(part)
+          return closes.length > 1 ? EMPTY : throwError(() => new SpeechError('engine-failed', 'It broke.'))
+        }),
+      )
+    const subscription = concat(of(open(), audio(), cut), NEVER)
+      .pipe(retrySegments(recognize))
+      .subscribe()
+    expect(closes).toEqual([cut, cut])
+    subscription.unsubscribe()
+  })
+
+  it('emits the fault and retries the segment, without partials until it has come as far as before', () => {
+    const { engine, broken } = engineOf([4])
+    expect(outputsOf(engine, of(...twoSegments))).toEqual([
+      ...['progress 2400', 'partial 0 one', 'progress 2400', 'partial 0 one two'],
+      ...['fault 0 retried', 'progress 0', 'progress 0', 'progress 0', 'partial 0 one two'],
+      ...['progress 1600', 'progress 800', 'partial 0 one two three', 'segment 0-900 one two three'],
+      ...undisturbed.slice(7),
+    ])
+    expect(broken.attempts()).toBe(2)
+  })
+
+  it.each([1, 2, 3, 4, 5])('emits each segment once and counts each sample once after a failure at part %i', (at) => {
+    const output = outputsOf(engineOf([at]).engine, of(...twoSegments))
+    expect(decided(output)).toEqual(decided(undisturbed))
+    expect(samplesOf(output)).toBe(4 * 2400)
+    expect(output.at(-1)).toBe('complete')
+    expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual(['fault 0 retried'])
+  })
+
+  it('asks again whether a sentence is complete if the engine failed before it answered, and only then', () => {
+    const check: SegmentPart = { type: 'check' }
+    const asked: SegmentPart[] = [open(), audio(), check]
+    expect(outputsOf(engineOf([3]).engine, of(...asked, close(300)))).toEqual([
+      ...['progress 2400', 'partial 0 one', 'fault 0 retried', 'progress 0', 'progress 0', 'partial 0 one'],
+      ...['checked false', 'segment 0-300 one two three', 'complete'],
+    ])
+    const answered = engineOf([4])
+    const parts: SegmentPart[] = []
+    const watched = {
+      recognize: () => (part$: Observable<SegmentPart>) =>
+        part$.pipe(
+          tap((part) => parts.push(part)),
+          answered.broken.recognize(),
+        ),
+    }
+    const output: string[] = []
+    of(...asked, audio(), close(600))
+      .pipe(retrySegments(() => watched.recognize()))
+      .subscribe((hypothesis) => output.push(brief(hypothesis)))
+    expect(output.filter((line) => line.startsWith('checked'))).toEqual(['checked false'])
+    expect(parts.filter(({ type }) => type === 'check')).toHaveLength(1)
+  })
+
+  it('retries each segment separately, and no decided segment', () => {
+    // The second attempt gets the first segment (7 parts, since audio is replayed in shorter ones) and fails in the
+    // second.
+    const output = outputsOf(engineOf([5, 8]).engine, of(...twoSegments))
+    expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual([
+      'fault 0 retried',
+      'fault 1000 retried',
+    ])
+    expect(decided(output)).toEqual(decided(undisturbed))
+    expect(samplesOf(output)).toBe(4 * 2400)
+  })
+
+  it('fails when the same segment fails a third time', () => {
+    const { engine, broken } = engineOf([4, 2, 3])
+    const output = outputsOf(engine, of(...twoSegments))
+    expect(output.slice(-2)).toEqual(['fault 0 over', 'error engine-failed'])
+    expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual([
+      'fault 0 retried',
+      'fault 0 retried',
+      'fault 0 over',
+    ])
+    expect(broken.attempts()).toBe(3)
+  })
+
+  it('retries a segment without a result, and the next one that has arrived meanwhile', () => {
+    const input$ = new Subject<SegmentPart>()
+    const attempts: SegmentPart['type'][][] = []
+    const outs: Subject<Hypothesis>[] = []
+    const slow = () => (part$: Observable<SegmentPart>) => {
+      const parts: SegmentPart['type'][] = []
+      const out$ = new Subject<Hypothesis>()
+      attempts.push(parts)
+      outs.push(out$)
+      part$.subscribe(({ type }) => parts.push(type))
+      return out$
+    }
+    const output: string[] = []
+    input$.pipe(retrySegments(slow)).subscribe((value) => output.push(brief(value)))
+    for (const part of [open(), audio(160), close(20), open(50), audio(80)]) input$.next(part)
+    outs[0]?.error(new SpeechError('engine-failed', 'x'))
+    input$.next(close(60))
+    expect(attempts).toEqual([
+      ['open', 'audio', 'close', 'open', 'audio'],
+      ['open', 'audio', 'close', 'open', 'audio', 'close'],
+    ])
+    outs[1]?.next({ type: 'segment', startMs: 0, endMs: 20, text: 'a', words: [] })
+    outs[1]?.error(new SpeechError('engine-failed', 'x'))
+    expect(attempts[2]).toEqual(['open', 'audio', 'close'])
+    expect(output).toEqual(['fault 0 retried', 'segment 0-20 a', 'fault 50 retried'])
+  })
+
+  it('replays the same samples, also if a part arrives during the replay', () => {
+    const input$ = new Subject<SegmentPart>()
+    const received: number[][] = []
+    const engine = () => (part$: Observable<SegmentPart>) => {
+      const samples: number[] = []
+      const first = received.length === 0
+      received.push(samples)
+      return part$.pipe(
+        map((part): Hypothesis => {
+          if (part.type === 'audio') samples.push(...part.samples)
+          if (part.type === 'close' && first) throw new SpeechError('engine-failed', 'x')
+          return part.type === 'close'
+            ? { type: 'segment', startMs: 0, endMs: 0, text: '', words: [] }
+            : { type: 'progress', sampleCount: part.type === 'audio' ? part.samples.length : 0 }
+        }),
+      )
+    }
+    const numbers = Int16Array.from({ length: 5000 }, (_, at) => at)
+    let more: SegmentPart[] = []
+    input$.pipe(retrySegments(engine)).subscribe(({ type }) => {
+      if (type === 'progress' && received.length === 2) for (const part of more.splice(0)) input$.next(part)
+    })
+    for (const length of [1, 999, 4000]) {
+      const from = length === 1 ? 0 : length === 999 ? 1 : 1000
+      if (from === 0) input$.next(open())
+      input$.next({ type: 'audio', samples: numbers.subarray(from, from + length) })
+    }
+    more = [open(700), { type: 'audio', samples: Int16Array.of(-1, -2) }, close(800)]
+    input$.next(close(625))
+    expect(received).toEqual([[...numbers], [...numbers, -1, -2]])
+  })
+
+  it('does not retry a segment that is longer than the buffer, and reports that', () => {
+    const { engine, broken } = engineOf([4], { maxKeptBytes: 2 * 2400 })
+    const errors: unknown[] = []
+    const output: string[] = []
+    of(...twoSegments)
+      .pipe(engine.recognize())
+      .subscribe({ next: (value) => output.push(brief(value)), error: (error: unknown) => errors.push(error) })
+    expect(output.at(-1)).toBe('fault 0 over')
+    expect(errors).toMatchObject([{ code: 'engine-failed', message: expect.stringMatching(/too long/) as unknown }])
+    expect(broken.attempts()).toBe(1)
+  })
+
+  it('keeps a segment up to the bound, and drops decided segments', () => {
+    const segment = [open(), audio(), audio(), close(600)]
+    const output = outputsOf(
+      engineOf([15], { maxKeptBytes: 2 * 4800 }).engine,
+      of(...segment, ...segment, ...segment, ...segment),
+    )
+    expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual(['fault 0 retried'])
+    expect(decided(output)).toHaveLength(4)
+  })
+
+  it('retries after an error without a code, and not after one that is not retryable', () => {
+    const errors = [new TypeError('x'), new SpeechError('engine-failed', 'closed', { retryable: false })]
+    const ends = errors.map((error) => outputsOf(engineOf([2], { fault: () => error }).engine, of(...twoSegments)))
+    expect(ends[0]).toContain('fault 0 retried')
+    expect(ends[0]?.at(-1)).toBe('complete')
+    expect(ends[1]).toEqual(['fault 0 over', 'error engine-failed'])
+    const refused = new SpeechError('invalid-model', 'x')
+    expect(outputsOf(engineOf([2], { fault: () => refused }).engine, of(...twoSegments)).at(-1)).toBe(
+      'error invalid-model',
+    )
+  })
+
+  it('passes on an error of the source and does not retry it', () => {
+    const { engine, broken } = engineOf([])
+    const failing$ = concat(
+      of(open()),
+      throwError(() => new SpeechError('engine-failed', 'source')),
+    )
+    expect(outputsOf(engine, failing$)).toEqual(['error engine-failed'])
+    expect(broken.attempts()).toBe(1)
+  })
+
+  it('completes without input, and closes the open segment when the input completes', () => {
+    expect(outputsOf(engineOf([]).engine, EMPTY)).toEqual(['complete'])
+    expect(outputsOf(engineOf([2]).engine, of(open()))).toEqual(['segment 0-0 one two three', 'complete'])
+  })
+
+  it('reports failures that are retried, and no others', () => {
+    const faults: SpeechError[] = []
+    const { engine } = engineOf([4, 2, 2], { onFault: (error) => faults.push(error) })
+    outputsOf(engine, of(...twoSegments))
+    const survived = { code: 'engine-failed', message: 'A scripted fault.' }
+    expect(faults).toMatchObject([survived, survived])
+  })
+
+  it('unsubscribes the source and the engine at once, and when the channel has failed', () => {
+    const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected))
+    scheduler.run(({ cold, expectObservable, expectSubscriptions }) => {
+      const parts = { o: open(), a: audio(800), c: close(100) }
+      const one$ = cold('     o-a-c-a', parts)
+      const unsubscribe = '   ---!'
+      const subscriptions = ' ^--!'
+      expectObservable(one$.pipe(engineOf([2]).engine.recognize(), map(brief)), unsubscribe).toBe('--(fp)', {
+        f: 'fault 0 retried',
+        p: 'progress 800',
+      })
+      expectSubscriptions(one$.subscriptions).toBe(subscriptions)
+      const two$ = cold('      o-a-c-a', parts)
+      const ended = '          ^-!'
+      expectObservable(two$.pipe(engineOf([2, 2, 2]).engine.recognize(), map(brief))).toBe(
+        '--(ffo#)',
+        { f: 'fault 0 retried', o: 'fault 0 over' },
+        new SpeechError('engine-failed', 'A scripted fault.'),
+      )
+      expectSubscriptions(two$.subscriptions).toBe(ended)
+    })
+  })
+
+  it('unsubscribes the second attempt when it is unsubscribed', () => {
+    let running = 0
+    const engine = () => (part$: Observable<SegmentPart>) =>
+      new Observable<Hypothesis>((subscriber) => {
+        running += 1
+        subscriber.add(() => (running -= 1))
+        subscriber.add(
+          part$.subscribe((part) => {
+            if (part.type === 'close' && running === 1) subscriber.error(new SpeechError('engine-failed', 'x'))
+          }),
+        )
+      })
+    const life = concat(of(open(), audio(), close(300)), NEVER)
+      .pipe(retrySegments(engine))
+      .subscribe({ error: () => undefined })
+    life.unsubscribe()
+    expect(running).toBe(0)
+  })
+})
+
+describe('retrySegments with an engine that is lost', () => {
+  const lost = () =>
+    new SpeechError('engine-failed', 'Gone.', { cause: new SpeechError('connection-lost', 'The worker ended.') })
+
+  /** When each attempt started, and all outputs, with an engine that is lost `count` times. */
+  const loseTimes = (count: number, more: RetryOptions & { readonly fault?: () => unknown } = {}) => {
+    const clock = new VirtualClock()
+    const breaks = Array.from({ length: count }, () => 2)
+    const { engine, broken } = engineOf(breaks, { fault: lost, scheduler: clock, ...more })
+    const input$ = new Subject<SegmentPart>()
+    const output: string[] = []
+    const openedAtMs: number[] = []
+    const counted = {
+      ...engine,
+      recognize: () =>
+        retrySegments(
+          () => {
+            openedAtMs.push(clock.now())
+            return broken.recognize()
+          },
+          { scheduler: clock, ...more },
+        ),
+    }
+    const life = input$.pipe(counted.recognize()).subscribe({
+      next: (value) => output.push(brief(value)),
+      error: (error: unknown) => output.push(`error ${error instanceof SpeechError ? error.code : String(error)}`),
+      complete: () => output.push('complete'),
+    })
+    return { clock, input$, output, openedAtMs, life }
+  }
+
+  it('retries up to five times within 15 s, and keeps the audio that arrives meanwhile', () => {
+    const { clock, input$, output, openedAtMs } = loseTimes(5)
+    for (const part of twoSegments.slice(0, 3)) input$.next(part)
+    clock.advanceTo(2_000)
+    for (const part of twoSegments.slice(3)) input$.next(part)
+    input$.complete()
+    clock.advanceTo(20_000)
+    expect(openedAtMs).toEqual([0, 0, 1_000, 3_500, 8_000, 14_500])
+    expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual(
+      Array.from({ length: 5 }, () => 'fault 0 retried'),
+    )
+    expect(decided(output)).toEqual(decided(undisturbed))
+    expect(samplesOf(output)).toBe(4 * 2400)
+    expect(output.at(-1)).toBe('complete')
+    expect(clock.waiting).toBe(0)
+  })
+
+  it('fails when the engine is lost a sixth time', () => {
+    const { clock, input$, output } = loseTimes(6)
+    for (const part of twoSegments) input$.next(part)
+    clock.advanceTo(20_000)
+    expect(output.slice(-2)).toEqual(['fault 0 over', 'error engine-failed'])
+    expect(output.filter((hypothesis) => hypothesis.endsWith('retried'))).toHaveLength(5)
+    expect(clock.waiting).toBe(0)
+  })
+
+  it('does not retry later than 15 s after the first loss, if each loss is detected late', () => {
+    const clock = new VirtualClock()
+    const losses: (() => void)[] = []
+    const hanging = () => () => new Observable<Hypothesis>((out) => void losses.push(() => out.error(lost())))
+    const output: string[] = []
+    of(open(), audio())
+      .pipe((part$) => concat(part$, NEVER), retrySegments(hanging, { scheduler: clock }))
+      .subscribe({ next: (value) => output.push(brief(value)), error: () => output.push('error') })
+    for (const atMs of [0, 10_000, 20_000]) {
+      clock.advanceTo(atMs)
+      losses.shift()?.()
+      clock.advanceTo(atMs + 5_000)
+    }
+    expect(output).toEqual(['fault 0 retried', 'fault 0 retried', 'fault 0 over', 'error'])
+  })
+
+  it('counts losses and failures separately, and anew for each segment', () => {
+    const faults = [lost(), new SpeechError('engine-failed', 'x'), new SpeechError('engine-failed', 'y'), lost()]
+    const { clock, input$, output } = loseTimes(4, { fault: () => faults.shift() })
+    for (const part of twoSegments) input$.next(part)
+    input$.complete()
+    clock.advanceTo(20_000)
+    expect(output.at(-1)).toBe('complete')
+    expect(decided(output)).toEqual(decided(undisturbed))
+  })
+
+  it('does not retry after it was unsubscribed', () => {
+    const { clock, input$, openedAtMs, life } = loseTimes(6)
+    for (const part of twoSegments) input$.next(part)
+    life.unsubscribe()
+    expect(clock.waiting).toBe(0)
+    clock.advanceTo(20_000)
+    expect(openedAtMs).toEqual([0, 0])
+  })
+
+  it('fails if the segment has become too long when the retry is due', () => {
+    const { clock, input$, output } = loseTimes(2, { maxKeptBytes: 2 * 4_800 })
+    for (const part of [open(), audio(), audio(), audio()]) input$.next(part)
+    clock.advanceTo(20_000)
+    expect(output.at(-1)).toBe('error engine-failed')
+    expect(clock.waiting).toBe(0)
+  })
+})
+
+describe('retrySegments with an engine that is overloaded', () => {
+  it('does not retry, and passes on the error with its delay', () => {
+    const error = new SpeechError('overloaded', 'x', { retryAfterMs: 700 })
+    const faults: SpeechError[] = []
+    const { engine, broken } = engineOf([4], { fault: () => error, onFault: (fault) => faults.push(fault) })
+    const ends: unknown[] = []
+    of(...twoSegments)
+      .pipe(engine.recognize())
+      .subscribe({ error: (end: unknown) => ends.push(end) })
+    expect(ends).toEqual([error])
+    expect(faults).toEqual([error])
+    expect(broken.attempts()).toBe(1)
+  })
+})
+
+describe('a segment that is decided in parts', () => {
+  const partOf = (text: string, startMs: number, endMs: number, decidedSamples?: number): Hypothesis => ({
+    ...{ type: 'segment', startMs, endMs, text, words: [] },
+    ...(decidedSamples !== undefined && { decidedSamples }),
+  })
+
+  it('is retried from behind its decided part, with the audio before it as context', () => {
+    const attempts: SegmentPart[][] = []
+    const outputs: Subject<Hypothesis>[] = []
+    const recognize = () => (part$: Observable<SegmentPart>) => {
+      const parts: SegmentPart[] = []
+      const output$ = new Subject<Hypothesis>()
+      attempts.push(parts)
+      outputs.push(output$)
+      return new Observable<Hypothesis>((subscriber) => {
+        subscriber.add(part$.subscribe((part) => parts.push(part)))
+        subscriber.add(output$.subscribe(subscriber))
+      })
+    }
+    const input$ = new Subject<SegmentPart>()
+    const results: string[] = []
+    input$.pipe(retrySegments(recognize, { contextSamples: 2 })).subscribe((value) => results.push(brief(value)))
+    input$.next(open(100))
+    input$.next({ type: 'audio', samples: Int16Array.of(1, 2, 3, 4, 5) })
+    outputs[0]?.next({ type: 'progress', sampleCount: 5 })
+    outputs[0]?.next(partOf('one', 100, 103, 3))
+    outputs[0]?.error(new SpeechError('engine-failed', 'broken', { retryable: true }))
+    input$.next(close(105))
+    expect(attempts[1]).toEqual([
+      { type: 'open', startMs: 103, before: Int16Array.of(2, 3) },
+      { type: 'audio', samples: Int16Array.of(4, 5) },
+      close(105),
+    ])
+    outputs[1]?.next({ type: 'progress', sampleCount: 2 })
+    outputs[1]?.next(partOf('two', 103, 105))
+    expect(results).toEqual([
+      ...['progress 5', 'segment 100-103 one', 'fault 103 retried', 'progress 0', 'segment 103-105 two'],
+    ])
+  })
+})

@@ -1,0 +1,276 @@
+import { randomInt } from 'node:crypto'
+import { asyncScheduler, interval, Subscription, type SchedulerLike } from 'rxjs'
+import { reportRefused, type BusMessage, type MessageBus } from '../connection/bus.js'
+import type { EngineSegment, OpenSegment, PhraseFault, RecognizeSettings } from 'rxspeech-engines/engine'
+import type { FleetCounts, FleetUse, SegmentLoss as LossCause } from 'rxspeech-server/operations/nats-use'
+import { FleetSegment, type SegmentFleet } from './fleet-segment.js'
+import {
+  aliveSubject,
+  attemptSubject,
+  createAddress,
+  decodeAnswer,
+  decodeEngineAdvert,
+  decodeModelsAdvert,
+  encodeRequest,
+  engineSubject,
+  modelsSubject,
+  numberOf,
+  whoSubject,
+  type ProcessAddress,
+} from './protocol.js'
+import { PhraseCheck } from './phrase-check.js'
+import type { RosterEngine, WantedModel } from './placement.js'
+import { Roster, tickMs, type EngineEnd, type RosterOptions } from './roster.js'
+
+export interface FleetOptions extends RosterOptions {
+  readonly bus: MessageBus
+  /** The name of this process in the subjects of its messages. @default that of the host */
+  readonly name?: string | undefined
+  /** Called with what the server does not allow. */
+  readonly onFault: (error: unknown) => void
+  /** @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
+}
+
+/** So many that none is used twice. */
+const maxAttempt = 2 ** 48 - 1
+
+/**
+ * The engine processes that an edge sees, and the segments that it has there. A segment gets a place at once, or waits in
+ * one line of this process, first come, first served.
+ */
+export class Fleet {
+  readonly roster: Roster
+  readonly #bus: MessageBus
+  readonly #edge: ProcessAddress
+  readonly #scheduler: SchedulerLike
+  readonly #subscription = new Subscription()
+  readonly #attempts = new Map<number, FleetSegment | PhraseCheck>()
+  /** Segments without a place, oldest first, and since when they wait. */
+  readonly #line = new Map<FleetSegment, number>()
+  readonly #segmentFleet: SegmentFleet
+  #lastArrival = 0
+  #isAsking = false
+  #isServing = false
+  #lost: Partial<Record<LossCause, number>> = {}
+  #full = 0
+  #waitedMs = 0
+  /** Called each tick, however many adverts arrived since the last one, and when the bus went up or down. */
+  onChange: () => void = () => undefined
+  /** Called when an engine process is there. */
+  onJoined: (engine: RosterEngine) => void = () => undefined
+  /** Called when it is no longer there. */
+  onLeft: (engine: ProcessAddress, how: EngineEnd) => void = () => undefined
+
+  constructor({ bus, name, onFault, scheduler = asyncScheduler, ...roster }: FleetOptions) {
+    this.#bus = bus
+    this.#scheduler = scheduler
+    this.#edge = createAddress(name)
+    this.roster = new Roster({ now: () => scheduler.now(), ...roster })
+    this.roster.onJoined = (engine) => this.onJoined(engine)
+    this.roster.onLost = (engine, how) => {
+      this.#loseAll(engine, 'silent')
+      this.onLeft(engine, how)
+    }
+    this.roster.onIgnored = onFault
+    this.roster.onFree = () => this.#serveLine()
+    this.#segmentFleet = {
+      send: (engine, attempt, request) =>
+        bus.publish(engineSubject(engine), encodeRequest(request), attemptSubject(this.#edge, attempt)),
+      queue: (segment) => this.#queue(segment),
+      release: (attempt, freed) => {
+        this.#attempts.delete(attempt)
+        if (freed !== undefined) this.roster.freed(freed)
+      },
+      leave: (segment) => this.#line.delete(segment),
+      onLost: (cause) => {
+        this.#lost = { ...this.#lost, [cause]: (this.#lost[cause] ?? 0) + 1 }
+      },
+      onDecided: (engine) => this.roster.decided(engine),
+      onFailed: (engine, afterTicks) => this.roster.failed(engine, afterTicks),
+      onFull: (engine) => {
+        this.#full += 1
+        this.roster.took(engine, true)
+      },
+      isSlow: (engine) => this.roster.isSlow(engine),
+      hasFaster: (model, engine) => this.roster.hasFaster(model, engine),
+    }
+    this.#listen(onFault)
+  }
+
+  get isUp(): boolean {
+    return this.#bus.isUp
+  }
+
+  get counts(): FleetCounts {
+    return { lost: this.#lost, full: this.#full, waitedMs: this.#waitedMs }
+  }
+
+  /** The same, and the engines of each model. */
+  get use(): FleetUse {
+    const models = [...this.roster.offers()].map(([label]) => {
+      const serving = this.roster.serving({ label })
+      const unused = (isBehind: boolean): number =>
+        serving.reduce((sum, one) => (one.isBehind === isBehind ? sum + Math.max(one.capacity - one.used, 0) : sum), 0)
+      const used = serving.reduce((sum, one) => sum + one.used, 0)
+      return { label, engines: serving.length, used, free: unused(false), behind: unused(true) }
+    })
+    return { processes: this.roster.engines.length, models, waiting: this.waiting, ...this.counts }
+  }
+
+  /** Segments without a place. */
+  get waiting(): number {
+    return this.#line.size
+  }
+
+  /** Opens segments of a model; see `OpenSegment`. */
+  openChannel(given: WantedModel, settings: RecognizeSettings): OpenSegment {
+    const model = { ...given, phrases: settings.phrases !== undefined, language: settings.language }
+    return (startMs, listener, traceparent, before): EngineSegment => {
+      this.#lastArrival += 1
+      const start = { arrival: this.#lastArrival, startMs, settings, traceparent, before }
+      const segment = new FleetSegment(model, start, listener, this.#segmentFleet)
+      this.#queue(segment)
+      return segment
+    }
+  }
+
+  /** See `Engine.checkPhrases`. */
+  checkPhrases(model: WantedModel, phrases: readonly string[]): Promise<readonly PhraseFault[]> {
+    const request = { type: 'phrases', model: model.label, phrases } as const
+    return new Promise((resolve, reject) => {
+      new PhraseCheck({
+        ask: (check, tried) => {
+          const engine = this.roster.chooseForPhrases(model, tried)?.address
+          if (engine === undefined) return undefined
+          const number = this.#newAttempt(check)
+          return { number, engine, isSent: this.#segmentFleet.send(engine, number, request) }
+        },
+        release: (attempt) => this.#attempts.delete(attempt),
+        resolve,
+        reject,
+      }).tryNext()
+    })
+  }
+
+  close(): void {
+    this.#subscription.unsubscribe()
+    for (const attempt of [...this.#attempts.values()]) if (attempt instanceof PhraseCheck) attempt.abort()
+  }
+
+  #listen(onFault: (error: unknown) => void): void {
+    const on = (subject: string, receive: (message: BusMessage) => void): void => {
+      this.#subscription.add(this.#bus.messages(subject).subscribe({ next: receive, error: onFault }))
+    }
+    on(attemptSubject(this.#edge, '*'), ({ subject, payload, hasNoReceiver }) => {
+      // An attempt that is over has no entry any more.
+      this.#attempts.get(numberOf(subject))?.receive(hasNoReceiver ? 'gone' : decodeAnswer(payload))
+    })
+    on(aliveSubject('*'), (message) => {
+      const advert = decodeEngineAdvert(message)
+      if (advert !== undefined && this.roster.alive(advert)) this.#ask()
+    })
+    on(modelsSubject('*'), (message) => {
+      const advert = decodeModelsAdvert(message)
+      if (advert !== undefined) this.roster.models(advert)
+    })
+    this.#subscription.add(
+      this.#bus.isUp$.subscribe((isUp) => {
+        if (isUp) this.#ask()
+        else this.#loseAll(undefined, 'bus')
+        this.onChange()
+      }),
+    )
+    this.#subscription.add(this.#bus.refused$.subscribe((subject) => this.#forbid(subject)))
+    this.#subscription.add(reportRefused(this.#bus, onFault, this.#scheduler))
+    this.#subscription.add(interval(tickMs, this.#scheduler).subscribe(() => this.#tick()))
+  }
+
+  /** Its segments go elsewhere at once, without waiting for its answer. */
+  #forbid(subject: string): void {
+    const engine = this.roster.engines.find(({ address }) => engineSubject(address) === subject)
+    if (engine === undefined) return
+    this.roster.forbid(engine.address)
+    this.#loseAll(engine.address, 'refused')
+  }
+
+  /** Asks all engines for their models, once in a tick. */
+  #ask(): void {
+    if (this.#isAsking) return
+    this.#isAsking = this.#bus.publish(whoSubject, '')
+  }
+
+  #tick(): void {
+    this.#isAsking = false
+    // Without the bus no advert can arrive, which says nothing about the engines.
+    if (this.#bus.isUp) this.roster.tick()
+    // One that returns to the line within this tick is not ticked again.
+    const waiting = [...this.#line.keys()]
+    for (const segment of new Set(this.#attempts.values())) segment.tick(true)
+    for (const segment of waiting) {
+      segment.tried.clear()
+      segment.tick(this.#bus.isUp && this.roster.serving(segment.model).length > 0)
+    }
+    this.#serveLine()
+    this.onChange()
+  }
+
+  #loseAll(engine: ProcessAddress | undefined, cause: LossCause): void {
+    for (const segment of [...this.#attempts.values()]) segment.lost(engine, cause)
+  }
+
+  /** One that an engine had no place for returns before those that arrived after it. */
+  #queue(segment: FleetSegment): void {
+    const behind = segment.tried.size === 0 ? [] : [...this.#line].filter(([{ arrival }]) => arrival > segment.arrival)
+    this.#line.set(segment, this.#scheduler.now())
+    for (const [other, sinceMs] of behind) {
+      this.#line.delete(other)
+      this.#line.set(other, sinceMs)
+    }
+    this.#serveLine()
+  }
+
+  /** Gives free places to segments that wait; those behind a segment of the same model wait with it. */
+  #serveLine(): void {
+    // Opening a segment can fail others, which join the line again.
+    if (this.#isServing || this.#line.size === 0 || !this.#bus.isUp) return
+    this.#isServing = true
+    try {
+      this.#giveFreePlaces()
+    } finally {
+      this.#isServing = false
+    }
+  }
+
+  #giveFreePlaces(): void {
+    const full = new Set<string>()
+    for (const [segment, sinceMs] of this.#line) {
+      const { label, sampleRateHz, phrases = false, language = '' } = segment.model
+      const key = `${label} ${sampleRateHz} ${phrases} ${language}`
+      if (full.has(key)) continue
+      const engine = this.roster.choose(segment.model, segment.tried)
+      if (engine === undefined) {
+        // Others have not tried the same engines.
+        if (segment.tried.size === 0) full.add(key)
+        continue
+      }
+      this.#line.delete(segment)
+      this.#waitedMs += this.#scheduler.now() - sinceMs
+      this.#open(segment, engine)
+    }
+  }
+
+  #open(segment: FleetSegment, { address, models }: RosterEngine): void {
+    const number = this.#newAttempt(segment)
+    this.roster.took(address)
+    segment.open(address, number, models.get(segment.model.label)?.checks === true)
+  }
+
+  /** A random number: an engine process that gets one cannot tell those of others, for which it may not answer. */
+  #newAttempt(attempt: FleetSegment | PhraseCheck): number {
+    let number = randomInt(maxAttempt)
+    while (this.#attempts.has(number)) number = randomInt(maxAttempt)
+    this.#attempts.set(number, attempt)
+    return number
+  }
+}

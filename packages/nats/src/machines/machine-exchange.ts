@@ -1,0 +1,206 @@
+import { randomBytes } from 'node:crypto'
+import * as t from 'io-ts'
+import { interval, Subscription, type SchedulerLike } from 'rxjs'
+import type { FailureExchange } from 'rxspeech-server/identity/clients/client-authentication'
+import type { OtherCounts, SessionCounts } from 'rxspeech-server/sessions/admissions'
+import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import type { MessageBus } from '../connection/bus.js'
+import { jsonMessages } from '../connection/json-messages.js'
+
+/** The messages between machines go to all of them, by subjects of their bucket. */
+export interface MachineExchangeOptions {
+  readonly bus: Pick<MessageBus, 'publish' | 'messages'>
+  /** The bucket of the identity, which is the same on all machines of one service and on no other. */
+  readonly bucket: string
+  /** What all machines must have in common, so that they accept the tokens of each other. */
+  readonly origin: { readonly issuer: string; readonly audience: string }
+  readonly scheduler: SchedulerLike
+  readonly onFault: (error: unknown) => void
+}
+
+/** How often the counts are sent, and for how long they count without a newer message. */
+const publishEveryMs = 1_000
+const forgetAfterMs = 3_000
+/** The size of one message, below the limit of NATS in the configuration that this package ships. */
+const maxMessageBytes = 32_768
+/** Counts of other machines that are kept. */
+const maxCounts = 100_000
+
+const counts = t.readonlyArray(t.tuple([t.string, t.number]))
+const countsCodec = t.type({
+  v: t.literal(1),
+  from: t.string,
+  issuer: t.string,
+  audience: t.string,
+  tenants: counts,
+  tokens: counts,
+})
+const failuresCodec = t.type({ v: t.literal(1), from: t.string, keys: t.readonlyArray(t.string) })
+
+/**
+ * Sends the number of sessions of each tenant and token to the other machines of a service, once a second, and each wrong
+ * secret, and receives theirs. Limits are soft: what starts within a second on several machines can exceed them. Nothing
+ * waits for an answer; while the bus is down every machine counts for itself.
+ */
+export class MachineExchange implements OtherCounts, FailureExchange {
+  readonly #options: MachineExchangeOptions
+  readonly #id = randomBytes(8).toString('base64url')
+  readonly #work = new Subscription()
+  readonly #tenants: CountsOfOthers
+  readonly #tokens: CountsOfOthers
+  readonly #origins = new Set<string>()
+  #published: SessionCounts = { tenants: new Map(), tokens: new Map() }
+  #recordFailure: (keys: readonly string[]) => void = () => undefined
+
+  constructor(options: MachineExchangeOptions) {
+    this.#options = options
+    const now = (): number => options.scheduler.now()
+    this.#tenants = new CountsOfOthers(now)
+    this.#tokens = new CountsOfOthers(now)
+    const { bus, onFault } = options
+    const receive = <A>(name: string, codec: t.Decoder<unknown, A>, next: (message: A) => void): void => {
+      this.#work.add(jsonMessages(bus, this.#subject(name), codec).subscribe({ next, error: onFault }))
+    }
+    receive('counts', countsCodec, (message) => this.#takeCounts(message))
+    receive('failures', failuresCodec, ({ from, keys }) => {
+      if (from !== this.#id) this.#recordFailure(keys)
+    })
+  }
+
+  /** From now on sends the counts of this machine, at once and each second. */
+  publishCounts(own: () => SessionCounts): void {
+    const publish = (): void => this.#publish(own())
+    publish()
+    this.#work.add(interval(publishEveryMs, this.#options.scheduler).subscribe(publish))
+  }
+
+  ofTenant(tenant: string): number {
+    return this.#tenants.of(tenant)
+  }
+
+  ofToken(tokenId: string): number {
+    return this.#tokens.of(tokenId)
+  }
+
+  publishFailure(keys: readonly string[]): void {
+    this.#options.bus.publish(this.#subject('failures'), JSON.stringify({ v: 1, from: this.#id, keys }))
+  }
+
+  onFailure(record: (keys: readonly string[]) => void): void {
+    this.#recordFailure = record
+  }
+
+  close(): void {
+    this.#work.unsubscribe()
+  }
+
+  #subject(name: string): string {
+    return `rxspeech.identity.${this.#options.bucket}.${name}`
+  }
+
+  /** A count that has become 0 is sent once. */
+  #publish({ tenants, tokens }: SessionCounts): void {
+    const counted = {
+      tenants: withEnded(tenants, this.#published.tenants),
+      tokens: withEnded(tokens, this.#published.tokens),
+    }
+    this.#published = { tenants: new Map(tenants), tokens: new Map(tokens) }
+    const { bus, origin } = this.#options
+    for (const part of partsOf(counted)) {
+      const { issuer, audience } = origin
+      bus.publish(this.#subject('counts'), JSON.stringify({ v: 1, from: this.#id, issuer, audience, ...part }))
+    }
+    this.#tenants.forgetOld()
+    this.#tokens.forgetOld()
+  }
+
+  #takeCounts({ from, issuer, audience, tenants, tokens }: t.TypeOf<typeof countsCodec>): void {
+    if (from === this.#id) return
+    for (const [tenant, count] of tenants) this.#tenants.take(from, tenant, count)
+    for (const [tokenId, count] of tokens) this.#tokens.take(from, tokenId, count)
+    const { origin, onFault } = this.#options
+    const key = issuer === origin.issuer ? 'audience' : 'issuer'
+    const [theirs, ours] = key === 'issuer' ? [issuer, origin.issuer] : [audience, origin.audience]
+    if (theirs === ours || this.#origins.has(theirs) || this.#origins.size >= maxReportedOrigins) return
+    this.#origins.add(theirs)
+    onFault(otherOrigin(key, theirs, ours))
+  }
+}
+
+const maxReportedOrigins = 10
+
+const otherOrigin = (key: string, theirs: string, ours: string): SpeechError =>
+  new SpeechError(
+    'invalid-options',
+    `Another machine of this service has the ${key} ${theirs}, and this one has ${ours}, so they refuse the tokens of each other. Set the same identity.${key} on all of them.`,
+  )
+
+type Counts = readonly (readonly [name: string, count: number])[]
+interface CountsMessage {
+  readonly tenants: Counts
+  readonly tokens: Counts
+}
+
+const withEnded = (now: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): Counts => [
+  ...now,
+  ...[...before.keys()].filter((name) => !now.has(name)).map((name) => [name, 0] as const),
+]
+
+/** At least one message, so that others know of this machine. */
+const partsOf = ({ tenants, tokens }: CountsMessage): readonly CountsMessage[] => {
+  const parts: { tenants: Counts[number][]; tokens: Counts[number][] }[] = [{ tenants: [], tokens: [] }]
+  let bytes = 0
+  const add = (kind: 'tenants' | 'tokens', count: Counts[number]): void => {
+    const size = Buffer.byteLength(JSON.stringify(count)) + 1
+    if (bytes + size > maxMessageBytes) {
+      parts.push({ tenants: [], tokens: [] })
+      bytes = 0
+    }
+    bytes += size
+    parts.at(-1)?.[kind].push(count)
+  }
+  for (const count of tenants) add('tenants', count)
+  for (const count of tokens) add('tokens', count)
+  return parts
+}
+
+interface CountOfOther {
+  readonly count: number
+  readonly untilMs: number
+}
+
+/** Counts by name and machine, each valid for 3 s. */
+class CountsOfOthers {
+  readonly #now: () => number
+  readonly #byName = new Map<string, Map<string, CountOfOther>>()
+  #size = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  of(name: string): number {
+    let sum = 0
+    for (const { count } of this.#byName.get(name)?.values() ?? []) sum += count
+    return sum
+  }
+
+  take(from: string, name: string, count: number): void {
+    const counted = this.#byName.get(name) ?? new Map<string, CountOfOther>()
+    if (counted.delete(from)) this.#size -= 1
+    if (count > 0 && this.#size < maxCounts) {
+      counted.set(from, { count, untilMs: this.#now() + forgetAfterMs })
+      this.#size += 1
+    }
+    if (counted.size > 0) this.#byName.set(name, counted)
+    else this.#byName.delete(name)
+  }
+
+  /** Removes the counts of machines that have gone. */
+  forgetOld(): void {
+    const nowMs = this.#now()
+    for (const [name, counted] of [...this.#byName]) {
+      for (const [from, { untilMs }] of [...counted]) if (untilMs <= nowMs) this.take(from, name, 0)
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import { Observable, Subject, throwError } from 'rxjs'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createClientAuthentication } from '../../../server/src/identity/clients/client-authentication.js'
+import { hashSecret } from '../../../server/src/identity/clients/client-secret.js'
+import { memoryClients } from '../../../server/src/identity/clients/client.js'
+import { MachineExchange, type MachineExchangeOptions } from '../../src/machines/machine-exchange.js'
+import type { BusMessage } from '../../src/connection/bus.js'
+import { Admissions } from '../../../server/src/sessions/admissions.js'
+import { VirtualClock } from '../../../service/test/virtual-clock.js'
+
+/** A bus that delivers at once, also to the sender, as NATS does. */
+class FakeBus {
+  readonly #messages$ = new Subject<BusMessage>()
+  readonly published: { readonly subject: string; readonly text: string }[] = []
+  isUp = true
+
+  publish(subject: string, payload: Uint8Array | string): boolean {
+    if (!this.isUp) return false
+    const text = String(payload)
+    this.published.push({ subject, text })
+    this.#messages$.next({ subject, payload: Buffer.from(text), replyTo: '', hasNoReceiver: false })
+    return true
+  }
+
+  messages(subject: string): Observable<BusMessage> {
+    return new Observable((subscriber) =>
+      this.#messages$.subscribe((message) => {
+        if (message.subject === subject) subscriber.next(message)
+      }),
+    )
+  }
+}
+
+let clock: VirtualClock
+let bus: FakeBus
+let faults: string[]
+const opened: MachineExchange[] = []
+beforeEach(() => {
+  clock = new VirtualClock()
+  bus = new FakeBus()
+  faults = []
+})
+afterEach(() => {
+  for (const exchange of opened.splice(0)) exchange.close()
+  expect(clock.waiting).toBe(0)
+})
+
+const exchangeOf = (change: Partial<MachineExchangeOptions> = {}): MachineExchange => {
+  const origin = { issuer: 'https://speech.example.com', audience: 'urn:a' }
+  const onFault = (error: unknown): void => void faults.push((error as Error).message)
+  const exchange = new MachineExchange({ bus, bucket: 'b', origin, scheduler: clock, onFault, ...change })
+  opened.push(exchange)
+  return exchange
+}
+
+const limits = { sessions: 100, sessionsPerTenant: 5, sessionsPerToken: 3 }
+const machine = (change: Partial<MachineExchangeOptions> = {}) => {
+  const exchange = exchangeOf(change)
+  const admissions = new Admissions(limits, exchange)
+  exchange.publishCounts(() => admissions.counts)
+  return { exchange, admissions }
+}
+const pass = (seconds: number): void => clock.advanceTo(clock.now() + seconds * 1_000)
+
+describe('the counts of sessions', () => {
+  it('of a token on several machines reach its limit together, and each machine has its own', () => {
+    const [one, two] = [machine(), machine()]
+    const ends = [one.admissions.admit('t', 'a'), one.admissions.admit('t', 'a')]
+    pass(1)
+    ends.push(two.admissions.admit('t', 'a'))
+    pass(1)
+    for (const { admissions } of [one, two]) {
+      expect(() => admissions.admit('t', 'a')).toThrow('The token has 3 sessions, its limit')
+      expect(() => admissions.admit('other', 'b')).not.toThrow()
+    }
+    ends[0]?.()
+    expect(() => two.admissions.admit('t', 'a')).toThrow()
+    pass(1)
+    expect(() => two.admissions.admit('t', 'a')).not.toThrow()
+  })
+
+  it('of a tenant are limited in the same way', () => {
+    const [one, two] = [machine(), machine()]
+    for (const tokenId of ['1', '2', '3']) one.admissions.admit(tokenId, 'a')
+    for (const tokenId of ['4', '5']) two.admissions.admit(tokenId, 'a')
+    pass(1)
+    expect(() => one.admissions.admit('6', 'a')).toThrow('The tenant has 5 sessions, its limit')
+  })
+
+  it('that have ended are sent within a second', () => {
+    const [one, two] = [machine(), machine()]
+    const end = one.admissions.admit('t', 'a')
+    pass(1)
+    expect([two.exchange.ofToken('t'), two.exchange.ofTenant('a')]).toEqual([1, 1])
+    end()
+    pass(1)
+    expect([two.exchange.ofToken('t'), two.exchange.ofTenant('a')]).toEqual([0, 0])
+  })
+
+  it('exceed a limit by no more than what starts on other machines within a second', () => {
+    const [one, two] = [machine(), machine()]
+    for (let count = 0; count < limits.sessionsPerToken; count += 1) {
+      one.admissions.admit('t', 'a')
+      two.admissions.admit('t', `${count}`)
+    }
+    pass(1)
+    for (const { admissions } of [one, two]) expect(() => admissions.admit('t', 'b')).toThrow('its limit')
+  })
+
+  it('of a machine that has gone are forgotten after 3 seconds', () => {
+    const [one, two] = [machine(), machine()]
+    for (let count = 0; count < 3; count += 1) one.admissions.admit('t', 'a')
+    pass(1)
+    one.exchange.close()
+    pass(2)
+    expect(two.exchange.ofToken('t')).toBe(3)
+    pass(1)
+    expect([two.exchange.ofToken('t'), two.exchange.ofTenant('a')]).toEqual([0, 0])
+  })
+
+  it('are those of one machine alone while the bus is down', () => {
+    const [one, two] = [machine(), machine()]
+    bus.isUp = false
+    for (let count = 0; count < 3; count += 1) one.admissions.admit('t', 'a')
+    pass(5)
+    expect(() => two.admissions.admit('t', 'a')).not.toThrow()
+    expect(() => one.admissions.admit('t', 'a')).toThrow()
+  })
+
+  it('are sent in messages of a limited size', () => {
+    const [one, two] = [machine(), machine()]
+    for (let count = 0; count < 100; count += 1) one.admissions.admit(`t${count}`, `${count} ${'ü'.repeat(500)}`)
+    pass(1)
+    expect(Math.max(...bus.published.map(({ text }) => Buffer.byteLength(text)))).toBeLessThan(34_000)
+    const counted = Array.from({ length: 100 }, (_, count) => two.exchange.ofTenant(`${count} ${'ü'.repeat(500)}`))
+    expect(counted).toEqual(Array.from({ length: 100 }, () => 1))
+  })
+
+  it('of another service with another bucket do not count', () => {
+    const [one, two] = [machine(), machine({ bucket: 'other' })]
+    for (let count = 0; count < 3; count += 1) one.admissions.admit('t', 'a')
+    pass(1)
+    expect(two.exchange.ofToken('t')).toBe(0)
+  })
+})
+
+describe('a machine exchange', () => {
+  it('ignores messages that it cannot read', () => {
+    const { exchange } = machine()
+    for (const text of ['', '{', '[]', '{"v":2,"from":"x"}', '{"v":1,"from":"x","tenants":[["a"]]}']) {
+      bus.publish('rxspeech.identity.b.counts', text)
+      bus.publish('rxspeech.identity.b.failures', text)
+    }
+    expect([exchange.ofTenant('a'), faults]).toEqual([0, []])
+  })
+
+  it('reports once that another machine has another issuer or audience', () => {
+    machine()
+    machine({ origin: { issuer: 'https://other.example.com', audience: 'urn:a' } })
+    pass(3)
+    const [first, ...others] = faults
+    expect(first).toBe(
+      'Another machine of this service has the issuer https://other.example.com, and this one has https://speech.example.com, so they refuse the tokens of each other. Set the same identity.issuer on all of them.',
+    )
+    // The other machine reports this one.
+    expect(others).toHaveLength(1)
+    machine({ origin: { issuer: 'https://speech.example.com', audience: 'urn:b' } })
+    expect(faults.some((fault) => fault.includes('has the audience urn:b'))).toBe(true)
+  })
+
+  it('reports that it may not receive the messages', () => {
+    const refused = { publish: () => true, messages: () => throwError(() => new Error('refused')) }
+    exchangeOf({ bus: refused })
+    expect(faults).toEqual(['refused', 'refused'])
+  })
+})
+
+describe('wrong secrets', () => {
+  const secret = 'correct horse battery staple'
+  const authentication = async (exchange: MachineExchange) =>
+    createClientAuthentication({
+      clients: memoryClients([
+        {
+          ...{ clientId: 'acme', secretHash: await hashSecret(secret), tenants: [], projects: [], models: [] },
+          ...{ validFromMs: 0, validUntilMs: Infinity, cancelled: false },
+        },
+      ]),
+      failuresPerMinute: 3,
+      now: () => clock.now(),
+      exchange,
+    })
+
+  it('on one machine count on the others too, so that more machines allow no more guesses', async () => {
+    const machines = [await authentication(exchangeOf()), await authentication(exchangeOf())]
+    const results: string[] = []
+    for (let guess = 0; guess < 6; guess += 1) {
+      const { type } = (await machines[guess % 2]?.authenticate('acme', 'wrong', '192.0.2.1')) ?? { type: 'none' }
+      results.push(type)
+    }
+    expect(results).toEqual(['rejected', 'rejected', 'rejected', 'wait', 'wait', 'wait'])
+    expect((await machines[0]?.authenticate('acme', secret, '192.0.2.2'))?.type).toBe('accepted')
+  })
+
+  it('of tokens are counted together by address', async () => {
+    const machines = [await authentication(exchangeOf()), await authentication(exchangeOf())]
+    const waits = Array.from({ length: 20 }, (_, guess) => machines[guess % 2]?.countFailure('192.0.2.1') ?? -1)
+    expect(waits.filter((ms) => ms === 0)).toHaveLength(15)
+    expect(machines[1]?.retryAfterMs('192.0.2.1')).toBeGreaterThan(0)
+    expect(machines[1]?.retryAfterMs('192.0.2.2')).toBe(0)
+  })
+
+  it('travel without the id, the secret and the address', async () => {
+    const machine = await authentication(exchangeOf())
+    await machine.authenticate('a-secret-as-id', 'a-secret', '192.0.2.1')
+    const sent = bus.published.map(({ text }) => text).join()
+    expect(sent).toContain('"keys":["pair:')
+    expect(sent).not.toMatch(/a-secret|192\.0\.2\.1/)
+  })
+})

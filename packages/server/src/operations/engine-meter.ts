@@ -1,0 +1,124 @@
+import type { Engine, ModelDescription } from 'rxspeech-engines/engine'
+import type { EngineWork } from 'rxspeech-engines/lag'
+import { modelLabel } from 'rxspeech-engines/models/model-json'
+import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
+import { EngineUse, type EngineHealth } from './engine-use.js'
+
+/** This many failures without a success in between suggest that the engine, not the audio, is the cause. */
+const suspiciousFaults = 3
+
+export interface EngineMeterListener {
+  /** A model's engine opened, failed to open, died or works again. */
+  readonly changed: () => void
+  /** This model's engine fails repeatedly, so it should be checked. */
+  readonly suspected: (model: ModelDescription) => void
+}
+
+/** Measures the engines that are opened, and knows which models have a broken engine. */
+export class EngineMeter {
+  readonly #uses = new Map<string, EngineUse>()
+  readonly #watched = new WeakMap<Engine, Engine>()
+  readonly #broken = new Set<string>()
+  readonly #faults = new Map<string, number>()
+  readonly #listener: EngineMeterListener
+  readonly #now: () => number
+
+  /** @param now the clock, in milliseconds */
+  constructor(listener: EngineMeterListener, now: () => number) {
+    this.#listener = listener
+    this.#now = now
+  }
+
+  uses(): readonly { readonly label: string; readonly use: EngineUse }[] {
+    return [...this.#uses].map(([label, use]) => ({ label, use }))
+  }
+
+  /** Measures the lags of all engines; call it every 100 ms. Returns whether any of them is behind by more than the limit. */
+  sample(maxLagMs: number): boolean {
+    let isAnyBehind = false
+    for (const use of this.#uses.values()) {
+      use.sample(maxLagMs)
+      isAnyBehind ||= use.isBehind
+    }
+    return isAnyBehind
+  }
+
+  /** Whether the engine of the model takes no further session, because it is behind or would be. */
+  isFull(model: ModelDescription): boolean {
+    const use = this.#uses.get(modelLabel(model))
+    return use !== undefined && (use.isBehind || use.isFull)
+  }
+
+  /** The work of all engines of this process together: the largest lag, now or to be expected. */
+  get work(): EngineWork & { readonly isBehind: boolean } {
+    const uses = [...this.#uses.values()]
+    return {
+      lagMs: Math.max(0, ...uses.map(({ lagMs, expectedWaitMs }) => Math.max(lagMs, expectedWaitMs))),
+      isBehind: uses.some(({ isBehind }) => isBehind),
+      progress: uses.reduce((sum, { progress }) => sum + progress, 0),
+    }
+  }
+
+  /** Whether the engines of all these models failed to open or died. */
+  allBroken(models: readonly ModelDescription[]): boolean {
+    return models.every((model) => this.#broken.has(modelLabel(model)))
+  }
+
+  /** Returns the same registry with its engines measured. */
+  watch(registry: ModelRegistry): ModelRegistry {
+    return { ...registry, engine: (model) => this.#open(registry, model) }
+  }
+
+  async #open(registry: ModelRegistry, model: ModelDescription): Promise<Engine> {
+    const label = modelLabel(model)
+    let engine: Engine
+    try {
+      engine = await registry.engine(model)
+    } catch (error) {
+      this.#useOf(label).failed()
+      this.#setBroken(label, true)
+      throw error
+    }
+    const watchedBefore = this.#watched.get(engine)
+    if (watchedBefore !== undefined) return watchedBefore
+    const watched = this.#useOf(label).watch(engine, this.#healthOf(model, label))
+    this.#watched.set(engine, watched)
+    this.#setBroken(label, false)
+    return watched
+  }
+
+  /** The model's engine did not report in time that it can recognize. */
+  failed(model: ModelDescription): void {
+    const label = modelLabel(model)
+    if (!this.#broken.has(label)) this.#setBroken(label, true)
+  }
+
+  #healthOf(model: ModelDescription, label: string): EngineHealth {
+    return {
+      worked: () => {
+        this.#faults.delete(label)
+        if (this.#broken.has(label)) this.#setBroken(label, false)
+      },
+      faulted: () => {
+        const faults = (this.#faults.get(label) ?? 0) + 1
+        this.#faults.set(label, faults)
+        if (faults % suspiciousFaults === 0) this.#listener.suspected(model)
+      },
+      died: () => {
+        this.#setBroken(label, true)
+      },
+    }
+  }
+
+  #setBroken(label: string, isBroken: boolean): void {
+    if (isBroken) this.#broken.add(label)
+    else this.#broken.delete(label)
+    this.#listener.changed()
+  }
+
+  #useOf(label: string): EngineUse {
+    const use = this.#uses.get(label) ?? new EngineUse(this.#now)
+    this.#uses.set(label, use)
+    return use
+  }
+}

@@ -1,0 +1,276 @@
+import { Observable, tap } from 'rxjs'
+import { type Engine, type Hypothesis, type SegmentPart, withRecognize } from 'rxspeech-engines/engine'
+import { type EngineWork, isBehind } from 'rxspeech-engines/lag'
+import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
+
+/** A segment without a result. */
+interface OpenSegment {
+  readonly openedAtMs: number
+  samples: number
+  taken: number
+  /** Of those that have a result. */
+  decided: number
+  closedAtMs: number | undefined
+}
+
+/** Sums since they were last read. */
+export interface UseSums {
+  readonly opened: number
+  readonly failed: number
+  /** Audio that the engine has read. */
+  readonly audioMs: number
+  /** How long its threads worked on it; undefined if the engine does not report it. */
+  readonly busyMs?: number | undefined
+}
+
+/** Called with the health of an engine. */
+export interface EngineHealth {
+  /** It returned a result, or reported that it can recognize. */
+  readonly worked: () => void
+  /** It failed for a segment, whether that is retried or not. */
+  readonly faulted: () => void
+  /** It reported that it cannot recognize. */
+  readonly died: () => void
+}
+
+const noSums = { opened: 0, failed: 0 }
+
+/** The lag is the largest of so many samples of 100 ms, so that it is seen between segments too. */
+const samplesInWindow = 50
+/** The time over which speech is averaged, in samples, and with how many channels that speak half of the time it begins. */
+const samplesOfMeans = 600
+const assumedChannels = 2
+const assumedSpeech = 0.5
+/** An engine that has read and decided nothing for this long does not work. */
+const workingMs = 5_000
+
+/** Measures the engine of one model from outside: counts its inputs and outputs. */
+export class EngineUse implements EngineWork {
+  channels = 0
+  /** Channels with fewer partials than usual, because the engine has no time for more. */
+  readonly #thinned = new Set<object>()
+  progress = 0
+  /** How far the engine is behind its speakers, at the worst moment of the last 5 s, in milliseconds. */
+  lagMs = 0
+  readonly #now: () => number
+  readonly #open = new Set<OpenSegment>()
+  #queuedSamples = 0
+  #sampleRateHz = 8000
+  #progressedAtMs = -Infinity
+  #lagNowMs = 0
+  readonly #lagsMs: number[] = []
+  #isBehind = false
+  #sums: Pick<UseSums, 'opened' | 'failed'> = noSums
+  /** Samples that the engine has read since the sums were last read. */
+  #readSamples = 0
+  #busyMs: (() => number | undefined) | undefined
+  #isLoaded: () => boolean = () => false
+  #reportedBusyMs = 0
+  #waitMs: NonNullable<Engine['waitMs']> = () => 0
+  #maxLagMs = 0
+  #meanChannels = 0
+  #meanSpeakers = 0
+
+  /** @param now the clock, in milliseconds */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  get isThinned(): boolean {
+    return this.#thinned.size > 0
+  }
+
+  get isLoaded(): boolean {
+    return this.#isLoaded()
+  }
+
+  /** Segments that are open or have no result yet. */
+  get segments(): number {
+    return this.#open.size
+  }
+
+  /** Whether the lag exceeds the limit that is sampled; see `isBehind`. */
+  get isBehind(): boolean {
+    return this.#isBehind
+  }
+
+  /**
+   * Whether the results of one more channel would come late, if all speak as much as those of the last time. It would wait for the
+   * results of those that are there.
+   */
+  get isFull(): boolean {
+    const speech = (this.#meanSpeakers + assumedChannels * assumedSpeech) / (this.#meanChannels + assumedChannels)
+    return this.#maxLagMs > 0 && this.#waitMs(this.channels * speech) > this.#maxLagMs
+  }
+
+  /** How long all but one in fifty results will wait if the same number of speakers goes on, in milliseconds. */
+  get expectedWaitMs(): number {
+    return this.#waitMs(this.#meanSpeakers)
+  }
+
+  /** Measures the lag; call it every 100 ms. With the limit 0 the engine is never behind. */
+  sample(maxLagMs: number): void {
+    const beforeMs = this.#lagNowMs
+    this.#lagNowMs = Math.max(this.#measureLagMs(), this.#waitMs())
+    // After a pause of this thread the first sample precedes the answers of that time.
+    this.#lagsMs.push(Math.min(beforeMs, this.#lagNowMs))
+    if (this.#lagsMs.length > samplesInWindow) this.#lagsMs.shift()
+    this.lagMs = Math.max(...this.#lagsMs)
+    this.#isBehind = maxLagMs > 0 && isBehind(this.#isBehind, this.lagMs, maxLagMs)
+    let speakers = 0
+    for (const { closedAtMs } of this.#open) if (closedAtMs === undefined) speakers += 1
+    this.#meanChannels += (this.channels - this.#meanChannels) / samplesOfMeans
+    this.#meanSpeakers += (speakers - this.#meanSpeakers) / samplesOfMeans
+    this.#maxLagMs = maxLagMs
+  }
+
+  /**
+   * At least two segments, and half of the open ones, wait for the engine at least this long. A single one counts while the
+   * engine reads on; otherwise its audio may be the cause. What a client sent ahead of real time does not count.
+   */
+  #measureLagMs(): number {
+    const nowMs = this.#now()
+    const [first] = this.#open
+    if (first === undefined) return 0
+    const isRead = first.taken < first.samples && nowMs - this.#progressedAtMs < workingMs
+    if (this.#open.size === 1) return isRead ? Math.max(this.#delayMs(first, nowMs), 0) : 0
+    const needed = Math.max(2, Math.ceil(this.#open.size / 2))
+    const lagsMs = Float64Array.from(this.#open, (segment) => this.#delayMs(segment, nowMs)).sort()
+    return Math.max(lagsMs[lagsMs.length - needed] ?? 0, 0)
+  }
+
+  get queuedMs(): number {
+    return (this.#queuedSamples * 1000) / this.#sampleRateHz
+  }
+
+  sinceLast(): UseSums {
+    const sums = { ...this.#sums, audioMs: (this.#readSamples * 1000) / this.#sampleRateHz }
+    this.#sums = noSums
+    this.#readSamples = 0
+    const nowMs = this.#busyMs?.()
+    if (nowMs === undefined) return sums
+    const busyMs = nowMs - this.#reportedBusyMs
+    this.#reportedBusyMs = nowMs
+    return { ...sums, busyMs }
+  }
+
+  failed(): void {
+    this.#sums = { ...this.#sums, failed: this.#sums.failed + 1 }
+  }
+
+  /** Returns the same engine with its channels counted. */
+  watch(engine: Engine, health?: EngineHealth): Engine {
+    this.#sums = { ...this.#sums, opened: this.#sums.opened + 1 }
+    this.#sampleRateHz = engine.capabilities.sampleRateHz
+    this.#busyMs = () => engine.busyMs?.()
+    this.#isLoaded = () => engine.isLoaded?.() ?? true
+    this.#waitMs = (speakers) => engine.waitMs?.(speakers) ?? 0
+    this.#reportedBusyMs = 0
+    const counted = withRecognize(
+      engine,
+      (settings) => (part$) =>
+        new Observable((subscriber) => {
+          const channel: OpenSegment[] = []
+          this.channels += 1
+          subscriber.add(() => {
+            this.channels -= 1
+            this.#thinned.delete(channel)
+            for (const segment of channel) this.#remove(segment)
+          })
+          const counted$ = part$.pipe(tap((part) => this.#countInput(channel, part)))
+          subscriber.add(
+            counted$.pipe(engine.recognize(settings)).subscribe({
+              next: (hypothesis) => {
+                this.#countOutput(channel, hypothesis)
+                if (hypothesis.type === 'segment') health?.worked()
+                else if (hypothesis.type === 'fault') health?.faulted()
+                subscriber.next(hypothesis)
+              },
+              // An overloaded engine still works.
+              error: (error: unknown) => {
+                if (isSpeechError(error) && error.code === 'engine-failed') health?.faulted()
+                subscriber.error(error)
+              },
+              complete: () => subscriber.complete(),
+            }),
+          )
+        }),
+    )
+    return {
+      ...counted,
+      ready: async () => {
+        await engine.ready().catch((error: unknown) => {
+          health?.died()
+          throw error
+        })
+        health?.worked()
+      },
+    }
+  }
+
+  #countInput(channel: OpenSegment[], part: SegmentPart): void {
+    if (part.type === 'open') {
+      const segment = { openedAtMs: this.#now(), samples: 0, taken: 0, decided: 0, closedAtMs: undefined }
+      channel.push(segment)
+      this.#open.add(segment)
+    } else if (part.type === 'audio') {
+      const segment = channel.at(-1)
+      if (segment === undefined) return
+      segment.samples += part.samples.length
+      this.#queuedSamples += part.samples.length
+    } else if (part.type === 'close') {
+      const segment = channel.at(-1)
+      if (segment !== undefined) segment.closedAtMs = this.#now()
+    }
+  }
+
+  /** Progress belongs to the oldest segment with unread audio. */
+  #countOutput(channel: OpenSegment[], hypothesis: Hypothesis): void {
+    if (hypothesis.type === 'partials-thinned') {
+      if (hypothesis.intervalMs > 0) this.#thinned.add(channel)
+      else this.#thinned.delete(channel)
+    } else if (hypothesis.type === 'progress') {
+      if (hypothesis.sampleCount > 0) this.#progressed()
+      const segment = channel.find(({ samples, taken }) => taken < samples)
+      if (segment === undefined) return
+      this.#countRead(segment, Math.min(hypothesis.sampleCount, segment.samples - segment.taken))
+    } else if (hypothesis.type === 'segment') {
+      this.#progressed()
+      const { decidedSamples } = hypothesis
+      const [segment] = channel
+      if (segment === undefined) return
+      if (decidedSamples !== undefined) {
+        segment.decided += decidedSamples
+        this.#countRead(segment, Math.max(segment.decided - segment.taken, 0))
+        return
+      }
+      channel.shift()
+      this.#countRead(segment, segment.samples - segment.taken)
+      this.#remove(segment)
+    }
+  }
+
+  #progressed(): void {
+    this.progress += 1
+    this.#progressedAtMs = this.#now()
+  }
+
+  #countRead(segment: OpenSegment, samples: number): void {
+    segment.taken += samples
+    this.#queuedSamples -= samples
+    this.#readSamples += samples
+  }
+
+  #remove(segment: OpenSegment): void {
+    this.#open.delete(segment)
+    this.#queuedSamples -= segment.samples - segment.taken
+  }
+
+  /** The audio that was spoken by now and that the engine has not read; once all was spoken, the time without a result in addition. */
+  #delayMs({ openedAtMs, samples, taken, closedAtMs }: OpenSegment, nowMs: number): number {
+    const msPerSample = 1000 / this.#sampleRateHz
+    const unreadMs = (samples - taken) * msPerSample
+    const endMs = closedAtMs === undefined ? nowMs : Math.max(closedAtMs, openedAtMs + samples * msPerSample)
+    return Math.min(unreadMs + Math.max(nowMs - endMs, 0), nowMs - openedAtMs - taken * msPerSample)
+  }
+}

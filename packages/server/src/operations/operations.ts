@@ -1,0 +1,252 @@
+import type { ModelDescription } from 'rxspeech-engines/engine'
+import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
+import { notify } from 'rxspeech/internal/kernel/notify'
+import type { ListenAddress, ServerCertificate } from 'rxspeech/internal/transport/listen-address'
+import type { RequestListener, ServerResponse } from 'node:http'
+import type { Server } from '@grpc/grpc-js'
+import type { SchedulerLike } from 'rxjs'
+import { combineMonitors, type ServiceMonitor } from '../monitor/service-monitor.js'
+import type { EngineMeter } from './engine-meter.js'
+import { openGrpcHealth, openGrpcReflection } from './grpc-services.js'
+import type { Logger } from './logger.js'
+import { openSpeechMetrics, type SpeechMetrics } from './metrics.js'
+import type { NatsUse } from './nats-use.js'
+import { ReadinessTracker, type Readiness } from './readiness.js'
+import { modelBehind, ServiceLoad, watchLoop, type LoadLimits, type Refusing } from './service-load.js'
+import { logFault, RateLimitedLog, refusingLog, sessionLog } from './service-log.js'
+import { openHttp, type HttpListener } from '../listen/http-listener.js'
+
+export interface OperationsOptions {
+  /** The address of `/livez`, `/readyz` and `/metrics`. @default none */
+  readonly address?: ListenAddress | undefined
+  /** Whether metrics are collected without such an address too. @default only with an address */
+  readonly hasMetrics?: boolean | undefined
+  readonly certificate?: ServerCertificate | undefined
+  readonly reflection: boolean
+  readonly logger?: Logger | undefined
+  readonly monitor?: ServiceMonitor | undefined
+  readonly onFault?: ((error: unknown) => void) | undefined
+  readonly scheduler: SchedulerLike
+  readonly limits: LoadLimits
+}
+
+/** Everything that operators see of a service: metrics, health, readiness and the log. */
+export interface Operations {
+  readonly monitor: ServiceMonitor
+  readonly onFault: (error: unknown) => void
+  /** Whether the service can take another session. */
+  readonly load: ServiceLoad
+  /** Throws `overloaded` when the engine of the model is behind. */
+  readonly checkModel: (model: ModelDescription) => void
+  /** The work of all engines of this process. */
+  readonly work: () => EngineMeter['work']
+  /** Reports the age of the shared identity, in milliseconds, as a metric. */
+  readonly watchIdentity: (ageMs: () => number) => void
+  /** The base address of the operations listener. */
+  readonly url: string | undefined
+  /** The metrics in the text format of Prometheus, if they are collected. */
+  readonly scrape: Scrape | undefined
+  /** Returns a registry to use instead, whose engines are measured. */
+  readonly watchModels: (registry: ModelRegistry) => ModelRegistry
+  /** The connection to NATS; when it is down for long, a process of engines is not ready. */
+  readonly watchNats: (use: () => NatsUse) => void
+  /** Counts a reload. */
+  readonly reloaded: (outcome: 'reloaded' | 'refused') => void
+  /** Adds health, and reflection where it is enabled, to a gRPC server that does not listen yet. */
+  readonly addTo: (server: Server) => void
+  /** The service listens. With an operations listener it is ready once an engine is loaded, this one first. */
+  readonly opened: (first: ModelDescription | undefined) => void
+  readonly draining: () => void
+  readonly close: () => Promise<void>
+}
+
+/** Reads the metrics of all processes. */
+export type Scrape = () => Promise<{ readonly contentType: string; readonly body: string }>
+
+/** The limit for each kind of log line that any client can cause. */
+const maxLinesPerMinute = 60
+
+/** Rejects with `listen-failed`, `invalid-options` or `missing-dependency`. */
+export const openOperations = async (options: OperationsOptions): Promise<Operations> => {
+  const { address, hasMetrics = address !== undefined } = options
+  const own = await openProcessOperations({
+    ...options,
+    hasMetrics,
+    warmsUp: address !== undefined,
+    onReadiness: ({ type }) => own.setServing(type === 'ready'),
+  })
+  const { metrics, onFault } = own
+  const listener =
+    address &&
+    metrics &&
+    (await openOperationsListener({
+      ...options,
+      ...{ address, onFault },
+      readiness: own.readiness,
+      scrape: metrics.scrape,
+    }))
+  return {
+    ...own,
+    url: listener?.url,
+    scrape: metrics?.scrape,
+    close: async () => {
+      own.close()
+      await listener?.close()
+    },
+  }
+}
+
+export interface ProcessOperationsOptions extends Omit<OperationsOptions, 'address' | 'certificate' | 'hasMetrics'> {
+  readonly hasMetrics: boolean
+  /** Whether the process is not ready until its first engine is loaded. */
+  readonly warmsUp: boolean
+  readonly onReadiness: (readiness: Readiness) => void
+}
+
+/** What operators see of one process that serves sessions, without a listener. */
+export interface ProcessOperations extends Omit<Operations, 'url' | 'scrape' | 'close'> {
+  readonly metrics: SpeechMetrics | undefined
+  readonly readiness: () => Readiness
+  /** Sets the state that gRPC health reports. */
+  readonly setServing: (isServing: boolean) => void
+  readonly close: () => void
+}
+
+/** Rejects with `missing-dependency`. */
+export const openProcessOperations = async (options: ProcessOperationsOptions): Promise<ProcessOperations> => {
+  const { hasMetrics, warmsUp, reflection, scheduler, limits, onReadiness } = options
+  const tracker = new ReadinessTracker(scheduler, warmsUp)
+  const health = await openGrpcHealth()
+  const addReflection = reflection ? await openGrpcReflection() : undefined
+  const isReady = (): boolean => tracker.readiness.type === 'ready'
+  const { engines } = tracker
+  const load = new ServiceLoad({
+    limits,
+    isEngineBehind: () => engines.sample(limits.maxEngineDelayMs),
+    onRefusing: (refusing) => logRefusing(refusing),
+  })
+  const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady }) : undefined
+  const { monitor, onFault, logRefusing, closeLog } = openReports(options, metrics)
+  tracker.onFault = onFault
+  tracker.onChange = onReadiness
+  const unwatch = watchLoop(load)
+  return {
+    ...{ onFault, metrics, load },
+    monitor: combineMonitors([load.monitor, monitor]),
+    checkModel: (model) => {
+      if (engines.isFull(model)) throw modelBehind()
+    },
+    work: () => engines.work,
+    watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),
+    readiness: () => tracker.readiness,
+    setServing: (isServing) => health.setServing(isServing),
+    watchModels: (registry) => tracker.watchModels(registry),
+    watchNats: (use) => metrics?.watchNats(use),
+    reloaded: (outcome) => metrics?.reloaded(outcome),
+    addTo: (server) => {
+      health.addTo(server)
+      addReflection?.(server)
+    },
+    opened: (first) => tracker.opened(first),
+    draining: () => tracker.draining(),
+    close: () => {
+      unwatch()
+      tracker.close()
+      closeLog()
+      metrics?.close()
+    },
+  }
+}
+
+export type ReportsOptions = Pick<OperationsOptions, 'logger' | 'monitor' | 'onFault' | 'scheduler'>
+
+export interface Reports extends Pick<Operations, 'monitor' | 'onFault'> {
+  readonly logRefusing: (refusing: Refusing) => void
+  readonly closeLog: () => void
+}
+
+/** The receivers of events and faults: metrics, the log and the hooks of the options. */
+export const openReports = (
+  { logger, monitor, onFault, scheduler }: ReportsOptions,
+  metrics: SpeechMetrics | undefined,
+): Reports => {
+  const onLineDropped = metrics?.lineDropped
+  const limitedLog = logger && new RateLimitedLog({ logger, scheduler, maxLinesPerMinute, onLineDropped })
+  const faultHandlers = [metrics?.onFault, limitedLog && logFault(limitedLog, () => scheduler.now()), onFault]
+  return {
+    monitor: combineMonitors(
+      [metrics?.monitor, limitedLog && sessionLog(logger, limitedLog), monitor].filter((one) => one !== undefined),
+    ),
+    onFault: (error) => {
+      for (const handle of faultHandlers) notify(() => handle?.(error))
+    },
+    logRefusing: (limitedLog && refusingLog(limitedLog)) ?? (() => undefined),
+    closeLog: () => limitedLog?.close(),
+  }
+}
+
+const readinessLines: Readonly<Record<Readiness['type'], string>> = {
+  starting: 'starting: the service does not listen yet, or its first engine is not loaded\n',
+  ready: 'ready\n',
+  'without-engine':
+    'without-engine: no model can be loaded, or NATS does not carry the adverts of this engine process; the log says why\n',
+  draining: 'draining: the service is closing\n',
+}
+
+export interface OperationsListenerOptions {
+  readonly address: ListenAddress
+  readonly certificate?: ServerCertificate | undefined
+  readonly readiness: () => Readiness
+  readonly scrape: Scrape
+  readonly onFault: (error: unknown) => void
+}
+
+const send = (response: ServerResponse, status: number, body: string, headers: Readonly<Record<string, string>> = {}) =>
+  response
+    .writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store', ...headers })
+    .end(body)
+
+/**
+ * Serves `/livez`, `/readyz` and `/metrics` for operators. They name no sessions but show the load, so the listener belongs
+ * on loopback or on a separate network.
+ */
+export const openOperationsListener = async (options: OperationsListenerOptions): Promise<HttpListener> => {
+  const { address, certificate, readiness, scrape, onFault } = options
+  const onRequest: RequestListener = (request, response) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      send(response, 405, 'only GET is allowed here\n', { Allow: 'GET, HEAD' })
+      return
+    }
+    switch ((request.url ?? '').split('?', 1)[0]) {
+      case '/livez':
+        send(response, 200, 'alive\n')
+        return
+      case '/readyz':
+        sendReadiness(response, readiness())
+        return
+      case '/metrics':
+        scrape().then(
+          ({ contentType, body }) => send(response, 200, body, { 'Content-Type': contentType }),
+          (error: unknown) => {
+            onFault(error)
+            send(response, 500, 'the metrics could not be read\n')
+          },
+        )
+        return
+      default:
+        send(response, 404, 'the paths are /livez, /readyz and /metrics\n')
+    }
+  }
+  const http = await openHttp(address, { certificate, onFault })
+  http.handle({
+    request: onRequest,
+    upgrade: (_request, socket) => {
+      socket.destroy()
+    },
+  })
+  return http
+}
+
+const sendReadiness = (response: ServerResponse, { type }: Readiness): void => {
+  send(response, type === 'ready' ? 200 : 503, readinessLines[type])
+}

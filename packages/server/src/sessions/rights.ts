@@ -1,0 +1,67 @@
+import type { Engine, ModelDescription } from 'rxspeech-engines/engine'
+import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
+import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { everything, isGranted, isGrantedByName } from '../identity/clients/client.js'
+
+// Sessions check rights, and do not know how clients are identified.
+export { isGranted, isGrantedByName }
+
+/** The tenant of models that every tenant may use, and the default of `model-tenant` (PROTOCOL 4.2). */
+export const sharedTenant = 'Default'
+
+/** The grants of a token; `*` means all. */
+export interface Rights {
+  readonly tenants: readonly string[]
+  readonly projects: readonly string[]
+  readonly models: readonly string[]
+}
+
+/** The tenant of a session that names none: the only one of its token, otherwise the shared one. */
+export const tenantOf = ({ tenants: [first = everything, ...others] }: Pick<Rights, 'tenants'>): string =>
+  first === everything || others.length > 0 ? sharedTenant : first
+
+export interface ModelRequest {
+  /** Empty or absent: the shared tenant. */
+  readonly tenant?: string | undefined
+  readonly name: string
+  /** Empty or absent: the newest. */
+  readonly version?: string | undefined
+}
+
+/**
+ * The engine of a model that the rights allow, unless `check` throws. A model that does not exist and one that is not
+ * granted get the same refusal, so that a client cannot find out which models others have.
+ */
+export const openModel = async (
+  registry: ModelRegistry,
+  rights: Rights,
+  request: ModelRequest,
+  check?: (model: ModelDescription) => void,
+): Promise<Engine> => {
+  const { name } = request
+  const tenant = request.tenant === undefined || request.tenant === '' ? sharedTenant : request.tenant
+  const isAllowed = (tenant === sharedTenant || isGranted(rights.tenants, tenant)) && isGranted(rights.models, name)
+  const model = isAllowed ? registry.find({ tenant, name, version: request.version ?? '' }) : undefined
+  if (model === undefined) {
+    if (isAllowed && registry.mayMissModels?.() === true) throw mayCome()
+    throw new SpeechError('model-denied', 'The model is not known here, or not granted to this subscription.')
+  }
+  check?.(model)
+  try {
+    return await registry.engine(model)
+  } catch (error) {
+    // Faults of the model's files are for the operator, who finds them in the list of models.
+    if (isSpeechError(error) && (error.code === 'going-away' || error.code === 'overloaded')) throw error
+    throw new SpeechError('engine-failed', 'The model cannot be used now; tell the operator of the service.', {
+      cause: error,
+    })
+  }
+}
+
+/** The client tries again after that time, as it does when the engine processes of its model are gone. */
+const retryAfterMs = 5_000
+
+const mayCome = (): SpeechError =>
+  new SpeechError('overloaded', 'The engine process of this model may not be running yet; try again later.', {
+    retryAfterMs,
+  })

@@ -1,0 +1,76 @@
+import type { Command } from 'commander'
+import { createBus } from 'rxspeech-nats/connection/bus'
+import { connectNats } from 'rxspeech-nats/connection/connection'
+import { listEngines } from 'rxspeech-nats/engines/list-engines'
+import type { RosterEngine } from 'rxspeech-nats/engines/placement'
+import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
+import { flagOr } from '../parsing/flags.js'
+import { jsonFlag } from '../parsing/service-flags.js'
+import { wholeNumber } from '../parsing/values.js'
+import { natsFlags, natsOfFlags } from '../parsing/nats-flags.js'
+import { tableText } from '../view/plain-text.js'
+
+const enginesFlags = {
+  ...natsFlags,
+  waitMs: flagOr('<ms>', 'how long to listen for engine processes', wholeNumber({ min: 1, max: 60_000 }), '1000'),
+  json: jsonFlag,
+}
+
+/** `rxspeech engines`. */
+export const addEngines = (command: Command, context: CommandContext): void =>
+  defineCommand(command, context, {
+    description:
+      'Lists the engine processes on NATS: their models, how many of their places are used, whether they are draining, and ' +
+      'since when they run. A model whose digest differs between engines has another content there.',
+    flags: enginesFlags,
+    examples: [['rxspeech engines --nats nats://127.0.0.1:4222', 'who is there']],
+    run: list,
+  })
+
+const list = async ({ flags, host, output }: CommandCall<typeof enginesFlags, undefined>): Promise<void> => {
+  const bus = createBus(await connectNats(natsOfFlags(flags, host.env), { name: 'rxspeech engines' }))
+  try {
+    const engines = (await listEngines(bus, flags.waitMs)).map(engineJson)
+    output.write(flags.json ? `${JSON.stringify(engines)}\n` : engineTable(engines))
+  } finally {
+    await bus.close()
+  }
+}
+
+const engineJson = ({
+  address,
+  region,
+  models,
+  used,
+  capacity,
+  state,
+  lagMs,
+  isBehind,
+  startedAtMs,
+}: RosterEngine) => ({
+  ...address,
+  region: region ?? null,
+  models: [...models].map(([model, { digest, sampleRateHz }]) => ({ model, digest, sampleRateHz })),
+  used,
+  capacity,
+  draining: state === 'draining',
+  behind: isBehind,
+  lagMs,
+  since: new Date(startedAtMs).toISOString(),
+})
+
+type EngineJson = ReturnType<typeof engineJson>
+
+const titles = ['NAME', 'INSTANCE', 'REGION', 'USED', 'CAPACITY', 'STATE', 'SINCE', 'MODELS']
+const shownDigest = 8
+
+/** A line for each engine below a line of titles; only the titles if there is none. */
+const engineTable = (engines: readonly EngineJson[]): string =>
+  tableText(
+    titles,
+    engines.map(({ name, instance, region, models, used, capacity, behind, draining, since }) => [
+      ...[name, instance, region ?? '-', String(used), String(capacity)],
+      ...[draining ? 'draining' : behind ? 'behind' : 'serving', since],
+      models.map(({ model, digest }) => `${model} (${digest.slice(0, shownDigest)})`).join(', '),
+    ]),
+  )

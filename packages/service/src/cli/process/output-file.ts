@@ -1,0 +1,48 @@
+import { closeSync, fstatSync, openSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { codeOf } from 'rxspeech/internal/errors/speech-error'
+import { CommandError } from './failure.js'
+
+/** A file that appears under its name when it is complete. */
+export interface OutputFile {
+  readonly write: (text: string) => void
+  /** Ends it; an incomplete one keeps the name that ends in `.partial`, and is removed if it is empty. Idempotent. */
+  readonly end: (isComplete: boolean) => void
+  /** The first failure. */
+  readonly fault: () => CommandError | undefined
+}
+
+/**
+ * Opens the file as `PATH.partial`, which only its owner can read. Writes are synchronous: they are small, and no text waits in memory when the process is
+ * killed. A failure is kept, and nothing more is written. Throws a `CommandError` if it cannot be opened.
+ */
+export const openOutputFile = (path: string): OutputFile => {
+  const partial = `${path}.partial`
+  const unwritable = (error: unknown): CommandError =>
+    new CommandError(`${path} cannot be written (${codeOf(error) ?? 'unknown'}); check its folder and the disk.`)
+  let fault: CommandError | undefined
+  const attempt = <A>(work: () => A): A | undefined => {
+    try {
+      return work()
+    } catch (error) {
+      fault ??= unwritable(error)
+      return undefined
+    }
+  }
+  const descriptor = attempt(() => openSync(partial, 'w', 0o600))
+  if (descriptor === undefined) throw fault ?? unwritable(undefined)
+  let isOpen = true
+  return {
+    write: (text) => {
+      if (isOpen && fault === undefined) attempt(() => writeFileSync(descriptor, text))
+    },
+    end: (isComplete) => {
+      if (!isOpen) return
+      isOpen = false
+      const isEmpty = attempt(() => fstatSync(descriptor).size === 0) === true
+      attempt(() => closeSync(descriptor))
+      if (isComplete && fault === undefined) attempt(() => renameSync(partial, path))
+      else if (isEmpty) attempt(() => unlinkSync(partial))
+    },
+    fault: () => fault,
+  }
+}

@@ -1,0 +1,51 @@
+import { eventFilter } from 'rxspeech-nodes/events/event-filter'
+import { eventTagger } from 'rxspeech-nodes/events/event-tagger'
+import { phraseSpotter } from 'rxspeech-nodes/events/phrase-spotter'
+import { promptPlayer } from 'rxspeech-nodes/playback/prompt-player'
+import { tonePlayer } from 'rxspeech-nodes/playback/tone-player'
+import { recorder } from 'rxspeech-nodes/recordings/recorder'
+import { dtmfDetector } from 'rxspeech-nodes/signals/dtmf-detector'
+import { levelMeter } from 'rxspeech-nodes/signals/level-meter'
+import { talkStatistics } from 'rxspeech-nodes/signals/talk-statistics'
+import { webhook } from 'rxspeech-nodes/webhook/webhook'
+import { resample, transcode } from 'rxspeech-server/nodes/audio/conversion'
+import { gain } from 'rxspeech-server/nodes/audio/gain'
+import { channelMix, channelSplit, downmix } from 'rxspeech-server/nodes/audio/stereo'
+import { entry, publisher } from 'rxspeech-server/nodes/core/endpoints'
+import type { AnyNodeDefinition } from 'rxspeech-server/nodes/core/node'
+import { recognizer } from 'rxspeech-server/nodes/speech/recognizer'
+import { voiceActivity } from 'rxspeech-server/nodes/speech/voice-activity'
+import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+
+/** The nodes that every project can use. */
+export const builtInNodes: readonly AnyNodeDefinition[] = [
+  entry,
+  publisher,
+  channelSplit,
+  channelMix,
+  downmix,
+  gain,
+  levelMeter,
+  resample,
+  transcode,
+  voiceActivity,
+  recognizer,
+  phraseSpotter,
+  dtmfDetector,
+  talkStatistics,
+  eventTagger,
+  eventFilter,
+  recorder,
+  webhook,
+  tonePlayer,
+  promptPlayer,
+]
+
+/** The nodes that projects can use: the built-in ones and `more`. Throws `invalid-options` for a name that occurs twice. */
+export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly AnyNodeDefinition[] => {
+  const nodes = [...builtInNodes, ...more]
+  const names = nodes.map(({ name }) => name)
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  if (repeated === undefined) return nodes
+  throw new SpeechError('invalid-options', `There are two nodes with the name ${repeated}; rename one of them.`)
+}

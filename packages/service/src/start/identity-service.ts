@@ -1,0 +1,191 @@
+import type { RequestListener } from 'node:http'
+import { asyncScheduler } from 'rxjs'
+import { checkSharedIdentity, type ConnectedIdentity, connectSharedIdentity } from 'rxspeech-nats/identity/connect'
+import { MachineExchange } from 'rxspeech-nats/machines/machine-exchange'
+import { isGranted } from 'rxspeech-server/identity/clients/client'
+import { createIdentity, defaultAudience, type Identity } from 'rxspeech-server/identity/identity'
+import type { HttpListener } from 'rxspeech-server/listen/http-listener'
+import { authFailureOf } from 'rxspeech-server/monitor/service-monitor'
+import type { Operations } from 'rxspeech-server/operations/operations'
+import { type AdmissionLimits, Admissions } from 'rxspeech-server/sessions/admissions'
+import { type RequestLimits, TokenRequests } from 'rxspeech-server/sessions/request-limit'
+import { tenantOf } from 'rxspeech-server/sessions/rights'
+import { type GrantAuthority, RunningGrants } from 'rxspeech-server/sessions/running-grants'
+import type { SessionContext } from 'rxspeech-server/sessions/session-context'
+import { openStudio, type StudioService } from 'rxspeech-server/studio/studio'
+import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import type { ServiceOptions } from '../configuration/service-options.js'
+
+/** An identity service, and what the other machines of the service tell. */
+export interface OpenIdentity extends Identity {
+  /** Undefined for a service of one machine. */
+  readonly machines: MachineExchange | undefined
+}
+
+/**
+ * Opens the identity service; its issuer is the address of the HTTP listener unless the options name another. Rejects like
+ * `createIdentity` and `connectSharedIdentity`.
+ */
+export const openIdentity = async (
+  options: ServiceOptions,
+  { url, addressOf }: Pick<HttpListener, 'url' | 'addressOf'>,
+  operation: Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity'>,
+): Promise<OpenIdentity> => {
+  const { clients, development = false, scheduler = asyncScheduler, stateFolder, issuer = url } = options
+  const { monitor, onFault } = operation
+  checkSharedIdentity({ ...options.identity, issuer: options.issuer })
+  const shared = await connectMachines(options, issuer, operation)
+  try {
+    const identity = await createIdentity(
+      {
+        ...options.identity,
+        addressOf: options.identity?.addressOf ?? addressOf,
+        issuer,
+        development,
+        scheduler,
+        onRefusal: (error, address) => {
+          monitor.authFailed(authFailureOf(error), 'token-endpoint', address)
+        },
+        clients,
+        stateFolder,
+        onFault,
+      },
+      { identity: shared?.identity, failures: shared?.machines },
+    )
+    return { ...identity, machines: shared?.machines, close: () => identity.close().finally(shared?.close) }
+  } catch (error) {
+    await shared?.close()
+    throw error
+  }
+}
+
+interface Machines extends Pick<ConnectedIdentity, 'identity' | 'close'> {
+  readonly machines: MachineExchange
+}
+
+/** Connects to what several machines share; undefined for a service of one machine. */
+const connectMachines = async (
+  { identity: { nats, audience = defaultAudience } = {}, scheduler = asyncScheduler, logger }: ServiceOptions,
+  issuer: string,
+  { onFault, watchIdentity }: Pick<Operations, 'onFault' | 'watchIdentity'>,
+): Promise<Machines | undefined> => {
+  if (nats === undefined) return undefined
+  const { identity, bus, bucket, close } = await connectSharedIdentity(nats, {
+    name: 'rxspeech serve',
+    scheduler,
+    onFault,
+  })
+  const machines = new MachineExchange({ bus, bucket, origin: { issuer, audience }, scheduler, onFault })
+  const { stale$, ageMs } = identity
+  watchIdentity(ageMs)
+  const watching = stale$.subscribe((isStale) => {
+    if (isStale) logger?.log('warn', 'Shared identity is stale', { ageMs: Math.round(ageMs()) })
+    else logger?.log('info', 'Shared identity is current again')
+  })
+  return {
+    identity,
+    machines,
+    close: () => {
+      watching.unsubscribe()
+      machines.close()
+      return close()
+    },
+  }
+}
+
+/** Verifies the tokens of sessions and counts the sessions. */
+export const createAdmission = (
+  identity: Pick<OpenIdentity, 'verify' | 'machines' | keyof GrantAuthority>,
+  limits: AdmissionLimits & RequestLimits,
+  { scheduler = asyncScheduler, onFault }: Pick<ServiceOptions, 'scheduler' | 'onFault'>,
+): SessionContext['admit'] => {
+  const admissions = new Admissions(limits, identity.machines)
+  identity.machines?.publishCounts(() => admissions.counts)
+  const requests = new TokenRequests(limits, scheduler)
+  const running = new RunningGrants({ authority: identity, scheduler, onFault })
+  return async (token, tenant, origin) => {
+    admissions.checkCapacity()
+    const rights = await identity.verify(token)
+    if (rights.origin !== undefined && rights.origin !== origin) throw wrongOrigin()
+    // Checked first, so that no session uses the slots of a tenant without its grant.
+    if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()
+    const counted = requests.admit(rights.tokenId, rights.clientId)
+    try {
+      const giveBack = admissions.admit(rights.tokenId, tenant ?? tenantOf(rights))
+      const { ended$, release } = running.add(rights)
+      return {
+        rights,
+        clientId: rights.clientId,
+        tokenId: rights.tokenId,
+        requests: counted.bucket,
+        ended$,
+        release: () => {
+          release()
+          giveBack()
+          counted.release()
+        },
+      }
+    } catch (error) {
+      counted.release()
+      throw error
+    }
+  }
+}
+
+/** A gRPC client and a program send no origin. The message does not repeat that of the token. */
+const wrongOrigin = (): SpeechError =>
+  new SpeechError(
+    'unauthenticated',
+    'The token is for the pages of another origin; open the session from such a page, or request a token without origin.',
+    { cause: 'wrong-origin' },
+  )
+
+const tenantDenied = (): SpeechError =>
+  new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
+
+/**
+ * Answers the requests for the identity service and for the page. A request for the socket without Upgrade, which a proxy has
+ * removed, is 426 (RFC 9110 section 15.5.22); any other path is 404.
+ */
+const answerRequests = (
+  handlers: readonly Pick<Identity, 'handle'>[],
+  onFault: (error: unknown) => void = () => undefined,
+): RequestListener => {
+  const answer = async (...exchange: Parameters<Identity['handle']>): Promise<void> => {
+    for (const handler of handlers) if (await handler.handle(...exchange)) return
+    const [{ url = '' }, response] = exchange
+    if (/^\/recognizer\/?(\?|$)/.test(url)) {
+      const headers = { 'Content-Type': 'text/plain', Upgrade: 'websocket', Connection: 'Upgrade' }
+      response.writeHead(426, headers).end(needsUpgrade)
+    } else response.writeHead(404, { 'Content-Type': 'text/plain' }).end('Not found.\n')
+  }
+  return (request, response) => {
+    answer(request, response).catch(onFault)
+  }
+}
+
+const needsUpgrade =
+  'refused: A WebSocket is at this path, but the request has no Upgrade; a proxy in between must pass on Upgrade and Connection.\n'
+
+/** What the page shows of the service, besides its addresses. */
+type Shown = Omit<StudioService, 'urls' | 'findClient' | 'now' | 'identity'>
+
+/** Answers the requests of a service at these addresses. Rejects if the files of the page cannot be read. */
+export const openRequests = async (
+  options: ServiceOptions,
+  identity: Identity,
+  urls: readonly (string | undefined)[],
+  shown: Shown,
+): Promise<RequestListener> => {
+  const { studio, clients, scheduler = asyncScheduler } = options
+  const page =
+    studio &&
+    (await openStudio(studio, {
+      ...shown,
+      identity,
+      urls: urls.filter((url) => url !== undefined),
+      findClient: (clientId) => clients?.find(clientId),
+      now: () => scheduler.now(),
+    }))
+  return answerRequests(page === undefined ? [identity] : [identity, page], shown.onFault)
+}

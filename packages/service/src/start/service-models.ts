@@ -1,0 +1,165 @@
+import {
+  asyncScheduler,
+  filter,
+  firstValueFrom,
+  NEVER,
+  of,
+  startWith,
+  throwError,
+  timeout,
+  timer,
+  type Observable,
+  type SchedulerLike,
+  type TimeoutConfig,
+} from 'rxjs'
+import type { ModelDescription } from 'rxspeech-engines/engine'
+import { modelLabel } from 'rxspeech-engines/models/model-json'
+import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
+import { createBus, type MessageBus } from 'rxspeech-nats/connection/bus'
+import { connectNats } from 'rxspeech-nats/connection/connection'
+import { createFleetModels } from 'rxspeech-nats/engines/fleet-models'
+import { Fleet } from 'rxspeech-nats/engines/fleet'
+import type { Logger } from 'rxspeech-server/operations/logger'
+import type { NatsUse } from 'rxspeech-server/operations/nats-use'
+import { RateLimitedLog } from 'rxspeech-server/operations/service-log'
+import { sharedTenant } from 'rxspeech-server/sessions/rights'
+import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { openModels } from './models-and-projects.js'
+import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
+
+/** How long the start waits for a default model that is named: four times as long as engine processes take to report their models. */
+const namedModelMs = 1_000
+/** After the first model the start waits that long for others, so that each start chooses the same default among them. */
+const settleMs = 500
+
+/** The models of a service, and what operators see of the engine processes. */
+export interface ServiceModels {
+  readonly models: ModelRegistry
+  readonly natsUse: (() => NatsUse) | undefined
+}
+
+/**
+ * The models of the folders of a service and, with `natsEngines`, those of engine processes. Rejects with the errors of
+ * `connectNats`, and with `invalid-model` if no engine process has reported a model in time and there is none here.
+ *
+ * @param cpus how many CPUs the built-in engines may use; default: all
+ */
+export const openServiceModels = async (options: ServiceOptions, cpus?: number): Promise<ServiceModels> => {
+  const { natsEngines, onFault = () => undefined, scheduler = asyncScheduler } = options
+  const local = openModels(options, cpus)
+  if (natsEngines === undefined) return { models: local, natsUse: undefined }
+  const { name, region, otherRegions, models: modelsByName, waitMs = 10_000, ...nats } = natsEngines
+  const bus = createBus(await connectNats(nats, { name: 'rxspeech service', scheduler }))
+  const unlog = logConnection(bus, options.logger)
+  // Without a user everyone on the bus can take any name, and processes have those of their hosts.
+  const prefersFirstName = modelsByName === undefined && (nats.user ?? nats.credentials) !== undefined
+  const { maxLagMs, refusesBehind } = lagLimits(options)
+  const roster = { region, otherRegions, models: modelsByName, prefersFirstName, maxLagMs }
+  const fleet = new Fleet({ bus, name, ...roster, onFault, scheduler })
+  const registry = createFleetModels({ fleet, local, refusesBehind, onFault, scheduler })
+  const endLog = options.logger && logProcesses(fleet, registry, options.logger, scheduler)
+  const models = {
+    ...registry,
+    close: async () => {
+      try {
+        await registry.close()
+      } finally {
+        endLog?.()
+        unlog()
+        await bus.close()
+      }
+    },
+  }
+  try {
+    await waitForDefaultModel(models, { ...options, waitMs, scheduler })
+  } catch (error) {
+    await models.close()
+    throw error
+  }
+  return { models, natsUse: () => ({ isUp: bus.isUp, refused: bus.refusedCount, fleet: fleet.use }) }
+}
+
+/** When an engine process counts as behind, and whether it then gets no new sessions. @default maxLagMs `defaultMaxLagMs` */
+export const lagLimits = (
+  options: Pick<ServiceOptions, 'development' | 'limits'>,
+): { readonly maxLagMs: number | undefined; readonly refusesBehind: boolean } => {
+  const { maxEngineDelayMs } = resolveServiceLimits(options)
+  return { maxLagMs: maxEngineDelayMs === 0 ? undefined : maxEngineDelayMs, refusesBehind: maxEngineDelayMs > 0 }
+}
+
+/** Logs each loss of the connection, and its end. */
+export const logConnection = (bus: MessageBus, logger: Logger | undefined): (() => void) => {
+  let wasUp = bus.isUp
+  const subscription = bus.isUp$.subscribe((isUp) => {
+    if (isUp === wasUp) return
+    wasUp = isUp
+    if (isUp) logger?.log('info', 'The connection to NATS is restored.')
+    else logger?.log('warn', 'The connection to NATS is lost; it is tried again until it is restored.')
+  })
+  return () => subscription.unsubscribe()
+}
+
+/** The limit for each kind of line: engine processes cause them. */
+const maxLinesPerMinute = 60
+/** Models that one line names. */
+const maxNamed = 10
+
+/** Logs engine processes that come and go, and models that none of them serves any more, or again. */
+const logProcesses = (fleet: Fleet, models: ModelRegistry, logger: Logger, scheduler: SchedulerLike): (() => void) => {
+  const log = new RateLimitedLog({ logger, scheduler, maxLinesPerMinute })
+  fleet.onJoined = ({ address, models: offered, capacity }) => {
+    const { name: engine, instance } = address
+    log.write('joined', 'info', 'Engine process joined', { engine, instance, models: offered.size, places: capacity })
+  }
+  fleet.onLeft = ({ name: engine, instance }, how) => {
+    log.write('left', how === 'gone' ? 'info' : 'warn', 'Engine process left', { engine, instance, how })
+  }
+  let unserved: readonly string[] = []
+  const subscription = models.changed$?.subscribe(() => {
+    const before = unserved
+    unserved = models
+      .list()
+      .filter((model) => models.isServed?.(model) === false)
+      .map(modelLabel)
+    const lost = unserved.filter((label) => !before.includes(label))
+    const back = before.filter((label) => !unserved.includes(label))
+    const fieldsOf = (labels: readonly string[]) => ({
+      models: labels.slice(0, maxNamed).join(', '),
+      count: labels.length,
+    })
+    if (lost.length > 0) log.write('unserved', 'warn', 'No engine process serves these models', fieldsOf(lost))
+    if (back.length > 0) log.write('served', 'info', 'These models are served again, or forgotten', fieldsOf(back))
+  })
+  return () => {
+    subscription?.unsubscribe()
+    log.close()
+  }
+}
+
+/**
+ * Resolves when the default model can be chosen: if it is named, with that one, because sessions would be denied until then; a
+ * service whose default model is named starts without engine processes too. Otherwise soon after the first one.
+ */
+export const waitForDefaultModel = async (
+  models: Pick<ModelRegistry, 'list' | 'changed$'>,
+  { defaultModel, waitMs, scheduler }: Pick<ServiceOptions, 'defaultModel'> & WaitOptions,
+): Promise<void> => {
+  const isNamed = ({ tenant, name }: ModelDescription): boolean => tenant === sharedTenant && name === defaultModel
+  const isKnown = (): boolean => (defaultModel === undefined ? models.list().length > 0 : models.list().some(isNamed))
+  const limit: TimeoutConfig<unknown, Observable<undefined>> = defaultModel === undefined
+    ? { first: waitMs, scheduler, with: () => throwError(() => noModel(waitMs)) }
+    : { first: Math.min(waitMs, namedModelMs), scheduler, with: () => of(undefined) }
+  await firstValueFrom((models.changed$ ?? NEVER).pipe(startWith(undefined), filter(isKnown), timeout(limit)))
+  if (defaultModel === undefined) await firstValueFrom(timer(settleMs, scheduler))
+}
+
+interface WaitOptions {
+  readonly waitMs: number
+  readonly scheduler: SchedulerLike
+}
+
+const noModel = (waitMs: number): SpeechError =>
+  new SpeechError(
+    'invalid-model',
+    `No engine process has reported a model within ${waitMs} ms; start one, or set the default model so that the service does not wait.`,
+  )

@@ -1,0 +1,241 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { EngineKind } from '../../engines/src/engine.js'
+import { readModelFile } from '../../engines/src/models/model-files.js'
+import type { LogFields } from '../../server/src/operations/logger.js'
+import { scriptedEngine } from '../src/testing/scripted-engine.js'
+import { openStream, plainClient } from '../../../test/interop/plain-dataflow-client.js'
+import { openSocket } from '../../../test/interop/plain-socket-client.js'
+import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
+import { spoken } from '../../server/test/sessions/spoken.js'
+
+let root: string
+let service: PlainService
+let lines: (LogFields & { readonly message: string })[]
+let loading: (() => Promise<void>) | undefined
+
+/** Its model recognizes the text of a file. */
+const written: EngineKind = {
+  name: 'written',
+  open: async (model) => {
+    await loading?.()
+    return scriptedEngine({ texts: [await readModelFile(model, 'text', 'text.txt')] })
+  },
+}
+
+const put = async (path: string, text: string): Promise<void> => {
+  await mkdir(dirname(join(root, path)), { recursive: true })
+  await writeFile(join(root, path), text)
+}
+const putModel = async (version: string, text: string): Promise<void> => {
+  await put(`models/Default/m/${version}/text.txt`, text)
+  await put(`models/Default/m/${version}/model.json`, '{"engine": "written", "batch": true}')
+}
+const project = (model: string): string => `
+version: 1
+model: ${model}
+nodes:
+  in: entry
+  speech: recognizer
+  out: publisher
+wires:
+  - in -> speech
+  - speech -> out
+`
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'reload-'))
+  lines = []
+  loading = undefined
+  await putModel('1', 'the old words')
+  await mkdir(join(root, 'projects'))
+  service = await plainService({
+    modelFolders: [join(root, 'models')],
+    projectFolders: [join(root, 'projects')],
+    engines: [written],
+    operations: { host: '127.0.0.1', port: 0 },
+    logger: { log: (_level, message, fields) => lines.push({ message, ...fields }) },
+  })
+})
+afterEach(async () => {
+  await service.close()
+  await rm(root, { recursive: true })
+})
+
+/** A session over each interface that has begun to speak; `finish` returns what it recognized. */
+const talk = async (projectName = 'transcribe') => {
+  const audio = await spoken(3_200)
+  const client = plainClient(service)
+  const stream = openStream(client)
+  stream.request(startOf(service.token, { ProjectName: projectName }))
+  await stream.answered
+  const socket = await openSocket(service)
+  socket.send(recognizeOf())
+  expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
+  const speak = (bytes: Uint8Array): void => {
+    stream.raw({ binary_content: bytes, content_type: 0 })
+    socket.audio(bytes)
+  }
+  speak(audio.subarray(0, 24_000))
+  return {
+    started: stream.responses[0]?.['operation-result'],
+    finish: async (): Promise<readonly unknown[]> => {
+      speak(audio.subarray(24_000))
+      stream.stream.end()
+      socket.send({ 'message-name': 'finalize-recognition' })
+      const { events } = await stream.ended
+      for (;;) {
+        const message = await socket.receive()
+        if (message['message-name'] !== 'final-result' && !('close' in message)) continue
+        socket.close()
+        client.close()
+        const final = events.findLast(({ Name }) => Name === 'SR Final') as { Data?: { Text?: unknown } } | undefined
+        return [final?.Data?.Text, message['text']]
+      }
+    },
+  }
+}
+const both = (text: string): readonly string[] => [text, text]
+const metrics = async (): Promise<string> => (await fetch(`${String(service.started.operationsUrl)}/metrics`)).text()
+
+describe('a reload', () => {
+  it('gives new sessions a changed model, while running ones keep the old one', async () => {
+    const running = await talk()
+    await putModel('1', 'the new words')
+    expect(await service.started.reload()).toEqual({
+      isReloaded: true,
+      models: { added: [], changed: ['Default/m/1'], removed: [] },
+      projects: expect.any(Number) as unknown,
+    })
+    expect(await (await talk()).finish()).toEqual(both('the new words'))
+    expect(await running.finish()).toEqual(both('the old words'))
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        message: 'Models and projects were reloaded. All other settings need a restart.',
+        ...{ added: 'none', changed: 'Default/m/1', removed: 'none' },
+      }),
+    )
+    expect(await metrics()).toContain('rxspeech_reloads_total{outcome="reloaded"} 1')
+    expect(service.faults).toEqual([])
+  })
+
+  it('finds a new version, and a project that is new', async () => {
+    await putModel('2', 'the second version')
+    await put('projects/Default/custom/1.yaml', project('m'))
+    const early = await talk('custom')
+    expect(early.started).toMatch(/project-denied/)
+    await early.finish()
+    expect(await service.started.reload()).toMatchObject({ isReloaded: true, models: { added: ['Default/m/2'] } })
+    const running = await talk('custom')
+    expect(running.started).toBe('success')
+    expect(await running.finish()).toEqual(both('the second version'))
+  })
+
+  it.each([
+    ['a model.json that is broken', 'models/Default/m/2/model.json', '{', /Default\/m\/2: model\.json must/],
+    ['a model that cannot be loaded', 'models/Default/m/2/model.json', '{"engine": "written"}', /m\/2.*text\.txt/],
+    ['an engine that is unknown', 'models/Default/m/1/model.json', '{"engine": "none"}', /m\/1: "engine"/],
+    ['a project with a fault', 'projects/Default/custom/1.yaml', project('m').replace('entry', 'entri'), /custom\/1/],
+    ['a project whose model is absent', 'projects/Default/custom/1.yaml', project('absent'), /absent/],
+  ])('is refused for %s, and the old models and projects serve on', async (_what, path, text, message) => {
+    const running = await talk()
+    await putModel('3', 'never seen')
+    await put(path, text)
+    const result = await service.started.reload()
+    expect(result).toMatchObject({
+      isReloaded: false,
+      problems: [{ message: expect.stringMatching(message) as unknown }],
+    })
+    expect(service.started.models.list().map(({ version }) => version)).toEqual(['1'])
+    expect(await (await talk()).finish()).toEqual(both('the old words'))
+    expect(await running.finish()).toEqual(both('the old words'))
+    expect(lines.map((line) => line.message)).toContainEqual(expect.stringMatching(message))
+    expect(await metrics()).toContain('rxspeech_reloads_total{outcome="refused"} 1')
+    await rm(join(root, 'projects/Default'), { recursive: true, force: true })
+    await rm(join(root, 'models/Default/m/2'), { recursive: true, force: true })
+    await putModel('1', 'mended')
+    expect(await service.started.reload()).toMatchObject({ isReloaded: true, models: { added: ['Default/m/3'] } })
+    expect(await (await talk()).finish()).toEqual(both('never seen'))
+  })
+
+  it('is not refused for a fault that was there at the start', async () => {
+    await put('models/Default/broken/1/model.json', '{')
+    await service.close()
+    service = await plainService({ modelFolders: [join(root, 'models')], engines: [written] })
+    await putModel('2', 'the second version')
+    expect(await service.started.reload()).toMatchObject({ isReloaded: true })
+  })
+
+  it('refuses new sessions a model that is gone, while running ones keep it', async () => {
+    await putModel('2', 'the second version')
+    await service.started.reload()
+    const running = await talk()
+    await rm(join(root, 'models/Default/m/2'), { recursive: true })
+    expect(await service.started.reload()).toMatchObject({ isReloaded: true, models: { removed: ['Default/m/2'] } })
+    expect(await (await talk()).finish()).toEqual(both('the old words'))
+    expect(await running.finish()).toEqual(both('the second version'))
+  })
+
+  it('is refused if the default model is gone', async () => {
+    await rm(join(root, 'models/Default/m'), { recursive: true })
+    expect(await service.started.reload()).toMatchObject({
+      isReloaded: false,
+      problems: [{ message: expect.stringContaining('There is no model "m"') as unknown }],
+    })
+    expect(await (await talk()).finish()).toEqual(both('the old words'))
+  })
+
+  it('gives a service that began without a model one for sessions that name none', async () => {
+    await rm(join(root, 'models/Default'), { recursive: true })
+    await service.close()
+    const options = { modelFolders: [join(root, 'models')], engines: [written], defaultModel: undefined }
+    service = await plainService(options)
+    expect(service.started.defaultModel).toBeUndefined()
+    await putModel('1', 'the first words')
+    expect(await service.started.reload()).toMatchObject({ isReloaded: true, models: { added: ['Default/m/1'] } })
+    expect(service.started.defaultModel).toBe('m')
+    expect(await (await talk()).finish()).toEqual(both('the first words'))
+    // From then on it stays.
+    await rm(join(root, 'models/Default/m'), { recursive: true })
+    expect(await service.started.reload()).toMatchObject({ isReloaded: false })
+  })
+
+  it('runs alone: those asked for meanwhile become one, which sees the latest files', async () => {
+    let loads = 0
+    let release = (): void => undefined
+    const released = new Promise<void>((resolve) => (release = resolve))
+    loading = async () => {
+      loads += 1
+      await released
+    }
+    await putModel('1', 'the new words')
+    const first = service.started.reload()
+    await expect.poll(() => loads).toBe(1)
+    await putModel('1', 'the newest words')
+    const others = [service.started.reload(), service.started.reload()]
+    expect(others[0]).toBe(others[1])
+    release()
+    expect(await Promise.all([first, ...others])).toMatchObject([
+      { isReloaded: true },
+      { isReloaded: true, models: { changed: ['Default/m/1'] } },
+      { isReloaded: true },
+    ])
+    expect(loads).toBe(2)
+    expect(await (await talk()).finish()).toEqual(both('the newest words'))
+  })
+
+  it('is refused while the service drains, also one that runs', async () => {
+    let release = (): void => undefined
+    const released = new Promise<void>((resolve) => (release = resolve))
+    loading = () => released
+    await putModel('1', 'the new words')
+    const running = service.started.reload()
+    const closing = service.started.close({ drainMs: 1_000 })
+    release()
+    for (const result of [await running, await service.started.reload()])
+      expect(result).toMatchObject({ isReloaded: false, problems: [{ code: 'going-away' }] })
+    await closing
+  })
+})

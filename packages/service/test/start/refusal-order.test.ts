@@ -1,0 +1,114 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { NEVER, of } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { isSpeechError, SpeechError } from '../../../../src/errors/speech-error.js'
+import { SessionSet } from '../../../server/src/listen/serve-link.js'
+import { recognizerUpgrades } from '../../../server/src/listen/recognizer-listener.js'
+import type { Drain, SessionContext } from '../../../server/src/sessions/session-context.js'
+import { createAdmission } from '../../src/start/identity-service.js'
+import { resolveServiceLimits } from '../../src/configuration/service-options.js'
+import { everyRight, oneModel } from '../../../server/test/sessions/test-connection.js'
+import { VirtualClock } from '../virtual-clock.js'
+
+// docs/ARCHITECTURE.md, "Why a session is refused, in this order"
+
+const identity: Parameters<typeof createAdmission>[0] = {
+  verify: (token) =>
+    token === 'forged'
+      ? Promise.reject(new SpeechError('unauthenticated', 'The token is not valid.'))
+      : Promise.resolve({
+          clientId: 'acme',
+          tokenId: token,
+          ...everyRight,
+          tenants: ['Acme'],
+          expiresAtMs: Number.MAX_SAFE_INTEGER,
+          origin: 'https://acme.example',
+        }),
+  endOf: () => undefined,
+  version: () => 0,
+  changed$: NEVER,
+  machines: undefined,
+}
+
+describe('an admission', () => {
+  const own = 'https://acme.example'
+  const admission = (limits: object): SessionContext['admit'] =>
+    createAdmission(identity, resolveServiceLimits({ limits }), { scheduler: new VirtualClock() })
+  const refusalOf = (admitted: Promise<unknown>): Promise<unknown> =>
+    admitted.then(
+      () => 'admitted',
+      (error: unknown) => (isSpeechError(error) ? error.message : error),
+    )
+
+  it('is refused for the first of several reasons', async () => {
+    const full = admission({ sessions: 1 })
+    await full('a', 'Acme', own)
+    expect(await refusalOf(full('forged', 'Other', 'https://other.example'))).toMatch(/^The service has 1 sessions/)
+
+    const admit = admission({ sessionsPerToken: 1, sessionsPerTenant: 1, requestBurst: 2 })
+    expect(await refusalOf(admit('forged', 'Other', 'https://other.example'))).toMatch(/token is not valid/)
+    expect(await refusalOf(admit('a', 'Other', 'https://other.example'))).toMatch(/pages of another origin/)
+    expect(await refusalOf(admit('a', 'Other', own))).toMatch(/^The Tenant is not known/)
+    await admit('a', 'Acme', own)
+    expect(await refusalOf(admit('a', 'Acme', own))).toMatch(/^The token has 1 sessions/)
+    expect(await refusalOf(admit('a', 'Acme', own))).toMatch(/requests/)
+    expect(await refusalOf(admit('b', 'Acme', own))).toMatch(/^The tenant has 1 sessions/)
+  })
+})
+
+describe('an upgrade to the recognition socket', () => {
+  interface Faults {
+    readonly path?: string
+    readonly isDraining?: boolean
+    readonly isFull?: boolean
+    readonly token?: string
+  }
+
+  const refusalOf = ({ path = '/', isDraining = false, isFull = false, token }: Faults): Promise<string> => {
+    const drain$ = isDraining ? of<Drain>({ pauseWithinMs: 0 }) : NEVER
+    const upgrade = recognizerUpgrades({
+      context: {
+        admit: () => Promise.reject(new SpeechError('tenant-denied', 'none')),
+        models: oneModel(() => Promise.reject(new Error('unused'))),
+        limits: resolveServiceLimits({}),
+        drain$,
+        scheduler: new VirtualClock(),
+      },
+      sessions: new SessionSet(),
+      maxMessageBytes: 1_000,
+      allowQueryToken: false,
+      connections: {
+        addressOf: () => undefined,
+        refuseUpgrade: () => Promise.resolve(isFull ? new SpeechError('overloaded', 'full') : undefined),
+        succeeded: () => undefined,
+      },
+    })
+    const request = new IncomingMessage(new Socket())
+    request.url = path
+    if (token !== undefined) request.headers.authorization = `Bearer ${token}`
+    return new Promise((resolve) => {
+      const write = (bytes: Buffer): void => resolve(/\r\n\r\n([\w-]+):/.exec(bytes.toString())?.[1] ?? '')
+      const socket = new Duplex({
+        read: () => undefined,
+        write: (bytes: Buffer, _encoding, done) => {
+          write(bytes)
+          done()
+        },
+      })
+      upgrade(request, socket, Buffer.alloc(0))
+    })
+  }
+
+  it.each<[Faults, string]>([
+    [{ path: '/elsewhere?ModelName=a&ModelName=b', isDraining: true, isFull: true }, 'refused'],
+    [{ path: '/?ModelName=a&ModelName=b', isDraining: true, isFull: true }, 'going-away'],
+    [{ path: '/?ModelName=a&ModelName=b', isFull: true }, 'overloaded'],
+    [{ path: '/?ModelName=a&ModelName=b' }, 'model-mismatch'],
+    [{}, 'unauthenticated'],
+    [{ token: 'good' }, 'tenant-denied'],
+  ])('with %j is refused as %s', async (faults, code) => {
+    expect(await refusalOf(faults)).toBe(code)
+  })
+})

@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest'
+import { readAudioFile } from '../src/session/sources.js'
+import { chunkOf, formatBody, joined, riffOf } from '../../../test/audio/wav-bytes.js'
+
+const samples = Uint8Array.from({ length: 32 }, (_, i) => i + 1)
+const wav = (sampleRateHz: number, data: Uint8Array, claimedBytes?: number): Uint8Array =>
+  riffOf([chunkOf('fmt ', formatBody({ sampleRateHz })), chunkOf('data', data, claimedBytes)])
+const read = (bytes: Uint8Array) => readAudioFile(new Blob([new Uint8Array(bytes)]), 8000)
+
+describe('an audio file of the studio', () => {
+  it('has all samples of a WAV file, and no fault', async () => {
+    const recording = await read(joined(wav(8000, samples), wav(8000, samples)))
+    expect(recording.channels[0]).toHaveLength(32)
+    expect(recording.fault).toBeUndefined()
+  })
+
+  it.each([
+    ['a length that is too small', wav(8000, samples, 6), 16, /^The WAV header is wrong: 26 bytes follow/],
+    ['an end that is missing', wav(8000, samples).subarray(0, -10), 11, /^The WAV file ends early: 10 of the 32 bytes/],
+    ['a file of another rate behind it', joined(wav(8000, samples), wav(16_000, samples)), 16, /has another file/],
+  ])('has what can be read with %s, and names the fault', async (_title, bytes, count, fault) => {
+    const recording = await read(bytes)
+    expect(recording.channels[0]).toHaveLength(count)
+    expect(recording.fault).toMatch(fault)
+  })
+})
