@@ -280,8 +280,8 @@ export class FleetSegment implements EngineSegment {
         else if ((answer.from ?? 0) !== attempt.decidedSamples) this.#lose('gap')
         else if (this.#end('decided')) {
           this.#fleet.onDecided(attempt.engine)
-          const { text, confidence, words, slots, isIncomplete } = answer
-          this.#listener.decided(words, { text, confidence, slots, isIncomplete })
+          const { t: _type, from: _from, words, ...text } = answer
+          this.#listener.decided(words, text)
         }
         return
       case 'phrases':
@@ -313,7 +313,7 @@ export class FleetSegment implements EngineSegment {
   }
 
   #takePart(attempt: Attempt, part: Extract<EngineAnswer, { readonly t: 'part' }>): void {
-    const { from, samples, text, words, confidence } = part
+    const { t: _type, from, samples, words, ...text } = part
     if (from + samples > attempt.sentSamples) this.#lose('violation')
     else if (from > attempt.decidedSamples) this.#lose('gap')
     // One that came twice.
@@ -321,7 +321,7 @@ export class FleetSegment implements EngineSegment {
       attempt.decidedSamples += samples
       attempt.partial = undefined
       progressed(attempt)
-      this.#listener.decidedPart(samples, words, { text, ...(confidence !== undefined && { confidence }) })
+      this.#listener.decidedPart(samples, words, text)
     }
   }
 

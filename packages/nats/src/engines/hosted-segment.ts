@@ -2,6 +2,7 @@ import { Subject, Subscription } from 'rxjs'
 import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from 'rxspeech-engines/engine'
 import { isLoss } from 'rxspeech-engines/segment-retry'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { withoutUndefined } from 'rxspeech/internal/protocol/json-object'
 import type { TraceSpan } from 'rxspeech/internal/tracing/open-telemetry'
 import { decodeSamples, type EngineAnswer, type EngineRequest } from './protocol.js'
 
@@ -167,22 +168,14 @@ export class HostedSegment {
       this.#parts.push(part)
       return
     }
-    const { text, words, confidence } = part
     const from = this.#decidedSamples
     this.#decidedSamples += samples
-    this.#host.answer({ t: 'part', from, samples, text, words, ...(confidence !== undefined && { confidence }) })
+    this.#host.answer({ t: 'part', from, samples, ...resultOf(part) })
   }
 
-  #decide({ text, words, confidence, slots, isIncomplete }: DecidedSegment): void {
-    this.#end({
-      t: 'decided',
-      text,
-      words,
-      ...(confidence !== undefined && { confidence }),
-      ...(slots && { slots }),
-      ...(isIncomplete && { isIncomplete }),
-      ...(this.#decidedSamples > 0 && { from: this.#decidedSamples }),
-    })
+  #decide(segment: DecidedSegment): void {
+    const from = this.#decidedSamples
+    this.#end({ t: 'decided', ...resultOf(segment), ...(from > 0 && { from }) })
   }
 
   /** One answer for all that the engine says in one turn. */
@@ -233,6 +226,10 @@ export class HostedSegment {
     this.#host.ended()
   }
 }
+
+/** What the edge does not know already. */
+const resultOf = ({ type: _type, startMs: _start, endMs: _end, decidedSamples: _count, ...result }: DecidedSegment) =>
+  withoutUndefined(result)
 
 /** The results of several parts as one. */
 const joined = (parts: readonly DecidedSegment[]): DecidedSegment => {

@@ -14,7 +14,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
-import type { PhraseFault } from 'rxspeech-engines/engine'
+import type { PhraseFault, SegmentText } from 'rxspeech-engines/engine'
 import { slotsCodec } from 'rxspeech/internal/protocol/message-codec'
 import { parseJsonObject } from 'rxspeech/internal/protocol/parse-json'
 import { codecsOf, engineParameters } from 'rxspeech/internal/protocol/recognition-parameters'
@@ -254,10 +254,21 @@ const phraseFault: t.Type<PhraseFault> = t.intersection([
   t.partial({ index: t.union([count, t.undefined]) }),
 ])
 
-const word: t.Type<Word> = t.intersection([
-  t.type({ text: t.string, startMs: t.number, endMs: t.number }),
-  t.partial({ confidence: t.union([t.number, t.undefined]) }),
-])
+// A result passes on to clients as it is read here. `t.exact` leaves out keys that this version does not know.
+
+const word: t.Type<Word> = t.exact(
+  t.intersection([
+    t.type({ text: t.string, startMs: t.number, endMs: t.number }),
+    t.partial({ confidence: t.union([t.number, t.undefined]) }),
+  ]),
+)
+
+const words = t.readonlyArray(word)
+/** The compiler finds a field of `SegmentText` that is missing here. */
+const textFields = { confidence: t.number, slots: slotsCodec, isIncomplete: t.boolean } satisfies Record<
+  keyof Omit<SegmentText, 'text'>,
+  t.Mixed
+>
 
 const engineAnswer = t.union([
   /** The segment has a place; audio can follow. */
@@ -270,18 +281,22 @@ const engineAnswer = t.union([
     /** `partialIntervalMs`: partials are thinned, or no more if it is 0. Engines of older versions do not say so. */
     t.partial({ partial: t.string, stableLength: count, partialIntervalMs: count }),
   ]),
-  /** The answer to a check after `total` samples, which engines of older versions do not tell. */
+  /** The answer to a check after `total` samples, which engines of older versions omit. */
   t.intersection([t.type({ t: t.literal('checked'), isComplete: t.boolean }), t.partial({ total: count })]),
   /** The result of `samples` at the beginning of what is not decided, behind the first `from` samples; the segment goes on. */
-  t.intersection([
-    t.type({ t: t.literal('part'), from: count, samples: count, text: t.string, words: t.readonlyArray(word) }),
-    t.partial({ confidence: t.number }),
-  ]),
+  t.exact(
+    t.intersection([
+      t.type({ t: t.literal('part'), from: count, samples: count, text: t.string, words }),
+      t.partial(textFields),
+    ]),
+  ),
   /** The result of what is not decided, behind the first `from` samples. */
-  t.intersection([
-    t.type({ t: t.literal('decided'), text: t.string, words: t.readonlyArray(word) }),
-    t.partial({ confidence: t.number, isIncomplete: t.boolean, slots: slotsCodec, from: count }),
-  ]),
+  t.exact(
+    t.intersection([
+      t.type({ t: t.literal('decided'), text: t.string, words }),
+      t.partial({ ...textFields, from: count }),
+    ]),
+  ),
   /** Why the model does not take some of the phrases. */
   t.type({
     t: t.literal('phrases'),

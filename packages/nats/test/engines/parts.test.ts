@@ -10,13 +10,17 @@ const address = { name: 'one', instance: '0123456789abcdef' }
 
 const edge = () => {
   const events: string[] = []
+  const results: Parameters<SegmentListener['decided']>[] = []
   const sent: EngineRequest[] = []
   const listener: SegmentListener = {
     progress: nothing,
     partialsThinned: (intervalMs) => events.push(`thinned ${intervalMs}`),
     checked: nothing,
     decidedPart: (sampleCount, _words, text) => events.push(`part ${sampleCount} ${text?.text}`),
-    decided: (_words, text) => events.push(`decided ${text?.text}`),
+    decided: (words, text) => {
+      events.push(`decided ${text?.text}`)
+      results.push([words, text])
+    },
     failed: ({ code }) => events.push(`failed ${code}`),
   }
   const fleet: SegmentFleet = {
@@ -32,7 +36,7 @@ const edge = () => {
   segment.receive({ t: 'yes' })
   segment.write(new Int16Array(500))
   segment.close(500, false, Int16Array.of(4))
-  return { segment, events, sent }
+  return { segment, events, results, sent }
 }
 const part = (from: number, text: string): EngineAnswer => ({ t: 'part', from, samples: 100, text, words: [] })
 
@@ -101,6 +105,16 @@ describe('a segment over NATS that is decided in parts', () => {
     }
     segment.receive({ t: 'taken', at: 0 })
     expect(events).toEqual(['thinned 1000', 'thinned 0'])
+  })
+
+  it('passes a result from the engine to the edge unchanged', () => {
+    const { answers, hypothesis$ } = hosted(true)
+    const { segment, results } = edge()
+    const words = [{ text: 'one', startMs: 0, endMs: 100, confidence: 0.5 }]
+    const text = { text: 'one', confidence: 0.5, slots: { digit: '1' }, isIncomplete: true }
+    hypothesis$.next({ type: 'segment', startMs: 0, endMs: 100, words, ...text })
+    segment.receive(decodeAnswer(Buffer.from(encodeJson(answers.at(-1) ?? { t: 'full' }))))
+    expect(results).toEqual([[words, text]])
   })
 
   it('is answered at once to an edge that takes no parts', () => {

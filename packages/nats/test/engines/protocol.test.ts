@@ -75,6 +75,15 @@ describe('the messages between edges and engines', () => {
     expect(decodeAnswer(Buffer.from(encodeJson(answer)))).toEqual(answer)
   })
 
+  it('leaves out keys of a later version in results, which pass on to clients', () => {
+    const word = { text: 'hi', startMs: 0, endMs: 1 }
+    const text = { text: 'hi', slots: { who: 'you' } }
+    for (const kind of [{ t: 'decided' }, { t: 'part', from: 0, samples: 1 }]) {
+      const later = { ...kind, ...text, words: [{ ...word, later: 1 }], later: 1 }
+      expect(decodeAnswer(Buffer.from(JSON.stringify(later)))).toEqual({ ...kind, ...text, words: [word] })
+    }
+  })
+
   it('ignores keys of a later version in adverts', () => {
     const alive = { v: 1, engine, capacity: 4, used: 1, state: 'serving', temperature: 40 }
     expect(decodeEngineAdvert(advertOf(alive))).toMatchObject({ capacity: 4, used: 1 })
