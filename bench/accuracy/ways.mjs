@@ -121,7 +121,7 @@ export const withWays = async ({ grammar }, use) => {
     const { accessToken } = await firstValueFrom(
       requestToken({ authUrl, clientId, clientSecret, fetch: nodeFetch({ ca }) }),
     )
-    const options = { ca, token: accessToken, model: 'measured', timeouts: { finalizeMs: 120_000 } }
+    const options = { connection: { ca }, token: accessToken, model: 'measured', timeouts: { finalizeMs: 120_000 } }
     const sessions = {
       WebSocket: (format) => recognize({ ...options, url: access.wsUrl, format }),
       gRPC: (format) => dataflow({ ...options, url: access.grpc, tenant, project, format }),

@@ -21,7 +21,7 @@ const createOperator = {
   grpc: ({ address, results, sampleRateHz }) =>
     dataflow({
       url: address.grpc,
-      insecure: true,
+      connection: { insecure: true },
       token: 'bench-token',
       tenant: 'Default',
       project: results,

@@ -76,13 +76,12 @@ const overGrpc = (
   return dataflow({
     ...options,
     url: address,
-    proxy: false,
-    ...(isPlaintext
-      ? { insecure: true }
-      : { channelOptions: { 'grpc.ssl_target_name_override': hostname, 'grpc.default_authority': hostname } }),
+    connection: { proxy: false, insecure: isPlaintext, ca: isPlaintext ? undefined : ca },
+    ...(!isPlaintext && {
+      channelOptions: { 'grpc.ssl_target_name_override': hostname, 'grpc.default_authority': hostname },
+    }),
     tenant,
     project,
-    ca: isPlaintext ? undefined : ca,
     settings: model && { ModelName: model.name, ...(model.tenant !== undefined && { ModelTenant: model.tenant }) },
     testing: { dial: links?.wrap(dialGrpc) },
   })
@@ -101,10 +100,9 @@ const overWebSocket = (
   return recognize({
     ...options,
     url: proxied.href,
-    proxy: false,
+    connection: { proxy: false, ca },
     WebSocket: namedSocket(service),
     model: model.name,
-    ca,
     tenant: model.tenant,
     testing: { dial: links?.wrap(dialWebSocket) },
   })

@@ -58,7 +58,7 @@ export const startMeasuredService = async (settings, limits = {}) => {
       else if (event.type === 'connection' && event.state === 'reconnecting') reconnects += 1
     }
     const session = recognize({
-      ca,
+      connection: { ca },
       token: accessToken,
       url,
       model: 'English',

@@ -89,7 +89,7 @@ const playCall = async ({ dataflow, pace, readWav }, service, token) => {
       project: 'transcribe',
       token,
       format,
-      insecure: true,
+      connection: { insecure: true },
     }
     await lastValueFrom(
       audio$.pipe(

@@ -21,7 +21,7 @@ const verifying = verifyingService()
 const { url, address, close } = await verifying.listen()
 const text = verifying.transcript(source)
 assert.equal(await textOf(recognize({ url, token: 'any', model: 'any', format })(chunks)), text)
-const options = { url: address, insecure: true, token: 'any', tenant: 'any', project: 'any', format }
+const options = { url: address, connection: { insecure: true }, token: 'any', tenant: 'any', project: 'any', format }
 assert.equal(await textOf(dataflow(options)(chunks)), text)
 
 /** @type {string[]} */

@@ -2,7 +2,6 @@ import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import { bytesForMs, validateFormat, type AudioFormat } from '../audio/format.js'
 import { isObservableInput } from '../operators/interop/pull.js'
 import { backoffMs } from '../kernel/backoff.js'
-import type { ProxyOption } from '../protocol/proxy-option.js'
 import {
   anything,
   codec,
@@ -17,7 +16,13 @@ import {
   schedulerValue,
   wholeNumber,
 } from '../protocol/validation.js'
-import { linkLimitCodecs, lowWaterMarkOf, type Certificates, type LinkLimits } from '../transport/limits.js'
+import {
+  linkLimitCodecs,
+  lowWaterMarkOf,
+  type Certificates,
+  type ConnectionOptions,
+  type LinkLimits,
+} from '../transport/limits.js'
 import type { Dial } from '../transport/link.js'
 import type { OpenTelemetry } from '../tracing/open-telemetry.js'
 import { token, type RejectedTokens, type TokenSource } from './token.js'
@@ -27,7 +32,7 @@ import type { Resumption, SessionSettings } from './settings.js'
 export type { TokenSource } from './token.js'
 
 /** The options that `recognize` and `dataflow` share. */
-export interface SessionOptions extends LinkLimits {
+export interface SessionOptions {
   /** The address of the service; see the options of `recognize` and of `dataflow`. */
   readonly url: string
   /** The format of the bytes of the source. */
@@ -46,27 +51,10 @@ export interface SessionOptions extends LinkLimits {
    * @default none
    */
   readonly rejected$?: RejectedTokens | undefined
-  /**
-   * CA certificates in PEM, instead of those of the system. Browsers use their own certificates; there this option is
-   * refused with `invalid-options`.
-   * @default the certificates of the system
-   */
-  readonly ca?: Certificates | undefined
-  /** Allows a connection without TLS to another machine; the token travels there in clear text. @default false */
-  readonly insecure?: boolean | undefined
-  /**
-   * The HTTP proxy of the connection, such as `http://user:password@proxy.example.com:3128`; `false` for none. Browsers
-   * use their own settings; there this option is refused with `invalid-options`.
-   * @default the proxy that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` of the environment define
-   */
-  readonly proxy?: ProxyOption | undefined
-  /**
-   * The interval of pings (WebSocket or HTTP/2) that check the connection, in milliseconds; 0 for no pings. A service that
-   * does not answer is detected before the second interval ends. A gRPC service that asks for fewer pings gets none.
-   * Browsers cannot send pings.
-   * @default 4500
-   */
-  readonly heartbeatMs?: number | undefined
+  /** How the connections are made and checked: certificates, proxy, pings. @default {} */
+  readonly connection?: ConnectionOptions | undefined
+  /** The limits of the messages, and of the bytes that wait for the network. @default {} */
+  readonly link?: LinkLimits | undefined
   /**
    * The first value ends the audio before the source does: the session sends the audio that it has received, and waits for
    * the final.
@@ -238,16 +226,20 @@ const certificates = codec('certificates in PEM', (value): value is Certificates
   Array.isArray(value) ? value.every(isPem) : isPem(value),
 )
 
+const connectionOptions = optionsOf<ConnectionOptions>()(
+  {},
+  { ca: certificates, insecure: flag, proxy: anything, heartbeatMs: durationMs(0) },
+)
+
+const linkOptions = optionsOf<LinkLimits>()({}, linkLimitCodecs)
+
 /** The codecs of the options that both kinds of sessions take. `validateFormat` and `checkProxy` have errors of their own. */
 export const sessionCodecs = {
   required: { format: anything, token: tokenSource },
   optional: {
-    ...linkLimitCodecs,
     rejected$: objectWith('next'),
-    ca: certificates,
-    insecure: flag,
-    proxy: anything,
-    heartbeatMs: durationMs(0),
+    connection: connectionOptions,
+    link: linkOptions,
     finalize$: observableValue,
     stop$: observableValue,
     continuous: flag,
@@ -259,18 +251,20 @@ export const sessionCodecs = {
 }
 
 /** The options of a connection that both kinds of sessions have. */
-export const dialOptionsOf = (options: SessionOptions, { deadlines, scheduler }: SessionSettings) => {
-  const { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs, ca, proxy } = options
-  const { heartbeatMs = defaultHeartbeatMs } = options
-  const limits = { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs }
-  return { ...limits, ca, proxy, heartbeatMs, connectTimeoutMs: Math.ceil(deadlines.connecting), scheduler }
-}
+export const dialOptionsOf = ({ connection, link }: SessionOptions, { deadlines, scheduler }: SessionSettings) => ({
+  ...link,
+  ca: connection?.ca,
+  proxy: connection?.proxy,
+  heartbeatMs: connection?.heartbeatMs ?? defaultHeartbeatMs,
+  connectTimeoutMs: Math.ceil(deadlines.connecting),
+  scheduler,
+})
 
 /** Fills in the defaults of options whose codecs were checked. Throws `invalid-format` and `invalid-options`. */
 export const resolveSessionOptions = (options: SessionOptions): SessionSettings => {
   const { token: source, rejected$, finalize$, stop$, resumption, timeouts = {}, testing = {} } = options
   const { finalizeMs = 30_000 } = timeouts
-  lowWaterMarkOf(options)
+  lowWaterMarkOf(options.link ?? {}, 'link.lowWaterMarkBytes')
   return {
     token: source,
     rejected$,

@@ -17,8 +17,8 @@ export interface Proxy {
 }
 
 /** Throws `invalid-options` for an invalid address; the error never repeats it, because it may contain a password. */
-export const checkProxy = (option: unknown): void => {
-  if (option !== undefined && option !== false) readProxy(option, 'proxy')
+export const checkProxy = (option: unknown, name = 'proxy'): void => {
+  if (option !== undefined && option !== false) readProxy(option, name)
 }
 
 /**

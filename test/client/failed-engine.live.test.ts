@@ -34,11 +34,11 @@ const started = async (failing: number): Promise<PlainService> => {
 type Given = Pick<SessionOptions, 'resumption'> & { readonly channels?: 1 | 2 }
 const sessions: Readonly<Record<string, (service: PlainService, given: Given) => Recognition>> = {
   recognize: ({ started: { wsUrl: url }, token }, { channels = 1, resumption }) =>
-    recognize({ url, insecure: true, token, model: 'm', format: formatOf(channels), resumption }),
+    recognize({ url, connection: { insecure: true }, token, model: 'm', format: formatOf(channels), resumption }),
   dataflow: ({ started: { grpcAddress: url }, token }, { channels = 1, resumption }) =>
     dataflow({
       url,
-      insecure: true,
+      connection: { insecure: true },
       token,
       tenant: 'Default',
       project: 'transcribe',

@@ -165,8 +165,8 @@ const grpcService = async (answer: () => string, retryAfter?: string): Promise<n
 const sessionAt = (over: Over, port: number, resumption: boolean | ResumptionOptions): Recognition => {
   const common = { token: 'a-token', format, resumption, testing: { random: () => 1 } }
   return over === 'grpc'
-    ? dataflow({ ...common, url: `127.0.0.1:${port}`, ca: tls.ca, tenant: 't', project: 'p' })
-    : recognize({ ...common, url: `wss://127.0.0.1:${port}`, ca: tls.ca, model: 'm' })
+    ? dataflow({ ...common, url: `127.0.0.1:${port}`, connection: { ca: tls.ca }, tenant: 't', project: 'p' })
+    : recognize({ ...common, url: `wss://127.0.0.1:${port}`, connection: { ca: tls.ca }, model: 'm' })
 }
 
 interface Outcome {

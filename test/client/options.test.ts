@@ -47,8 +47,11 @@ const ofBoth: readonly Wrong[] = [
   ['resumption.maxReplayBytes', [-1, 0.5]],
   ['resumption.maxConnectionMs', [0]],
   ['continuous', ['x']],
-  ['insecure', ['x', 1]],
-  ['heartbeatMs', [-1, 0.5]],
+  ['connection', [5, null]],
+  ['connection.ca', ['no certificate', '', 5, new Uint8Array(3)]],
+  ['connection.insecure', ['x', 1]],
+  ['connection.proxy', ['x', 'ftp://x', 5]],
+  ['connection.heartbeatMs', [-1, 0.5]],
   ['finalize$', [5, [], { subscribe: 1 }]],
   ['stop$', [5, 'x']],
   ['rejected$', [5, {}]],
@@ -58,10 +61,11 @@ const ofBoth: readonly Wrong[] = [
   ['testing.dial', [5]],
 ]
 const ofLinks: readonly Wrong[] = [
-  ['maxMessageBytes', [0]],
-  ['highWaterMarkBytes', [-1]],
-  ['lowWaterMarkBytes', [-1, 262_145]],
-  ['closeTimeoutMs', [0]],
+  ['link', [5, null]],
+  ['link.maxMessageBytes', [0]],
+  ['link.highWaterMarkBytes', [-1]],
+  ['link.lowWaterMarkBytes', [-1, 262_145]],
+  ['link.closeTimeoutMs', [0]],
 ]
 const ofRecognize: readonly Wrong[] = [
   ['url', [undefined, 'speech', 'https://x', 'ws://speech.example.com']],
@@ -90,7 +94,6 @@ const ofDataflow: readonly Wrong[] = [
       '[::1]:1/path',
     ],
   ],
-  ['ca', ['no certificate']],
   ['tenant', [undefined, '', 5]],
   ['project', [undefined, '']],
   ['language', [5]],
@@ -163,7 +166,7 @@ describe('the options', () => {
 
   it('use the default heartbeat if it is undefined', () => {
     const asked: (number | undefined)[] = []
-    const silent = { heartbeatMs: undefined }
+    const silent = { connection: { heartbeatMs: undefined } }
     const dial = ({ heartbeatMs }: { readonly heartbeatMs?: number | undefined }) => (asked.push(heartbeatMs), NEVER)
     const recognition = recognize({ ...recognizing, ...silent, testing: { dial } })
     const flow = dataflow({ ...flowing, ...silent, testing: { dial } })
@@ -173,7 +176,8 @@ describe('the options', () => {
 
   it('that are unknown are rejected by name, with the option that was probably meant', () => {
     const refusals = [
-      { heartBeatMs: 5 },
+      { connection: { heartBeatMs: 5 } },
+      { closeTimeoutMs: 5 },
       { timeouts: { startMS: 5 } },
       { resumption: { random: Math.random } },
       { dial: () => NEVER },
@@ -185,7 +189,8 @@ describe('the options', () => {
     const both = (text: unknown) => [text, text]
     const unknown = (name: string, rest: string) => `invalid-options: Unknown option "${name}"; ${rest}`
     expect(refusals).toEqual([
-      both(unknown('heartBeatMs', 'did you mean heartbeatMs?')),
+      both(unknown('connection.heartBeatMs', 'did you mean heartbeatMs?')),
+      both(expect.stringMatching(/Unknown option "closeTimeoutMs"; there are .*, connection, link, /)),
       both(unknown('timeouts.startMS', 'did you mean startMs?')),
       both(
         unknown('resumption.random', 'there are budgetMs, firstDelayMs, maxDelayMs, maxReplayBytes, maxConnectionMs.'),
@@ -215,18 +220,20 @@ describe('the options', () => {
       'unix:/s',
     ]
     for (const url of urls) expect(session(url)).toBe('nothing')
-    expect(session('grpc://h:1', { insecure: true })).toBe('nothing')
-    expect(session('grpc://localhost:1', { ca: pem })).toContain('invalid-options: ca cannot be used without TLS')
+    expect(session('grpc://h:1', { connection: { insecure: true } })).toBe('nothing')
+    expect(session('grpc://localhost:1', { connection: { ca: pem } })).toContain(
+      'invalid-options: ca cannot be used without TLS',
+    )
   })
 
   it('have the same certificates on both transports, as text or bytes, one or several', () => {
     for (const ca of [pem, new TextEncoder().encode(pem), [pem, Buffer.from(pem)]]) {
-      expect(() => recognize({ ...recognizing, ca })).not.toThrow()
+      expect(() => recognize({ ...recognizing, connection: { ca } })).not.toThrow()
     }
     for (const ca of ['', 'ca.pem', 5, [pem, 'x'], new Uint8Array(3)]) {
-      const options = { ca } as { ca: string }
-      expect(() => recognize({ ...recognizing, ...options })).toThrow('ca must be certificates in PEM')
-      expect(() => dataflow({ ...flowing, ...options })).toThrow('ca must be certificates in PEM')
+      const options = { connection: { ca } as { ca: string } }
+      expect(() => recognize({ ...recognizing, ...options })).toThrow('connection.ca must be certificates in PEM')
+      expect(() => dataflow({ ...flowing, ...options })).toThrow('connection.ca must be certificates in PEM')
     }
   })
 

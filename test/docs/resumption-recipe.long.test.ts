@@ -84,7 +84,7 @@ describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, 
       [['resumption.maxReplayBytes'], '60 s of the format, 600 s for a source that is pulled'],
       [['resumption.maxConnectionMs'], String(given?.maxConnectionMs)],
       [['buffer.maxMs'], String(settings.bounds.maxWaitingMs)],
-      [['heartbeatMs'], String(defaultHeartbeatMs)],
+      [['connection.heartbeatMs'], String(defaultHeartbeatMs)],
       [['timeouts.silenceMs'], String(settings.silenceMs)],
     ])
   })

@@ -22,7 +22,7 @@ const callWith = async (connectionAgeMs: number) => {
   const speech = await spoken(10_000)
   const session = dataflow({
     url: service.started.grpcAddress,
-    insecure: true,
+    connection: { insecure: true },
     token: service.token,
     tenant: 'Default',
     project: 'transcribe',

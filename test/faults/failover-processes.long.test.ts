@@ -60,7 +60,10 @@ const served = async (name: string): Promise<Served> => {
 
 const recognitionOf = (service: SpokenService, over: Over) => {
   const { grpc, websocket } = sessionOptions(service, call.format, 'call')
-  const common = { resumption: { firstDelayMs: 20, maxDelayMs: 200 }, heartbeatMs: 1_000 }
+  const common = {
+    resumption: { firstDelayMs: 20, maxDelayMs: 200 },
+    connection: { ca: service.ca, heartbeatMs: 1_000 },
+  }
   return over === 'grpc'
     ? dataflow({ ...grpc, ...common, finalizeBy: 'request' })
     : recognize({ ...websocket, ...common })

@@ -73,7 +73,7 @@ describe('a gRPC service that sends GOAWAY and lets its streams continue', () =>
   it('is replaced at a milestone by a connection that was opened before: nothing is lost or emitted twice', async () => {
     const url = `127.0.0.1:${port}`
     const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
-    const options = { url, insecure: true, token: 't', tenant: 'Default', project: 'words', format }
+    const options = { url, connection: { insecure: true }, token: 't', tenant: 'Default', project: 'words', format }
     const microphone$ = range(0, chunkCount).pipe(
       concatMap((index) =>
         from(index === waitingChunk ? secondStream : Promise.resolve()).pipe(

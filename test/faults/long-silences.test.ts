@@ -21,7 +21,7 @@ const staged = async () => {
   closers.push(() => service.close())
   const proxy = await faultProxy({ target: service.started.grpcAddress ?? '' })
   closers.push(() => proxy.close())
-  const common = { insecure: true, tenant: 'Default', project: 'transcribe', format } as const
+  const common = { connection: { insecure: true }, tenant: 'Default', project: 'transcribe', format } as const
   const resumption = { firstDelayMs: 20, maxDelayMs: 200 }
   return { proxy, session: dataflow({ ...common, url: proxy.address, token: service.token, resumption }) }
 }

@@ -40,7 +40,7 @@ export const stage = async (behavior: VerifyingBehavior = {}, script: FaultScrip
     session: (over, options = {}) => {
       const common = { format, token: 'any', resumption: { firstDelayMs: 20, maxDelayMs: 200 }, ...options }
       return over === 'grpc'
-        ? dataflow({ ...common, url: grpc.address, insecure: true, tenant: 'T', project: 'p' })
+        ? dataflow({ ...common, url: grpc.address, connection: { insecure: true }, tenant: 'T', project: 'p' })
         : recognize({ ...common, url: `ws://${websocket.address}`, model: 'm' })
     },
     close: async () => {

@@ -39,7 +39,7 @@ describe.concurrent.each(bothTransports)('a call over %s', (over) => {
   })
 
   it('has the same results as the undisturbed call when its connection becomes half-open', async () => {
-    const patience = { heartbeatMs: 1_000 }
+    const patience = { connection: { ca: live.ca, heartbeatMs: 1_000 } }
     const { proxy, session } = await proxiedSession(live, over, call, patience)
     const outcome = await outcomeOf(session(call.played(4, midWordMs, () => proxy.halfOpen())))
     await proxy.close()

@@ -53,7 +53,10 @@ export const disturbedCall = async (
     const { hostname, port } = new URL(isGrpc ? `https://${grpc.url}` : websocket.url)
     const proxy = await faultProxy({ target: Number(port) })
     proxies.push(proxy)
-    const common = { resumption: { firstDelayMs: 20, maxDelayMs: 200 }, heartbeatMs: 1_000 }
+    const common = {
+      resumption: { firstDelayMs: 20, maxDelayMs: 200 },
+      connection: { ca: service.ca, heartbeatMs: 1_000 },
+    }
     const address = `${hostname}:${proxy.port}`
     recognitions.push(
       isGrpc

@@ -65,7 +65,7 @@ describe('a session whose service sends a frame that cannot be read', () => {
       model: 'm',
       token: 'any',
       format,
-      maxMessageBytes: 4_096,
+      link: { maxMessageBytes: 4_096 },
       resumption: { firstDelayMs: 20 },
     })
     const { events, text, end } = await outcomeOf(session(pace({ format, speed: 8 })(sourceOf(2_000))))

@@ -25,14 +25,14 @@ const drained = async (transport: 'grpc' | 'websocket'): Promise<readonly string
     transport === 'grpc'
       ? dataflow({
           url: access.grpc,
-          ca,
+          connection: { ca },
           tenant: 'Default',
           project: 'transcribe',
           token,
           format,
           resumption,
         })(audio$)
-      : recognize({ url: access.wsUrl, ca, model: 'call', token, format, resumption })(audio$)
+      : recognize({ url: access.wsUrl, connection: { ca }, model: 'call', token, format, resumption })(audio$)
   const labels: string[] = []
   const note = (event: SessionEvent): void => {
     if (event.type === 'connection')

@@ -49,7 +49,9 @@ const heartbeatMs = 60_000
 const expectGreeting = async (): Promise<void> => {
   const texts = await Promise.all(
     bothTransports.map(async (over) => {
-      const { proxy, session } = await proxiedSession(live, over, greeting, { heartbeatMs })
+      const { proxy, session } = await proxiedSession(live, over, greeting, {
+        connection: { ca: live.ca, heartbeatMs },
+      })
       const outcome = await outcomeOf(session(greeting.played(4)))
       await proxy.close()
       return outcome

@@ -25,7 +25,7 @@ export const sessionOptions = (
   grpc: {
     ...patience,
     url: access.grpc,
-    ca,
+    connection: { ca },
     token,
     tenant: access.tenant,
     project: access.project,
@@ -35,7 +35,7 @@ export const sessionOptions = (
   websocket: {
     ...patience,
     url: access.wsUrl,
-    ca,
+    connection: { ca },
     token,
     model,
     voiceActivity: { gracefulSilenceThresholdMs: 0 },

@@ -35,14 +35,14 @@ const sourceOf = (job) => {
 }
 
 const sessionOf = ({ over, url, token, ca, heartbeatMs }) => {
-  const common = { format, token, heartbeatMs, resumption: { firstDelayMs: 50, maxDelayMs: 500 } }
+  const common = { format, token, connection: { ca, heartbeatMs }, resumption: { firstDelayMs: 50, maxDelayMs: 500 } }
   return over === 'grpc'
     ? dataflow({
         ...common,
-        ...{ url, ca: Buffer.from(ca), tenant: 'Default', project: 'transcribe', finalizeBy: 'request' },
+        ...{ url, tenant: 'Default', project: 'transcribe', finalizeBy: 'request' },
         settings: { ModelName: 'call' },
       })
-    : recognize({ ...common, url, ca, model: 'call', voiceActivity: { gracefulSilenceThresholdMs: 0 } })
+    : recognize({ ...common, url, model: 'call', voiceActivity: { gracefulSilenceThresholdMs: 0 } })
 }
 
 const call = (job) => {

@@ -47,7 +47,7 @@ export const proxied = async (): Promise<Proxied> => {
     )
   const run: Proxied['run'] = (way, proxy, { connectTimeoutMs } = {}) => {
     const through = proxy === undefined ? {} : { proxy }
-    const common = { ...through, token: 'any', format, timeouts: { connectMs: connectTimeoutMs } }
+    const common = { connection: { ca, ...through }, token: 'any', format, timeouts: { connectMs: connectTimeoutMs } }
     switch (way) {
       case 'a token request':
         return requestToken({
@@ -58,9 +58,9 @@ export const proxied = async (): Promise<Proxied> => {
           ...(connectTimeoutMs === undefined ? {} : { timeoutMs: connectTimeoutMs }),
         }).pipe(map(({ accessToken }) => accessToken))
       case 'a WebSocket':
-        return textOf(recognize({ ...common, url: listening.url, ca, model: 'm' })(source))
+        return textOf(recognize({ ...common, url: listening.url, model: 'm' })(source))
       case 'gRPC':
-        return textOf(dataflow({ ...common, url: listening.address, ca, tenant: 't', project: 'p' })(source))
+        return textOf(dataflow({ ...common, url: listening.address, tenant: 't', project: 'p' })(source))
     }
   }
   return {

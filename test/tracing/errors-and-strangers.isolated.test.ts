@@ -24,7 +24,13 @@ const start = async (...options: Parameters<typeof plainService>): Promise<Plain
 }
 const overGrpc = async (service: PlainService, change = {}): Promise<Recognition> =>
   dataflow({
-    ...{ url: service.started.grpcAddress, insecure: true, tenant: 'Default', project: 'transcribe', model: 'm' },
+    ...{
+      url: service.started.grpcAddress,
+      connection: { insecure: true },
+      tenant: 'Default',
+      project: 'transcribe',
+      model: 'm',
+    },
     ...{ token: await service.newToken(), format, openTelemetry, resumption: false, ...change },
   })
 const overWebSocket = async (service: PlainService, change = {}): Promise<Recognition> =>

@@ -63,7 +63,7 @@ const callMetadata = async (): Promise<Metadata> => {
       else reject(error)
     })
   })
-  const options = { ...shared, url: `127.0.0.1:${port}`, insecure: true, tenant: 'any', project: 'any' }
+  const options = { ...shared, url: `127.0.0.1:${port}`, connection: { insecure: true }, tenant: 'any', project: 'any' }
   await lastValueFrom(dataflow(options)([new Uint8Array(320)])).catch(() => undefined)
   server.forceShutdown()
   return metadata

@@ -38,7 +38,7 @@ it('continues the trace of a client in the worker process that has its session',
   const ca = await readFile(access['ca'] ?? '')
   const token$ = requestToken({ authUrl, clientId, clientSecret, fetch: nodeFetch({ ca }) })
   const audio = [await spoken(2_000)]
-  const shared = { token: token$, ca, format, openTelemetry }
+  const shared = { token: token$, connection: { ca }, format, openTelemetry }
   await lastValueFrom(recognize({ ...shared, url: wsUrl, model: 'call' })(audio))
   await lastValueFrom(dataflow({ ...shared, url: grpc, tenant: 'Default', project: 'transcribe' })(audio))
   child.kill('SIGTERM')

@@ -55,11 +55,11 @@ const saying =
 
 export const sayOver = {
   WebSocket: saying(({ service, ca, token }, options) =>
-    recognize({ url: service.access.wsUrl, ca, token, model: 'weather', format, ...options }),
+    recognize({ url: service.access.wsUrl, connection: { ca }, token, model: 'weather', format, ...options }),
   ),
   gRPC: saying(({ service, ca, token }, options) =>
     dataflow({
-      ...{ url: service.access.grpc, ca, token, model: 'weather', format },
+      ...{ url: service.access.grpc, connection: { ca }, token, model: 'weather', format },
       ...{ tenant: 'Default', project: 'transcribe' },
       ...options,
     }),

@@ -45,8 +45,8 @@ import type { ClientInput } from '../states.js'
 /** The options of `dataflow`: those of every session, and those of a project and its transport. */
 export interface DataflowOptions extends SessionOptions, RecognitionOptions {
   /**
-   * The address of the service: `host:port`, or `host` for port 443, with TLS unless `insecure`; `grpcs://host:port`, with
-   * TLS; `grpc://host:port`, without TLS, which is allowed for this machine only, unless `insecure`; or a gRPC target such as
+   * The address of the service: `host:port`, or `host` for port 443, with TLS unless `connection.insecure`; `grpcs://host:port`, with
+   * TLS; `grpc://host:port`, without TLS, which is allowed for this machine only, unless `connection.insecure`; or a gRPC target such as
    * `unix:/run/speech.sock`.
    */
   readonly url: string
@@ -107,8 +107,8 @@ export const dataflow = <S extends Slots = Slots>(options: WithUrls<DataflowOpti
 const dataflowAt = (given: DataflowOptions): PlannedRecognition => {
   const { options, openTelemetry } = withoutTracing(given)
   checkOptions(dataflowOptions, options)
-  checkProxy(options.proxy)
-  endpointOf(options)
+  checkProxy(options.connection?.proxy, 'connection.proxy')
+  endpointOf({ ...options.connection, url: options.url })
   const planAt = ({ channel, abort$, traceparent }: SessionRequest): Plan => {
     const metadata = traceparent === undefined ? undefined : { [traceparentHeader]: traceparent }
     return { ...planOf(channel === undefined ? options : ofOneChannel(options), metadata), abort$ }
@@ -133,12 +133,12 @@ const planOf = (options: DataflowOptions, metadata: GrpcDialOptions['metadata'])
   const start = startOf(options)
   const settings = withPreRoll(resolved, silenceRulesOf(start.settings ?? {}))
   const { testing, dialect = 'pascal', finalizeBy = 'half-close', update$ } = options
-  const { url, insecure, protoPath, channelOptions, channel } = options
+  const { url, connection, protoPath, channelOptions, channel } = options
   const dial = testing?.dial ?? dialGrpc
   const dialOptions: GrpcDialOptions = {
     ...dialOptionsOf(options, settings),
     url,
-    insecure,
+    insecure: connection?.insecure,
     protoPath,
     channelOptions,
     channel,

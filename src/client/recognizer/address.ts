@@ -27,7 +27,7 @@ export const recognizerUrl = ({
   if (url.protocol === 'ws:' && !insecure && !isLoopback(url.hostname)) {
     throw new SpeechError(
       'invalid-options',
-      'url must begin with wss: the token would travel in clear text; or set insecure.',
+      'url must begin with wss: the token would travel in clear text; or set connection.insecure.',
     )
   }
   if (url.pathname === '/') url.pathname = '/recognizer'

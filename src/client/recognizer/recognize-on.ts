@@ -32,7 +32,7 @@ import type { SessionSettings } from '../settings.js'
 export interface RecognizeOptions extends SessionOptions, RecognitionOptions {
   /**
    * The address of the service: `wss://host` or `ws://host`. A path in the address replaces `/recognizer`. `ws:` is allowed for
-   * this machine only, unless `insecure`.
+   * this machine only, unless `connection.insecure`.
    */
   readonly url: string
   /** The model that recognizes the audio. */
@@ -63,7 +63,7 @@ export const recognizeOn = (
   checkOptions(recognizeOptions, options)
   const settings = resolveSessionOptions(options)
   const { format } = settings.bounds
-  const url = recognizerUrl(options)
+  const url = recognizerUrl({ ...options, insecure: options.connection?.insecure })
   const dial = options.testing?.dial ?? dialSocket
   const dialOptions = { ...dialOptionsOf(options, settings), WebSocket: options.WebSocket }
   const request = requestOf(options)

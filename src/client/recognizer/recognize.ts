@@ -35,7 +35,7 @@ export const recognize = <S extends Slots = Slots>(options: WithUrls<RecognizeOp
 const recognizeAt = (given: RecognizeOptions): PlannedRecognition => {
   const { options, openTelemetry } = withoutTracing(given)
   const recognition = recognizeOn(dialTraced, options, openTelemetry)
-  checkProxy(options.proxy)
+  checkProxy(options.connection?.proxy, 'connection.proxy')
   return recognition
 }
 

@@ -11,27 +11,17 @@ import { isIP } from 'node:net'
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import { type Observable, Subject } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { ProxyOption } from '../../protocol/proxy-option.js'
 import { isLoopback } from '../../protocol/loopback.js'
 import { type Proxy, proxyFor } from '../../proxy/proxy.js'
-import type { Certificates } from '../limits.js'
+import type { Certificates, ConnectionOptions } from '../limits.js'
 
 /** The target of a channel; sessions with equal targets share a connection. */
-export interface ChannelTarget {
+export interface ChannelTarget extends Pick<ConnectionOptions, 'ca' | 'insecure' | 'proxy'> {
   /**
    * `host:port`, or `host` for port 443, with TLS unless `insecure`; `grpcs://host:port`, with TLS; `grpc://host:port`,
    * without TLS: for this machine only, unless `insecure`. Or a gRPC target such as `unix:/run/speech.sock`.
    */
   readonly url: string
-  /** CA certificates in PEM, instead of those of the system. */
-  readonly ca?: Certificates | undefined
-  /** Allows a connection without TLS to another machine; and without a scheme in `url` means no TLS. @default false */
-  readonly insecure?: boolean | undefined
-  /**
-   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none.
-   * @default the environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, by the same rules as for a WebSocket
-   */
-  readonly proxy?: ProxyOption | undefined
   /** Options of the gRPC package; they override those of the library. */
   readonly channelOptions?: ChannelOptions | undefined
   /**
@@ -63,14 +53,18 @@ export const endpointOf = <Target extends ChannelTarget>({ url, insecure = false
   if (isPlain && !insecure && !isLoopback(hostOf(address))) {
     throw new SpeechError(
       'invalid-options',
-      'url must begin with grpcs://, otherwise the token is sent in clear text; or set insecure.',
+      'url must begin with grpcs://, otherwise the token is sent in clear text; or set connection.insecure.',
     )
   }
   return { ...target, address, isPlain, ca: ca === undefined ? undefined : certificatesOf(ca, isPlain) }
 }
 
 const certificatesOf = (ca: Certificates, isPlain: boolean): Buffer => {
-  if (isPlain) throw new SpeechError('invalid-options', 'ca cannot be used without TLS; leave it out, or insecure.')
+  if (isPlain)
+    throw new SpeechError(
+      'invalid-options',
+      'ca cannot be used without TLS; leave out connection.ca or connection.insecure.',
+    )
   try {
     const certificates = Array.isArray(ca) ? ca : [ca]
     const pem = Buffer.concat(certificates.flatMap((certificate) => [Buffer.from(certificate), Buffer.from('\n')]))

@@ -1,9 +1,8 @@
 import { Observable, type Subscriber, type Unsubscribable } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import type { ProxyOption } from '../../protocol/proxy-option.js'
 import { schedule } from '../../kernel/timers.js'
 import { connectTimeout, noConnection } from '../../errors/connection-errors.js'
-import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, type Certificates } from '../limits.js'
+import { defaultConnectTimeoutMs, defaultDialCloseTimeoutMs, type ConnectionOptions } from '../limits.js'
 import { listOf } from '../../protocol/collections.js'
 import { anything, checkOptions, durationMs, functionValue, oneOf, optionsOf, text } from '../../protocol/validation.js'
 import type { Dial, Link, SocketMessage } from '../link.js'
@@ -19,24 +18,13 @@ import {
 export type SocketClass = new (url: string, protocols?: string[], options?: object) => Socket
 
 /** Where and how a WebSocket is opened, and the limits of its link. */
-export interface WebSocketDialOptions extends WebSocketLinkOptions {
+export interface WebSocketDialOptions extends WebSocketLinkOptions, Pick<ConnectionOptions, 'ca' | 'proxy'> {
   /** `ws:` or `wss:`, with path and query; no fragment. */
   readonly url: string | URL
   /** Headers of the upgrade request. Not in the browser: `invalid-options`. @default {} */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Subprotocols to offer; the service must choose one when any is given. @default [] */
   readonly protocols?: readonly string[] | undefined
-  /**
-   * CA certificates in PEM, instead of those of the system. Not in the browser: `invalid-options`.
-   * @default the certificates of the system
-   */
-  readonly ca?: Certificates | undefined
-  /**
-   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Not in the
-   * browser: `invalid-options`.
-   * @default the environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`
-   */
-  readonly proxy?: ProxyOption | undefined
   /** How long the connection may take, in milliseconds: name, TCP, TLS and upgrade together. @default 10_000 */
   readonly connectTimeoutMs?: number | undefined
   /** The channel of a stereo recording that the connection is for. It is not sent. @default none */

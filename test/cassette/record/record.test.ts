@@ -51,7 +51,7 @@ const streamOptions = (
   url: 'localhost:1',
   tenant: 't',
   project: 'p',
-  insecure: true,
+  connection: { insecure: true },
   testing: { dial, scheduler: clock },
   ...more,
 })

@@ -41,7 +41,7 @@ const recordedOver = async (run: (write: LineWriter['write']) => Promise<unknown
 
 const socketOptions = (more: Partial<RecognizeOptions> = {}): RecognizeOptions => ({
   url: live.service.access.wsUrl,
-  ca: live.ca,
+  connection: { ca: live.ca },
   token: live.token,
   model: 'call',
   format,
@@ -50,7 +50,7 @@ const socketOptions = (more: Partial<RecognizeOptions> = {}): RecognizeOptions =
 
 const streamOptions = (more: Partial<DataflowOptions> = {}): DataflowOptions => ({
   url: live.service.access.grpc,
-  ca: live.ca,
+  connection: { ca: live.ca },
   token: live.token,
   tenant: live.service.access.tenant,
   project: live.service.access.project,

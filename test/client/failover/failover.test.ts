@@ -387,7 +387,7 @@ describe('failover', () => {
             timeouts,
             resumption,
             testing,
-            insecure: true,
+            connection: { insecure: true },
           }),
         ),
       )

@@ -8,17 +8,16 @@ const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 const chunkMs = 20
 
 const sessionOf = ({ over, url, address, heartbeatMs }, ca) => {
-  const common = { format, token: 'any', resumption: { firstDelayMs: 50, maxDelayMs: 500 } }
+  const connection = { ca, heartbeatMs }
+  const common = { format, token: 'any', connection, resumption: { firstDelayMs: 50, maxDelayMs: 500 } }
   return over === 'grpc'
     ? dataflow({
         ...common,
         url: address,
-        ca: Buffer.from(ca),
         tenant: 'T',
         project: 'p',
-        heartbeatMs,
       })
-    : recognize({ ...common, url, ca, model: 'm', heartbeatMs })
+    : recognize({ ...common, url, model: 'm' })
 }
 
 const outcomeOf = (session$, onReceived) =>

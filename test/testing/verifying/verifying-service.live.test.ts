@@ -37,7 +37,7 @@ const overSockets = async (behavior: VerifyingBehavior, over: Transport, options
       ? dataflow({
           format,
           url: listening.address,
-          insecure: true,
+          connection: { insecure: true },
           tenant: 'T',
           project: 'p',
           token: 't',

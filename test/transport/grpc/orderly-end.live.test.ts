@@ -87,7 +87,7 @@ describe('a stream that the service ends with OK, unrequested', () => {
     }
     const session$ = dataflow({
       url: address,
-      insecure: true,
+      connection: { insecure: true },
       tenant: 'T',
       project: 'p',
       token: 'any',

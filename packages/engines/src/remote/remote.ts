@@ -94,7 +94,7 @@ const connect = async (model: ModelDescription, options: RemoteOptions, env: Env
       model: modelName,
       tenant: modelTenant,
       modelVersion,
-      ca,
+      connection: { ca },
       format: { encoding: 'pcm', sampleRateHz, channels: 1 },
       voiceActivity: wholeSegments,
       reject,

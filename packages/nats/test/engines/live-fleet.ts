@@ -158,7 +158,7 @@ export const callThrough = async (
             ...{ url: service.grpcAddress, tenant: 'Default', project: 'transcribe', token: token$, format },
             ...(model !== '' && { model }),
             phrases,
-            insecure: true,
+            connection: { insecure: true },
             openTelemetry,
             ...(resumption === false && { resumption }),
           }),

@@ -37,7 +37,6 @@ export const openSession = async (request: SessionRequest): Promise<OpenSession>
     phrases,
     finalize$,
     token: tokenSource(access, timeoutMs),
-    proxy: access.proxy,
     timeouts: {
       tokenMs: timeoutMs,
       connectMs: timeoutMs,
@@ -57,13 +56,12 @@ const tokenSource = ({ credentials, ca, proxy }: Access, timeoutMs: number | und
 
 const overGrpc = async (access: Access, options: CommonOptions, record: RecordedSession): Promise<OpenSession> => {
   const { dataflow } = await import('rxspeech/internal/client/dataflow/dataflow')
-  const { grpc, ca, isPlaintext, tenant, project, model } = access
+  const { grpc, ca, proxy, isPlaintext, tenant, project, model } = access
   if (grpc === undefined) throw usageError('A session over gRPC needs an address; set --grpc HOST:PORT.')
   return record(dataflow, {
     ...options,
     url: grpc,
-    insecure: isPlaintext,
-    ca: isPlaintext ? undefined : ca,
+    connection: { proxy, insecure: isPlaintext, ca: isPlaintext ? undefined : ca },
     tenant,
     project,
     settings: model && settingsOf(model),
@@ -78,13 +76,13 @@ const settingsOf = ({ name, tenant }: ModelChoice): Settings => ({
 
 const overWebSocket = async (access: Access, options: CommonOptions, record: RecordedSession): Promise<OpenSession> => {
   const { recognize } = await import('rxspeech/internal/client/recognizer/recognize')
-  const { url, ca, model } = access
+  const { url, ca, proxy, model } = access
   if (url === undefined) throw usageError('A session over WebSocket needs an address; set --url wss://HOST.')
   if (model === undefined) throw usageError('A session over WebSocket needs a model; set --model NAME.')
   return record(recognize, {
     ...options,
     url,
-    ca,
+    connection: { proxy, ca },
     model: model.name,
     tenant: model.tenant,
   })
