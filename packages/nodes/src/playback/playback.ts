@@ -38,7 +38,7 @@ import {
 import { matchesPattern, reportItem } from 'rxspeech-server/nodes/core/events'
 import { portFormat } from 'rxspeech-server/nodes/core/node-steps'
 import { encodings, maxSampleRateHz, minSampleRateHz } from 'rxspeech/internal/audio/format'
-import type { Sound } from 'rxspeech/internal/audio/tone-cadence'
+import type { Sound } from './tone-cadence.js'
 import { oneOf } from 'rxspeech/internal/protocol/validation'
 
 /** The options that all players have; each node adds its own. */

@@ -3,7 +3,7 @@ import { portFormat } from 'rxspeech-server/nodes/core/node-steps'
 import { joinBytes } from 'rxspeech/internal/audio/format'
 import { readWav } from 'rxspeech/internal/audio/read-wav'
 import { createResampler } from 'rxspeech/internal/audio/resampler'
-import type { Sound } from 'rxspeech/internal/audio/tone-cadence'
+import type { Sound } from './tone-cadence.js'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { playback, playerFormats, playerOptions } from './playback.js'
 

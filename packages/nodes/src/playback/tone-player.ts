@@ -2,7 +2,7 @@ import type * as t from 'io-ts'
 import { defineNode, listOf, nodeOptions, numberFrom, wholeNumberFrom } from 'rxspeech-server/nodes'
 import { optionsItem } from 'rxspeech-server/nodes/core/node-options'
 import { portFormat } from 'rxspeech-server/nodes/core/node-steps'
-import { knownTones, toneCadence, type ToneStep } from 'rxspeech/internal/audio/tone-cadence'
+import { knownTones, toneCadence, type ToneStep } from './tone-cadence.js'
 import { codec, oneOf } from 'rxspeech/internal/protocol/validation'
 import { playback, playerFormats, playerOptions } from './playback.js'
 

@@ -12,7 +12,7 @@ import {
 import { eventItem } from 'rxspeech-server/nodes/core/events'
 import { audioItems, audioNode, type NodeSteps, portFormat } from 'rxspeech-server/nodes/core/node-steps'
 import { decodeChannels } from 'rxspeech/internal/audio/codec'
-import { DtmfDetector, type DtmfDigit, type SampleSpan } from 'rxspeech/internal/audio/dtmf-detector'
+import { DtmfDetector, type DtmfDigit, type SampleSpan } from './dtmf-digits.js'
 import { bytesPerSample } from 'rxspeech/internal/audio/format'
 import { silentByte } from 'rxspeech/internal/audio/silence'
 

@@ -1,7 +1,7 @@
 import { EMPTY, NEVER, Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../../src/audio/format.js'
-import { toneCadence, type Sound } from '../../../../src/audio/tone-cadence.js'
+import { toneCadence, type Sound } from '../../src/playback/tone-cadence.js'
 import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { decodeSamples } from '../../../../src/audio/codec.js'
 import { playback, type PlayerOptions } from '../../src/playback/playback.js'

@@ -2,11 +2,11 @@ import { Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { decodeSamples, encodeSamples } from '../../../../src/audio/codec.js'
 import { deinterleaveChannels, interleaveChannels } from '../../../../src/audio/channels.js'
-import { DtmfDetector } from '../../../../src/audio/dtmf-detector.js'
+import { DtmfDetector } from '../../src/signals/dtmf-digits.js'
 import { bytesPerFrame, bytesPerSample, type AudioFormat } from '../../../../src/audio/format.js'
 import { dtmfDetector } from '../../src/signals/dtmf-detector.js'
 import type { NodeItem } from '../../../server/src/nodes/core/node.js'
-import { pressed } from '../../../../test/audio/dtmf-tones.js'
+import { pressed } from './dtmf-tones.js'
 import { answersTo, audio, event, eventsOf, openNode, testFixedSet } from '../../../server/test/nodes/fixed-set.js'
 
 const mono = (encoding: AudioFormat['encoding']): AudioFormat => ({ encoding, sampleRateHz: 8000, channels: 1 })

@@ -1,5 +1,5 @@
 import { decodeSamples, encodeSamples } from 'rxspeech/internal/audio/codec'
-import { amplify, gainFactor } from 'rxspeech/internal/audio/mix'
+import { amplify, gainFactor } from '../core/mix.js'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { Settings } from 'rxspeech/internal/protocol/dataflow-messages'
 import { defineNode } from '../core/define-node.js'

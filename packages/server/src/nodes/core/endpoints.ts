@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { decodeSamples, encodeSamples } from 'rxspeech/internal/audio/codec'
 import { type AudioFormat, encodings, maxSampleRateHz, minSampleRateHz } from 'rxspeech/internal/audio/format'
-import { downmixFrames } from 'rxspeech/internal/audio/mix'
+import { downmixFrames } from './mix.js'
 import { createResampler } from 'rxspeech/internal/audio/resampler'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { JsonObject } from 'rxspeech/internal/protocol/json-object'

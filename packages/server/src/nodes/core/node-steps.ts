@@ -1,7 +1,7 @@
 import { filter, type OperatorFunction } from 'rxjs'
 import type { AudioFormat } from 'rxspeech/internal/audio/format'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { useResource } from 'rxspeech/internal/kernel/use-resource'
+import { useResource } from './use-resource.js'
 import type { AudioItem, Node, NodeItem, PortFormats } from './node.js'
 
 /** What a node does with one item after another: the state of one subscription. */

@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { concat, connect, defer, filter, map, merge, mergeMap, of, takeWhile, type Observable } from 'rxjs'
 import type { Engine, Hypothesis, SegmentPart } from 'rxspeech-engines/engine'
-import { serialize } from 'rxspeech/internal/kernel/use-resource'
+import { serialize } from '../core/use-resource.js'
 import { createSegmenter } from '../../recognition/segmenter.js'
 import { portFormat } from '../core/node-steps.js'
 import { recognizeChannels } from './recognize-channels.js'

@@ -1,4 +1,4 @@
-import { highGroupHz, lowGroupHz } from '../../src/audio/dtmf-frames.js'
+import { highGroupHz, lowGroupHz } from '../../src/signals/dtmf-frames.js'
 
 const keypad = '123A456B789C*0#D'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Goertzel } from '../../src/audio/dtmf-frames.js'
+import { Goertzel } from '../../src/signals/dtmf-frames.js'
 
 const transform = (samples: Int16Array, frequencyHz: number, sampleRateHz: number) => {
   let real = 0

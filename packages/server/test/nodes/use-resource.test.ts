@@ -1,7 +1,7 @@
 import { connect, map, merge, of, Subject, take, timer, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { serialize, useResource, type Freeable } from '../../src/kernel/use-resource.js'
-import { marbles, type MarbleHelpers } from '../operators/marbles.js'
+import { serialize, useResource, type Freeable } from '../../src/nodes/core/use-resource.js'
+import { marbles, type MarbleHelpers } from '../../../../test/operators/marbles.js'
 
 /** Repeats each letter: the first once, the second twice. */
 interface Counter extends Freeable {

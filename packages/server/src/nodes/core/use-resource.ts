@@ -1,5 +1,5 @@
 import { Observable, type MonoTypeOperatorFunction, type OperatorFunction, type Subscriber } from 'rxjs'
-import { Mailbox } from './mailbox.js'
+import { Mailbox } from 'rxspeech/internal/kernel/mailbox'
 
 /** Something that is opened for a subscription and freed with it. */
 export interface Freeable {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { DtmfDetector, type DtmfDigit } from '../../src/audio/dtmf-detector.js'
+import { DtmfDetector, type DtmfDigit } from '../../src/signals/dtmf-digits.js'
 import {
   halved,
   noiseSource,
   recording,
   recordingsMissing,
   throughUlaw,
-} from '../../packages/server/test/recognition/sounds.js'
+} from '../../../server/test/recognition/sounds.js'
 import { amplitudeAt, pressed, type Press } from './dtmf-tones.js'
 
 const detect = (samples: Int16Array, rateHz = 8000, pieces: () => number = () => 160): readonly DtmfDigit[] => {
