@@ -9,8 +9,9 @@ import { openOperations } from 'rxspeech-server/operations/operations'
 import { loadVoiceActivity } from 'rxspeech-server/recognition/voice-activity/fvad'
 import { codeOf, isSpeechError, type SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { type ListenAddress, listenOnPort } from 'rxspeech/internal/transport/listen-address'
-import { openIdentity, openRequests } from './identity-service.js'
-import { chooseDefaultModel, openModels, openProjects } from './models-and-projects.js'
+import { compose } from './compose.js'
+import { openAuthority } from './identity-service.js'
+import { openModels } from './models-and-projects.js'
 import {
   checkCodeGeneration,
   checkRecordingsFolder,
@@ -67,20 +68,13 @@ export const checkService = async (options: ServiceOptions): Promise<CheckedServ
 const openParts = async (options: ServiceOptions, opened: Opened): Promise<readonly SpeechError[]> => {
   const { scheduler = asyncScheduler, grpc = loopbackAnyPort, certificate } = options
   const limits = resolveServiceLimits(options)
-  const operation = await openOperations(operationsOptions(options, scheduler, limits))
-  opened.push(['The listener of operations', operation.close])
-  const { onFault } = operation
-  const models = openModels(options)
-  opened.push(['The engines', () => models.close()])
-  const defaultModel = chooseDefaultModel(models, options)
-  const http = await openServiceHttp(options, { gate: new ConnectionGate(limits) }, { onFault })
-  opened.push(['The HTTP listener', http.close])
-  opened.push(['The gRPC listener', (await openHttp(grpc, { certificate })).close])
-  const identity = await openIdentity(options, http, operation)
-  opened.push(['The identity service', () => identity.close()])
-  const projects = await openProjects(options, models, defaultModel)
-  const shown = { models, projects, onFault, scrape: operation.scrape, addressOf: http.addressOf }
-  await openRequests(options, identity, [http.url], shown)
+  const { models, projects } = await compose(options, opened, {
+    openOperation: () => openOperations(operationsOptions(options, scheduler, limits)),
+    openModels: () => ({ models: openModels(options), natsUse: undefined }),
+    openHttp: (operation) => openServiceHttp(options, { gate: new ConnectionGate(limits) }, operation),
+    openAuthority: (http, operation) => openAuthority(options, http, operation),
+    serve: () => openHttp(grpc, { certificate }),
+  })
   return [...models.problems(), ...projects.problems()]
 }
 

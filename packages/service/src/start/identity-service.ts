@@ -4,7 +4,6 @@ import { checkSharedIdentity, type ConnectedIdentity, connectSharedIdentity } fr
 import { MachineExchange } from 'rxspeech-nats/machines/machine-exchange'
 import { isGranted } from 'rxspeech-server/identity/clients/client'
 import { createIdentity, defaultAudience, type Identity } from 'rxspeech-server/identity/identity'
-import type { HttpListener } from 'rxspeech-server/listen/http-listener'
 import { authFailureOf } from 'rxspeech-server/monitor/service-monitor'
 import type { Operations } from 'rxspeech-server/operations/operations'
 import { type AdmissionLimits, Admissions } from 'rxspeech-server/sessions/admissions'
@@ -14,24 +13,23 @@ import { type GrantAuthority, RunningGrants } from 'rxspeech-server/sessions/run
 import type { SessionContext } from 'rxspeech-server/sessions/session-context'
 import { openStudio, type StudioService } from 'rxspeech-server/studio/studio'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import type { ServiceOptions } from '../configuration/service-options.js'
+import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
+import type { Authority, ComposedHttp } from './compose.js'
 
-/** An identity service, and what the other machines of the service tell. */
-export interface OpenIdentity extends Identity {
-  /** Undefined for a service of one machine. */
-  readonly machines: MachineExchange | undefined
-}
+/** An identity service that admits sessions. */
+export type ServiceAuthority = Authority & Identity
 
 /**
- * Opens the identity service; its issuer is the address of the HTTP listener unless the options name another. Rejects like
- * `createIdentity` and `connectSharedIdentity`.
+ * Opens the identity service, which admits sessions and answers HTTP requests; its issuer is the address of the HTTP listener
+ * unless the options name another. Rejects like `createIdentity` and `connectSharedIdentity`, and `openRequests` if the files of
+ * the page cannot be read.
  */
-export const openIdentity = async (
+export const openAuthority = async (
   options: ServiceOptions,
-  { url, addressOf }: Pick<HttpListener, 'url' | 'addressOf'>,
-  operation: Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity'>,
-): Promise<OpenIdentity> => {
-  const { clients, development = false, scheduler = asyncScheduler, stateFolder, issuer = url } = options
+  http: ComposedHttp,
+  operation: Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity' | 'scrape'>,
+): Promise<ServiceAuthority> => {
+  const { clients, development = false, scheduler = asyncScheduler, stateFolder, issuer = http.url } = options
   const { monitor, onFault } = operation
   checkSharedIdentity({ ...options.identity, issuer: options.issuer })
   const shared = await connectMachines(options, issuer, operation)
@@ -39,7 +37,7 @@ export const openIdentity = async (
     const identity = await createIdentity(
       {
         ...options.identity,
-        addressOf: options.identity?.addressOf ?? addressOf,
+        addressOf: options.identity?.addressOf ?? http.addressOf,
         issuer,
         development,
         scheduler,
@@ -52,7 +50,12 @@ export const openIdentity = async (
       },
       { identity: shared?.identity, failures: shared?.machines },
     )
-    return { ...identity, machines: shared?.machines, close: () => identity.close().finally(shared?.close) }
+    return {
+      ...identity,
+      admit: createAdmission({ ...identity, machines: shared?.machines }, resolveServiceLimits(options), options),
+      openRequests: (shown) => openRequests(options, identity, http, { ...shown, ...operation }),
+      close: () => identity.close().finally(shared?.close),
+    }
   } catch (error) {
     await shared?.close()
     throw error
@@ -95,7 +98,7 @@ const connectMachines = async (
 
 /** Verifies the tokens of sessions and counts the sessions. */
 export const createAdmission = (
-  identity: Pick<OpenIdentity, 'verify' | 'machines' | keyof GrantAuthority>,
+  identity: Pick<Identity, 'verify' | keyof GrantAuthority> & { readonly machines: MachineExchange | undefined },
   limits: AdmissionLimits & RequestLimits,
   { scheduler = asyncScheduler, onFault }: Pick<ServiceOptions, 'scheduler' | 'onFault'>,
 ): SessionContext['admit'] => {
@@ -168,24 +171,28 @@ const needsUpgrade =
   'refused: A WebSocket is at this path, but the request has no Upgrade; a proxy in between must pass on Upgrade and Connection.\n'
 
 /** What the page shows of the service, besides its addresses. */
-type Shown = Omit<StudioService, 'urls' | 'findClient' | 'now' | 'identity'>
+type Shown = Pick<StudioService, 'models' | 'projects' | 'scrape' | 'onFault'>
 
-/** Answers the requests of a service at these addresses. Rejects if the files of the page cannot be read. */
-export const openRequests = async (
+/** Answers the requests of a service at these addresses. */
+const openRequests = async (
   options: ServiceOptions,
   identity: Identity,
-  urls: readonly (string | undefined)[],
-  shown: Shown,
+  { url, plainUrl, addressOf }: ComposedHttp,
+  { models, projects, scrape, onFault }: Shown,
 ): Promise<RequestListener> => {
   const { studio, clients, scheduler = asyncScheduler } = options
   const page =
     studio &&
     (await openStudio(studio, {
-      ...shown,
+      models,
+      projects,
+      scrape,
+      onFault,
+      addressOf,
       identity,
-      urls: urls.filter((url) => url !== undefined),
+      urls: [url, plainUrl].filter((each) => each !== undefined),
       findClient: (clientId) => clients?.find(clientId),
       now: () => scheduler.now(),
     }))
-  return answerRequests(page === undefined ? [identity] : [identity, page], shown.onFault)
+  return answerRequests(page === undefined ? [identity] : [identity, page], onFault)
 }

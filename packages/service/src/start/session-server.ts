@@ -1,5 +1,5 @@
-import type { IncomingMessage, RequestListener } from 'node:http'
-import { asyncScheduler, map, ReplaySubject, take, type Observable, type SchedulerLike } from 'rxjs'
+import type { IncomingMessage } from 'node:http'
+import { asyncScheduler, map, ReplaySubject, take, type SchedulerLike } from 'rxjs'
 import type { ModelDescription } from 'rxspeech-engines/engine'
 import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import type { AcceptConnections } from 'rxspeech-server/listen/accept-connections'
@@ -11,13 +11,12 @@ import { recognizerUpgrades } from 'rxspeech-server/listen/recognizer-listener'
 import { SessionSet } from 'rxspeech-server/listen/serve-link'
 import { TrustedProxies } from 'rxspeech-server/listen/trusted-proxies'
 import type { Operations } from 'rxspeech-server/operations/operations'
-import type { ProjectRegistry } from 'rxspeech-server/project/project'
 import { sharedTenant } from 'rxspeech-server/sessions/rights'
-import type { DataflowContext, Drain, SessionContext } from 'rxspeech-server/sessions/session-context'
+import type { DataflowContext, Drain } from 'rxspeech-server/sessions/session-context'
 import { within } from 'rxspeech/internal/kernel/timers'
-import type { OpenTelemetry } from 'rxspeech/internal/tracing/open-telemetry'
 import type { ListenAddress } from 'rxspeech/internal/transport/listen-address'
 import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
+import type { SessionParts, SessionServer } from './compose.js'
 
 /** Where the connections of a process come from, and who counts them. */
 export interface ConnectionOrigin {
@@ -27,30 +26,11 @@ export interface ConnectionOrigin {
 }
 
 /** What the sessions of a process need. */
-export interface SessionServerOptions {
-  readonly options: ServiceOptions
+export interface SessionServerOptions extends SessionParts<
+  Pick<Operations, 'monitor' | 'onFault' | 'load' | 'checkModel' | 'addTo' | 'opened' | 'draining'>,
+  HttpListener
+> {
   readonly origin: ConnectionOrigin
-  readonly http: HttpListener
-  readonly operation: Pick<Operations, 'monitor' | 'onFault' | 'load' | 'checkModel' | 'addTo' | 'opened' | 'draining'>
-  readonly models: ModelRegistry
-  readonly defaultModel: string | undefined
-  readonly projects: ProjectRegistry
-  readonly admit: SessionContext['admit']
-  readonly openTelemetry: OpenTelemetry | undefined
-  /** Answers HTTP requests that are not upgrades. */
-  readonly onRequest: RequestListener
-}
-
-/** Serves the sessions of both interfaces. */
-export interface SessionServer {
-  /** `host:port`. */
-  readonly grpcAddress: string
-  /** Emits once when `drain` is called, also to later subscribers. */
-  readonly draining$: Observable<undefined>
-  /** Refuses new sessions until all have ended, or `drainMs` are over, and then ends the rest. */
-  readonly drain: (drainMs: number) => Promise<void>
-  /** Destroys all gRPC connections. */
-  readonly close: () => void
 }
 
 export const loopbackAnyPort: ListenAddress = { host: '127.0.0.1', port: 0 }

@@ -1,14 +1,14 @@
 // A worker process of a service: it serves the sessions of the connections that the process of the service passes to it.
 import { Socket } from 'node:net'
 import { asyncScheduler } from 'rxjs'
-import { openProcessOperations, type ProcessOperations } from 'rxspeech-server/operations/operations'
+import { openProcessOperations } from 'rxspeech-server/operations/operations'
 import { loadVoiceActivity } from 'rxspeech-server/recognition/voice-activity/fvad'
 import { TokenRequests } from 'rxspeech-server/sessions/request-limit'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { JsonObject } from 'rxspeech/internal/protocol/json-object'
 import { Channel, toSentError } from '../workers/channel.js'
 import { serviceProtocol, workerProtocol } from '../workers/protocol.js'
-import { relayRequests } from '../workers/relayed-requests.js'
+import { relayRequests, type RelayOptions } from '../workers/relayed-requests.js'
 import {
   PassedConnections,
   RemoteAdmission,
@@ -17,20 +17,12 @@ import {
   type WorkerChannel,
 } from '../workers/worker-link.js'
 import type { WorkerStart } from '../workers/worker-host.js'
-import { chooseDefaultModel, openProjects } from './models-and-projects.js'
-import { prepareReload, type PreparedReload } from './reload.js'
-import { closeAll, type Opened } from './running-service.js'
+import { compose } from './compose.js'
+import type { PreparedReload } from './reload.js'
+import { closeAll, operationsOptions, type Opened } from './running-service.js'
 import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
 import { openServiceModels } from './service-models.js'
-import { openServiceHttp, openSessionServer, type SessionServer } from './session-server.js'
-import { openTracing } from './tracing.js'
-
-/** The running parts of this worker. */
-interface Worker {
-  readonly operation: ProcessOperations
-  readonly server: SessionServer
-  readonly prepareReload: () => Promise<PreparedReload>
-}
+import { openServiceHttp, openSessionServer } from './session-server.js'
 
 const optionsOf = (options: JsonObject): ServiceOptions => {
   const given = options as unknown as ServiceOptions
@@ -40,63 +32,35 @@ const optionsOf = (options: JsonObject): ServiceOptions => {
 
 const openWorker = async (
   channel: WorkerChannel,
-  connections: PassedConnections,
+  { gate, to }: PassedConnections,
   admission: RemoteAdmission,
   { start, opened }: { readonly start: WorkerStart; readonly opened: Opened },
-): Promise<Worker> => {
-  const options = optionsOf(start.options)
-  const { development = false, reflection = development } = options
+) => {
+  const options = { ...optionsOf(start.options), logger: remoteLogger(channel), onFault: remoteFaults(channel) }
   const limits = resolveServiceLimits(options)
+  const origin = { gate, acceptConnections: { http: to('http'), plain: to('plain'), grpc: to('grpc') } }
   admission.requests = new TokenRequests(limits, asyncScheduler)
   await loadVoiceActivity()
-  const operation = await openProcessOperations({
-    reflection,
-    scheduler: asyncScheduler,
-    hasMetrics: start.hasMetrics,
-    warmsUp: start.warmsUp,
-    logger: remoteLogger(channel),
-    onFault: remoteFaults(channel),
-    limits,
-    onReadiness: (readiness) => channel.tell('readiness', readiness),
-  })
-  const tracing = openTracing()
-  opened.push(['The metrics', operation.close], ['The export of spans', () => tracing?.flush()])
-  const { onFault } = operation
-  const logger = remoteLogger(channel)
-  const { models: found, natsUse } = await openServiceModels({ ...options, logger, onFault }, start.cpus)
-  const models = operation.watchModels(found)
-  if (natsUse !== undefined) operation.watchNats(natsUse)
-  opened.push(['The engines', () => models.close()])
-  const defaultModel = chooseDefaultModel(models, options)
-  const origin = {
-    gate: connections.gate,
-    acceptConnections: {
-      http: connections.to('http'),
-      plain: connections.to('plain'),
-      grpc: connections.to('grpc'),
-    },
-  }
-  const http = await openServiceHttp(options, origin, { onFault })
-  opened.push(['The HTTP listener', http.close])
-  const projects = await openProjects(options, models, defaultModel)
-  const server = await openSessionServer({
-    options,
-    origin,
-    http,
-    operation,
-    models,
-    defaultModel,
-    projects,
-    admit: admission.admit,
-    openTelemetry: tracing?.openTelemetry,
-    onRequest: relayRequests({
-      relay: (request) => channel.ask('http', request),
-      addressOf: http.addressOf,
-      scheduler: asyncScheduler,
+  return compose(options, opened, {
+    openOperation: () =>
+      openProcessOperations({
+        ...operationsOptions(options, asyncScheduler, limits),
+        hasMetrics: start.hasMetrics,
+        warmsUp: start.warmsUp,
+        onReadiness: (readiness) => channel.tell('readiness', readiness),
+      }),
+    openModels: ({ onFault }) => openServiceModels({ ...options, onFault }, start.cpus),
+    openHttp: (operation) => openServiceHttp(options, origin, operation),
+    openAuthority: ({ addressOf }) => ({
+      admit: admission.admit,
+      openRequests: () => {
+        const relay: RelayOptions['relay'] = (request) => channel.ask('http', request)
+        return Promise.resolve(relayRequests({ relay, addressOf, scheduler: asyncScheduler }))
+      },
+      close: () => undefined,
     }),
+    serve: (parts) => openSessionServer({ ...parts, origin }),
   })
-  opened.push(['The gRPC listener', server.close])
-  return { operation, server, prepareReload: () => prepareReload({ models, projects, options }) }
 }
 
 /** Ends of connections and sessions, and lines of the log, are sent together when they are this close. */
@@ -123,7 +87,7 @@ const main = (): void => {
   const connections = new PassedConnections(channel, nextId)
   const admission = new RemoteAdmission(channel, nextId)
   const opened: Opened = []
-  let worker: Worker | undefined
+  let worker: Awaited<ReturnType<typeof openWorker>> | undefined
   let prepared: Promise<PreparedReload> | undefined
 
   const exit = (): void => {
