@@ -70,11 +70,6 @@ export type Hypothesis =
    * grammar, and the grammar permits no word after it. It must depend on that audio alone.
    */
   | { readonly type: 'checked'; readonly isComplete: boolean }
-  /**
-   * The engine has too much to do for more than one partial in `intervalMs`, or partials come as usual again if that is 0. It may be
-   * said more than once.
-   */
-  | { readonly type: 'partials-thinned'; readonly intervalMs: number }
   /** The engine processed `sampleCount` more samples. The caller bounds the audio it sends by this. 0 means only that the engine is alive. */
   | { readonly type: 'progress'; readonly sampleCount: number }
   /**
@@ -163,6 +158,11 @@ export interface Engine {
    * themselves; the lag of the others is measured from outside.
    */
   waitMs?(speakers?: number): number
+  /**
+   * The interval within which it emits at most one partial of a channel, in milliseconds, because it has no time for more.
+   * @default 0
+   */
+  partialIntervalMs?(): number
   /** Whether its model is in memory; it is loaded for the next channel if it is not. @default true */
   isLoaded?(): boolean
   /** Frees everything; running channels and later ones fail with `engine-failed`, not retryable. Idempotent. */
@@ -178,6 +178,7 @@ export const withRecognize = (engine: Engine, recognize: Engine['recognize']): E
   busyMs: () => engine.busyMs?.(),
   isLoaded: () => engine.isLoaded?.() ?? true,
   waitMs: (speakers) => engine.waitMs?.(speakers) ?? 0,
+  partialIntervalMs: () => engine.partialIntervalMs?.() ?? 0,
   close: () => engine.close(),
 })
 
@@ -207,8 +208,6 @@ export interface RecognizedSegment extends SegmentText {
 export interface SegmentListener {
   /** `sampleCount` more samples were processed; `partial` is the text so far if it changed, with its `stableLength`. */
   readonly progress: (sampleCount: number, partial?: string, stableLength?: number) => void
-  /** See the hypothesis of that name; only from an engine that reads partials as it has time. */
-  readonly partialsThinned?: (intervalMs: number) => void
   /**
    * The first `sampleCount` samples are decided, and the segment goes on behind them; see `decidedSamples`. May be called again,
    * also after `close`.

@@ -14,4 +14,6 @@ export interface EngineWork {
   readonly lagMs: number
   /** Grows whenever it has read audio or decided a segment: one that is slow differs by this from one that hangs. */
   readonly progress: number
+  /** See `Engine.partialIntervalMs`. @default 0 */
+  readonly partialIntervalMs?: number
 }

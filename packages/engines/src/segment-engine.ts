@@ -31,6 +31,8 @@ export interface SegmentEngineOptions {
   readonly busyMs?: Engine['busyMs'] | undefined
   /** See `Engine.waitMs`. @default 0 */
   readonly waitMs?: Engine['waitMs'] | undefined
+  /** See `Engine.partialIntervalMs`. @default 0 */
+  readonly partialIntervalMs?: Engine['partialIntervalMs'] | undefined
   /** Called once, before running channels fail. @default nothing */
   readonly close?: Engine['close'] | undefined
 }
@@ -42,6 +44,7 @@ const segmentEngineOptions = optionsOf<SegmentEngineOptions>()(
     checkPhrases: functionValue,
     busyMs: functionValue,
     waitMs: functionValue,
+    partialIntervalMs: functionValue,
     close: functionValue,
   },
 )
@@ -78,6 +81,7 @@ export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
     checkPhrases = takeAll,
     busyMs,
     waitMs,
+    partialIntervalMs,
     close = nothing,
   } = options
   const channels = new Set<Channel>()
@@ -95,6 +99,7 @@ export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
     checkPhrases: (phrases) => (closing === undefined ? checkPhrases(phrases) : Promise.reject(engineClosed())),
     busyMs: () => busyMs?.(),
     waitMs: (speakers) => waitMs?.(speakers) ?? 0,
+    partialIntervalMs: () => partialIntervalMs?.() ?? 0,
     close: () => {
       closing ??= close()
       for (const channel of [...channels]) channel.fail(engineClosed())
@@ -225,7 +230,6 @@ class Channel {
         if (sampleCount > 0) this.#out.next({ type: 'progress', sampleCount })
         if (text !== undefined) this.#showPartial(startMs, text, stableLength)
       },
-      partialsThinned: (intervalMs) => this.#out.next({ type: 'partials-thinned', intervalMs }),
       decidedPart: (sampleCount, words, text = { text: textOf(words) }) =>
         this.post({ type: 'decided', sampleCount, words, text }),
       decided: (words, text = { text: textOf(words) }) => this.post({ type: 'decided', words, text }),

@@ -64,8 +64,7 @@ class SegmentSpans {
   }
 
   receive(hypothesis: Hypothesis): void {
-    if (hypothesis.type === 'progress' || hypothesis.type === 'checked' || hypothesis.type === 'partials-thinned')
-      return
+    if (hypothesis.type === 'progress' || hypothesis.type === 'checked') return
     const oldest = this.#open[0]
     if (oldest === undefined) return
     const { span } = oldest

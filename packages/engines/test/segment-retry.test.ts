@@ -19,8 +19,6 @@ const brief = (hypothesis: Hypothesis): string => {
       return `partial ${hypothesis.startMs} ${hypothesis.text}`
     case 'segment':
       return `segment ${hypothesis.startMs}-${hypothesis.endMs} ${hypothesis.text}`
-    case 'partials-thinned':
-      return `thinned ${hypothesis.intervalMs}`
     case 'checked':
       return `checked ${hypothesis.isComplete}`
     case 'progress':

@@ -91,6 +91,7 @@ export const openIdleEngine = async (open: () => Promise<Engine>, options: IdleO
   return {
     ...idle,
     waitMs: (speakers) => (state.type === 'loaded' ? (state.engine.waitMs?.(speakers) ?? 0) : 0),
+    partialIntervalMs: () => (state.type === 'loaded' ? (state.engine.partialIntervalMs?.() ?? 0) : 0),
     isLoaded: () => state.type === 'loaded',
     ready: () => (state.type === 'loaded' ? state.engine.ready() : Promise.resolve()),
     checkPhrases: async (phrases) => {

@@ -120,6 +120,7 @@ export const createOfflineEngine = (options: OfflineEngineOptions): Engine => {
     ...(checkPhrases && { checkPhrases }),
     busyMs: () => reader.busyMs?.(),
     waitMs: (speakers) => queue.waitMs(speakers),
+    partialIntervalMs: () => queue.partialIntervalMs,
     close: () => reader.close(),
   })
 }

@@ -70,8 +70,6 @@ export class OfflineSegment implements EngineSegment, PartialSource {
   /** Samples that do not count as processed yet. */
   #held = 0
   #nextPartialAtMs: number
-  /** The last one that was reported. */
-  #partialIntervalMs: number | undefined
   #text = ''
   /** What the partial that is being read is of. */
   #asked: { readonly partStart: number; readonly length: number; readonly lead: number } | undefined
@@ -98,14 +96,6 @@ export class OfflineSegment implements EngineSegment, PartialSource {
     if (this.#isOver) return
     if (!this.#isReading && this.#audio.length >= this.#plan.maxPartMs * this.#samplesPerMs) this.#readUntilCut()
     else if (this.#plan.scheduler.now() >= this.#nextPartialAtMs) this.#plan.queue.readPartial(this)
-    if (this.#plan.minStepMs !== undefined) this.#reportThinned()
-  }
-
-  #reportThinned(): void {
-    const { partialIntervalMs } = this.#plan.queue
-    if (partialIntervalMs === this.#partialIntervalMs || this.#isOver) return
-    this.#partialIntervalMs = partialIntervalMs
-    this.#listener.partialsThinned?.(partialIntervalMs)
   }
 
   close(_endMs: number, _isCut?: boolean, after?: Int16Array): void {

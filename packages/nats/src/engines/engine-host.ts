@@ -300,7 +300,7 @@ export class EngineHost {
     if (!this.#areModelsTold) return
     const { used, capacity, address: engine } = this
     const { bus, work = idle } = this.#options
-    const { lagMs, progress } = work()
+    const { lagMs, progress, partialIntervalMs = 0 } = work()
     const advert = {
       v: protocolVersion,
       engine,
@@ -309,6 +309,7 @@ export class EngineHost {
       state: this.#state,
       lagMs: Math.round(lagMs),
       progress,
+      partialIntervalMs,
     }
     bus.publish(aliveSubject(engine.name), encodeJson(advert))
   }

@@ -248,6 +248,7 @@ class FleetModels {
       },
       openChannel: (settings) => fleet.openChannel(model, settings),
       checkPhrases: (given) => fleet.checkPhrases(model, given),
+      partialIntervalMs: () => fleet.roster.partialIntervalMs(model),
       ready: () =>
         fleet.roster.serving(model).length > 0
           ? Promise.resolve()

@@ -298,7 +298,7 @@ export class FleetSegment implements EngineSegment {
 
   /** Answers are cumulative, so one that was lost or doubled does no harm. */
   #take(attempt: Attempt, answer: Extract<EngineAnswer, { readonly t: 'taken' }>): void {
-    const { at, partial, stableLength, partialIntervalMs } = answer
+    const { at, partial, stableLength } = answer
     if (at > attempt.sentSamples) {
       this.#lose('violation')
       return
@@ -307,7 +307,6 @@ export class FleetSegment implements EngineSegment {
     attempt.takenSamples += sampleCount
     if (sampleCount > 0 || (partial ?? attempt.partial) !== attempt.partial) progressed(attempt)
     attempt.partial = partial ?? attempt.partial
-    if (partialIntervalMs !== undefined) this.#listener.partialsThinned?.(partialIntervalMs)
     this.#listener.progress(sampleCount, partial, stableLength)
     this.#pump()
   }

@@ -41,7 +41,6 @@ export class HostedSegment {
   #receivedSamples = 0
   #readSamples = 0
   #partial: Extract<Hypothesis, { readonly type: 'partial' }> | undefined
-  #partialIntervalMs: number | undefined
   #isAnswerDue = false
   /** A check of all audio so far, and its answer. */
   #check: 'none' | 'asked' | { readonly isComplete: boolean } = 'none'
@@ -151,7 +150,6 @@ export class HostedSegment {
     }
     if (hypothesis.type === 'progress') this.#readSamples += hypothesis.sampleCount
     else if (hypothesis.type === 'partial') this.#partial = hypothesis
-    else if (hypothesis.type === 'partials-thinned') this.#partialIntervalMs = hypothesis.intervalMs
     else if (hypothesis.type === 'segment' && hypothesis.decidedSamples !== undefined) {
       this.#decidePart(hypothesis, hypothesis.decidedSamples)
     } else if (hypothesis.type === 'segment') {
@@ -186,15 +184,12 @@ export class HostedSegment {
       this.#isAnswerDue = false
       if (this.#isOver) return
       const { text: partial, stableLength } = this.#shown()
-      const partialIntervalMs = this.#partialIntervalMs
       this.#partial = undefined
-      this.#partialIntervalMs = undefined
       const at = Math.min(this.#readSamples, this.#receivedSamples)
       this.#host.answer({
         ...{ t: 'taken', at },
         ...(partial !== undefined && { partial }),
         ...(stableLength !== undefined && { stableLength }),
-        ...(partialIntervalMs !== undefined && { partialIntervalMs }),
       })
     })
   }

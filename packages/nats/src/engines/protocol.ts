@@ -84,7 +84,7 @@ const engineAdvert = t.readonly(
       state: t.keyof({ serving: null, draining: null, gone: null }),
     }),
     /** See `EngineWork`. Engines of older versions do not report it. */
-    t.partial({ lagMs: count, progress: count }),
+    t.partial({ lagMs: count, progress: count, partialIntervalMs: count }),
   ]),
 )
 
@@ -276,11 +276,7 @@ const engineAnswer = t.union([
   /** There is no place, or the engine does not serve this model or version. */
   t.type({ t: t.literal('full') }),
   /** It has read the first `at` samples. */
-  t.intersection([
-    t.type({ t: t.literal('taken'), at: count }),
-    /** `partialIntervalMs`: partials are thinned, or no more if it is 0. Engines of older versions do not say so. */
-    t.partial({ partial: t.string, stableLength: count, partialIntervalMs: count }),
-  ]),
+  t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string, stableLength: count })]),
   /** The answer to a check after `total` samples, which engines of older versions omit. */
   t.intersection([t.type({ t: t.literal('checked'), isComplete: t.boolean }), t.partial({ total: count })]),
   /** The result of `samples` at the beginning of what is not decided, behind the first `from` samples; the segment goes on. */

@@ -57,6 +57,7 @@ interface Entry extends Candidate {
   lagMs: number
   isBehind: boolean
   progress: number
+  partialIntervalMs: number
   /** Since its work has gone on. */
   idleTicks: number
   /** Of its messages. */
@@ -119,7 +120,7 @@ export class Roster {
 
   /** Returns whether this engine should be asked for its models. */
   alive(advert: EngineAdvert): boolean {
-    const { v, engine, capacity, used, state, lagMs = 0, progress = 0 } = advert
+    const { v, engine, capacity, used, state, lagMs = 0, progress = 0, partialIntervalMs = 0 } = advert
     const entry = state === 'gone' ? this.#known(engine) : this.#entryOf(engine)
     if (state === 'gone') this.#silent.delete(keyOf(engine))
     if (entry === undefined) return false
@@ -138,6 +139,7 @@ export class Roster {
     entry.isBehind = isBehind(entry.isBehind, lagMs, this.#options.maxLagMs ?? defaultMaxLagMs)
     if (progress !== entry.progress) entry.idleTicks = 0
     entry.progress = progress
+    entry.partialIntervalMs = partialIntervalMs
     if (!wasThere && isThere(entry)) this.onJoined(entry)
     if (entry.hasModels && used < capacity) this.onFree()
     if (entry.hasModels || entry.askedTicks < askAgainTicks) return false
@@ -206,6 +208,11 @@ export class Roster {
   isSlow({ instance }: ProcessAddress): boolean {
     const entry = this.#entries.get(instance)
     return entry !== undefined && entry.isBehind && entry.idleTicks < hangingTicks
+  }
+
+  /** See `Engine.partialIntervalMs`; the longest of the engines that serve the model. */
+  partialIntervalMs(model: WantedModel): number {
+    return Math.max(0, ...this.#serving(model).map(({ partialIntervalMs }) => partialIntervalMs))
   }
 
   /** Whether another engine has a place for the model, and clearly less lag than this one. */
@@ -312,6 +319,7 @@ export class Roster {
       lagMs: 0,
       isBehind: false,
       progress: 0,
+      partialIntervalMs: 0,
       idleTicks: 0,
       silentTicks: 0,
       askedTicks: askAgainTicks,

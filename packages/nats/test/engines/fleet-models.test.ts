@@ -192,6 +192,20 @@ describe('the models of a fleet', () => {
     expect(admit()).toBe('none')
   })
 
+  it('thin partials while an engine process that serves them does', async () => {
+    const fleet = newFleet()
+    const work = { lagMs: 0, progress: 0, partialIntervalMs: 1_000 }
+    fleet.startEngine({ work: () => work })
+    await fleet.pass(300)
+    const model = fleet.models.find(calls)
+    if (model === undefined) throw new Error('no model')
+    const engine = await fleet.models.engine(model)
+    expect(engine.partialIntervalMs?.()).toBe(1_000)
+    work.partialIntervalMs = 0
+    await fleet.pass(300)
+    expect(engine.partialIntervalMs?.()).toBe(0)
+  })
+
   it('share the places of engines that serve several of them', async () => {
     const fleet = newFleet()
     const [first, second] = ['first', 'second'].map((name) => ({ ...callsModel, name }))

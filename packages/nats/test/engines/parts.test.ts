@@ -14,7 +14,6 @@ const edge = () => {
   const sent: EngineRequest[] = []
   const listener: SegmentListener = {
     progress: nothing,
-    partialsThinned: (intervalMs) => events.push(`thinned ${intervalMs}`),
     checked: nothing,
     decidedPart: (sampleCount, _words, text) => events.push(`part ${sampleCount} ${text?.text}`),
     decided: (words, text) => {
@@ -93,18 +92,6 @@ describe('a segment over NATS that is decided in parts', () => {
       { t: 'part', from: 0, samples: 100, text: 'one', words: [] },
       { t: 'decided', text: 'two', words: [], from: 100 },
     ])
-  })
-
-  it('says when partials are thinned, which the edge passes on', async () => {
-    const { answers, hypothesis$ } = hosted(true)
-    const { segment, events } = edge()
-    for (const intervalMs of [1_000, 0]) {
-      hypothesis$.next({ type: 'partials-thinned', intervalMs })
-      await Promise.resolve()
-      segment.receive(decodeAnswer(Buffer.from(encodeJson(answers.at(-1) ?? { t: 'full' }))))
-    }
-    segment.receive({ t: 'taken', at: 0 })
-    expect(events).toEqual(['thinned 1000', 'thinned 0'])
   })
 
   it('passes a result from the engine to the edge unchanged', () => {

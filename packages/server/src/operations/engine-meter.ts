@@ -56,6 +56,7 @@ export class EngineMeter {
       lagMs: Math.max(0, ...uses.map(({ lagMs, expectedWaitMs }) => Math.max(lagMs, expectedWaitMs))),
       isBehind: uses.some(({ isBehind }) => isBehind),
       progress: uses.reduce((sum, { progress }) => sum + progress, 0),
+      partialIntervalMs: Math.max(0, ...uses.map(({ partialIntervalMs }) => partialIntervalMs)),
     }
   }
 

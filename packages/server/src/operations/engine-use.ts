@@ -47,8 +47,6 @@ const workingMs = 5_000
 /** Measures the engine of one model from outside: counts its inputs and outputs. */
 export class EngineUse implements EngineWork {
   channels = 0
-  /** Channels with fewer partials than usual, because the engine has no time for more. */
-  readonly #thinned = new Set<object>()
   progress = 0
   /** How far the engine is behind its speakers, at the worst moment of the last 5 s, in milliseconds. */
   lagMs = 0
@@ -67,6 +65,7 @@ export class EngineUse implements EngineWork {
   #isLoaded: () => boolean = () => false
   #reportedBusyMs = 0
   #waitMs: NonNullable<Engine['waitMs']> = () => 0
+  #partialIntervalMs = (): number => 0
   #maxLagMs = 0
   #meanChannels = 0
   #meanSpeakers = 0
@@ -76,8 +75,9 @@ export class EngineUse implements EngineWork {
     this.#now = now
   }
 
-  get isThinned(): boolean {
-    return this.#thinned.size > 0
+  /** While no channel is open, no partial is missed. */
+  get partialIntervalMs(): number {
+    return this.channels === 0 ? 0 : this.#partialIntervalMs()
   }
 
   get isLoaded(): boolean {
@@ -165,6 +165,7 @@ export class EngineUse implements EngineWork {
     this.#busyMs = () => engine.busyMs?.()
     this.#isLoaded = () => engine.isLoaded?.() ?? true
     this.#waitMs = (speakers) => engine.waitMs?.(speakers) ?? 0
+    this.#partialIntervalMs = () => engine.partialIntervalMs?.() ?? 0
     this.#reportedBusyMs = 0
     const counted = withRecognize(
       engine,
@@ -174,7 +175,6 @@ export class EngineUse implements EngineWork {
           this.channels += 1
           subscriber.add(() => {
             this.channels -= 1
-            this.#thinned.delete(channel)
             for (const segment of channel) this.#remove(segment)
           })
           const counted$ = part$.pipe(tap((part) => this.#countInput(channel, part)))
@@ -226,10 +226,7 @@ export class EngineUse implements EngineWork {
 
   /** Progress belongs to the oldest segment with unread audio. */
   #countOutput(channel: OpenSegment[], hypothesis: Hypothesis): void {
-    if (hypothesis.type === 'partials-thinned') {
-      if (hypothesis.intervalMs > 0) this.#thinned.add(channel)
-      else this.#thinned.delete(channel)
-    } else if (hypothesis.type === 'progress') {
+    if (hypothesis.type === 'progress') {
       if (hypothesis.sampleCount > 0) this.#progressed()
       const segment = channel.find(({ samples, taken }) => taken < samples)
       if (segment === undefined) return

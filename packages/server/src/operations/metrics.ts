@@ -50,7 +50,7 @@ export const openSpeechMetrics = async ({ engines, load, isReady }: SpeechMetric
     meters.set('rxspeech_ready', {}, isReady() ? 1 : 0)
     meters.set('rxspeech_load', {}, load.load)
     meters.set('rxspeech_loop_delay_seconds', {}, load.loopDelayMs / 1000)
-    const isThinned = load.partialIntervalMs > 0 || engines.uses().some(({ use }) => use.isThinned)
+    const isThinned = load.partialIntervalMs > 0 || engines.uses().some(({ use }) => use.partialIntervalMs > 0)
     meters.set('rxspeech_partials_thinned', {}, isThinned ? 1 : 0)
     meters.readEngines(engines)
     if (natsUse !== undefined) meters.readNats(natsUse())

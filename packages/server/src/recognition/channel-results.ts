@@ -25,6 +25,8 @@ const none: readonly ChannelEvent[] = []
 export interface PartialLimit {
   /** The shortest time between two partials, in milliseconds, which may change at any time. @default () => 0 */
   readonly intervalMs?: (() => number) | undefined
+  /** See `Engine.partialIntervalMs`. @default () => 0 */
+  readonly engineIntervalMs?: (() => number) | undefined
   readonly clock: TimestampProvider
 }
 
@@ -36,10 +38,8 @@ export class ChannelResults {
   readonly #separator: string
   readonly #partialLimit: PartialLimit
   #partialAtMs = -Infinity
-  /** The interval of the limit while partials are withheld. */
+  /** The interval while partials are thinned. */
   #thinnedTo = 0
-  /** The same of the engine. */
-  #engineIntervalMs = 0
   #text = ''
   #partialText = ''
   #stableLength = 0
@@ -67,9 +67,6 @@ export class ChannelResults {
           ...this.#processed(),
           ...this.dueSilences(),
         ]
-      case 'partials-thinned':
-        this.#engineIntervalMs = hypothesis.intervalMs
-        return this.#setThinned(hypothesis.intervalMs || (this.#partialLimit.intervalMs?.() ?? 0))
       case 'fault':
         return [{ ...hypothesis, startMs: Math.round(hypothesis.startMs) }]
     }
@@ -118,7 +115,7 @@ export class ChannelResults {
     // What the text loses at its start is stable.
     const stableLength = hypothesis.text.slice(0, hypothesis.stableLength ?? 0).trim().length
     if (text === this.#partialText && stableLength === this.#stableLength) return none
-    const intervalMs = this.#partialLimit.intervalMs?.() ?? 0
+    const intervalMs = this.#serviceIntervalMs
     const nowMs = this.#partialLimit.clock.now()
     if (nowMs - this.#partialAtMs < intervalMs) return this.#setThinned(intervalMs)
     this.#partialText = text
@@ -126,10 +123,24 @@ export class ChannelResults {
     this.#partialAtMs = nowMs
     const stable = stableLength > 0 ? { stableLength } : undefined
     const partial = { type: 'partial', startMs, endMs: this.#progress.processedMs, text, ...stable } as const
-    return intervalMs === 0 ? [...this.#setThinned(this.#engineIntervalMs), partial] : [partial]
+    return [...this.thinning(), partial]
   }
 
-  /** Reports when partials begin to be withheld, and when no longer. */
+  get #serviceIntervalMs(): number {
+    return this.#partialLimit.intervalMs?.() ?? 0
+  }
+
+  /**
+   * Reports when partials begin to be thinned, and when no longer; call it as audio arrives. The service thins them only
+   * when it withholds one, and the engine only those of an open segment, but both may end without any speech.
+   */
+  thinning(): readonly ChannelEvent[] {
+    const engineMs = this.#partialLimit.engineIntervalMs?.() ?? 0
+    const { sentSegments, decidedSegments } = this.#progress
+    if (engineMs > 0 && sentSegments > decidedSegments) return this.#setThinned(engineMs)
+    return engineMs + this.#serviceIntervalMs === 0 ? this.#setThinned(0) : none
+  }
+
   #setThinned(to: number): readonly ChannelEvent[] {
     const from = this.#thinnedTo
     if ((from === 0) === (to === 0)) return none

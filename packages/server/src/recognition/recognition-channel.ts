@@ -111,7 +111,11 @@ export class RecognitionChannel implements Unsubscribable {
       { closeAfterSilentWallMs, finalizeAfterMs, isPaused, isAnswering, incoming },
       scheduler,
     )
-    this.#results = new ChannelResults(this.#progress, separator, { intervalMs: partialIntervalMs, clock: scheduler })
+    this.#results = new ChannelResults(this.#progress, separator, {
+      intervalMs: partialIntervalMs,
+      engineIntervalMs: () => engine.partialIntervalMs?.() ?? 0,
+      clock: scheduler,
+    })
   }
 
   /** Opens the segmenter and subscribes to the engine; for one call. */
@@ -235,6 +239,7 @@ export class RecognitionChannel implements Unsubscribable {
     this.#progress.kept = segmenter.kept
     this.#emitOutputs(outputs)
     this.#emitProgress()
+    this.#emit(this.#results.thinning())
     this.#hold(segmenter)
   }
 

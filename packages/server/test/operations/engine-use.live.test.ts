@@ -185,16 +185,16 @@ describe('EngineUse', () => {
     expect(use.isFull).toBe(false)
   })
 
-  it('knows whether a channel has fewer partials, as long as that is open', () => {
-    const { use, output$, open } = usedEngine()
+  it('asks the engine whether it thins partials, as long as a channel is open', () => {
+    let partialIntervalMs = 1_000
+    const { use, open } = usedEngine({ partialIntervalMs: () => partialIntervalMs })
     const { life } = open()
-    const say = (intervalMs: number) => {
-      output$.next({ type: 'partials-thinned', intervalMs })
-      return use.isThinned
-    }
-    expect([say(1_000), say(0), say(1_000)]).toEqual([true, false, true])
+    expect(use.partialIntervalMs).toBe(1_000)
+    partialIntervalMs = 0
+    expect(use.partialIntervalMs).toBe(0)
+    partialIntervalMs = 1_000
     life.unsubscribe()
-    expect(use.isThinned).toBe(false)
+    expect(use.partialIntervalMs).toBe(0)
   })
 
   it('releases what an unsubscribed channel held', () => {

@@ -56,20 +56,29 @@ describe('the results of a channel', () => {
     expect(partial('a b c d e', 2_001)).toEqual([emitted('a b c d e')])
   })
 
-  it('say when the engine thins its partials, apart from the interval of the service', () => {
+  it('say while the engine thins partials, and that it does no longer also without a segment', () => {
     const account = new EngineProgress(8000, 8000)
-    const limit = { intervalMs: 0 }
-    const results = new ChannelResults(account, ' ', { intervalMs: () => limit.intervalMs, clock: { now: () => 0 } })
-    const phases = (intervalMs: number) =>
-      results.of({ type: 'partials-thinned', intervalMs }).map((event) => 'phase' in event && event.phase)
-    expect(phases(0)).toEqual([])
-    expect(phases(1_000)).toEqual(['begun'])
-    expect(phases(1_000)).toEqual([])
+    const limits = { service: 0, engine: 0 }
+    const results = new ChannelResults(account, ' ', {
+      intervalMs: () => limits.service,
+      engineIntervalMs: () => limits.engine,
+      clock: { now: () => 0 },
+    })
+    const phases = (service: number, engine: number) => {
+      Object.assign(limits, { service, engine })
+      return results.thinning().map((event) => 'phase' in event && event.phase)
+    }
+    expect(phases(0, 1_000)).toEqual([])
+    account.send({ type: 'open', startMs: 0 })
+    expect(phases(0, 0)).toEqual([])
+    expect(phases(0, 1_000)).toEqual(['begun'])
+    expect(phases(0, 1_000)).toEqual([])
     expect(results.of({ type: 'partial', startMs: 0, text: 'a' })).toHaveLength(1)
-    limit.intervalMs = 500
-    expect(phases(0)).toEqual([])
-    limit.intervalMs = 0
-    expect(phases(0)).toEqual(['ended'])
+    account.send({ type: 'close', endMs: 100 })
+    results.of({ type: 'segment', startMs: 0, endMs: 100, text: 'a', words: [] })
+    expect(phases(0, 1_000)).toEqual([])
+    expect(phases(500, 0)).toEqual([])
+    expect(phases(0, 0)).toEqual(['ended'])
   })
 
   it('have a confidence only if a word or the segment has one', () => {
