@@ -57,7 +57,7 @@ export const pushedAudio = (source: ObservableInput<Uint8Array>, scheduler: Sche
 /** Sources that gave audio to a session. */
 const usedSources = new WeakSet<object>()
 
-/** A source that is over completes at once, and one of an empty recording later, such as a key that is pressed and released. */
+/** A source that is over completes before this time, and one of an empty recording later, such as a key that is pressed and released. */
 const atOnceMs = 10
 
 /**
@@ -69,39 +69,53 @@ class ConsumedCheck implements AudioSink {
   readonly #sink: AudioSink
   readonly #scheduler: SchedulerLike
   readonly #wasUsed: boolean
-  /** When its audio was asked for. */
-  #atMs: number
   #hasAudio = false
+  /** Runs from the request for audio on. A timer and not the clock: a busy process is late with both, the end and the timer. */
+  #atOnce: Unsubscribable | undefined
 
   constructor(source: ObservableInput<Uint8Array>, sink: AudioSink, scheduler: SchedulerLike) {
     this.#source = source
     this.#sink = sink
     this.#scheduler = scheduler
     this.#wasUsed = usedSources.has(source)
-    this.#atMs = scheduler.now()
+    this.#asked()
   }
 
   wanted(): boolean {
-    if (!this.#hasAudio) this.#atMs = this.#scheduler.now()
+    this.#asked()
     return this.#sink.wanted()
   }
 
   next(chunk: Uint8Array): void {
     if (!this.#hasAudio) {
       this.#hasAudio = true
+      this.#stop()
       usedSources.add(this.#source)
     }
     this.#sink.next(chunk)
   }
 
   error(error: unknown): void {
+    this.#stop()
     this.#sink.error(error)
   }
 
   complete(): void {
-    const isConsumed = this.#wasUsed && !this.#hasAudio && this.#scheduler.now() - this.#atMs < atOnceMs
+    const isConsumed = this.#atOnce !== undefined
+    this.#stop()
     if (isConsumed) this.#sink.error(new SpeechError('already-started', consumed))
     else this.#sink.complete()
+  }
+
+  #asked(): void {
+    if (!this.#wasUsed || this.#hasAudio) return
+    this.#stop()
+    this.#atOnce = schedule(this.#scheduler, atOnceMs, () => this.#stop())
+  }
+
+  #stop(): void {
+    this.#atOnce?.unsubscribe()
+    this.#atOnce = undefined
   }
 }
 
