@@ -33,7 +33,10 @@ export interface Link<In, Out> {
    * Absent if the transport has no such signal.
    */
   readonly leaving$?: Observable<void> | undefined
-  /** Stops reading from the peer, which feels the back-pressure, until `resume`. Messages in flight still arrive. */
+  /**
+   * Stops reading from the peer, which feels the back-pressure, and delivers no message until `resume`. What is in flight still
+   * arrives, and waits; an end without messages before it is delivered.
+   */
   pause(): void
   /** Reads from the peer again. */
   resume(): void

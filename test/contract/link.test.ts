@@ -116,15 +116,20 @@ const contract = <M>(transport: Transport<M>) =>
       expect(messages).toHaveLength(200)
     })
 
-    it('delivers everything before the end to a reader that pauses at each message', async () => {
+    it('delivers everything before the end to a reader that pauses at each message, and nothing while it pauses', async () => {
       const { near, far } = pair
       const seen: (string | number)[] = []
+      let isPaused = false
       const ended = new Promise<void>((resolve) => {
         near.incoming$.subscribe({
           next: (message) => {
-            seen.push(read(message))
+            seen.push(isPaused ? 'while paused' : read(message))
+            isPaused = true
             near.pause()
-            setImmediate(() => near.resume())
+            setImmediate(() => {
+              isPaused = false
+              near.resume()
+            })
           },
           complete: resolve,
         })
@@ -132,7 +137,7 @@ const contract = <M>(transport: Transport<M>) =>
       for (let count = 0; count < 50; count += 1) far.send(text(String(count)))
       far.close()
       await ended
-      expect(seen).toHaveLength(50)
+      expect(seen).toEqual(Array.from({ length: 50 }, (_none, index) => String(index)))
     })
 
     it('delivers everything before a refusal to a reader that is paused when it arrives', async () => {

@@ -1,9 +1,19 @@
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import type { Effect, Machine, MachineResult, Step as MachineStep } from 'rxspeech/internal/kernel/machine'
+import type { Machine, MachineResult, Step as MachineStep } from 'rxspeech/internal/kernel/machine'
 import type { DataflowRequestName, StartRequest, UpdateRequest } from 'rxspeech/internal/protocol/dataflow-messages'
 import type { CloseReason } from 'rxspeech/internal/transport/link'
+import {
+  nextMessage,
+  wait,
+  type ClientMessage as CommonMessage,
+  type CommonAction,
+  type CommonInput,
+  type CommonOutput,
+  type End,
+  type Timeout,
+} from '../sessions/conversation.js'
 import type { Admission } from '../sessions/session-context.js'
-import type { DecodedMessage } from './protocol.js'
+import type { ClientRequest } from './protocol.js'
 import type { ProjectSession } from './project-session.js'
 
 /** The states of a dataflow stream (PROTOCOL 6). */
@@ -64,38 +74,17 @@ export const endings = {
   fault: { opened: 'close', started: 'close', running: 'finals', flushing: 'finals', aborting: 'close' },
 } as const satisfies Readonly<Record<string, Readonly<Record<Live['name'], Ending>>>>
 
-interface End {
-  readonly type: 'end'
-  readonly cause: EndCause
-  /** Absent if the stream ends with OK. */
-  readonly error?: SpeechError | undefined
-  /** The refused request, if it is not the Start. */
-  readonly request?: DataflowRequestName | undefined
-}
-
-/** A message from the queue; after each the machine requests the next one. */
-export type ClientMessage =
-  | (Exclude<DecodedMessage, { readonly type: 'unreadable' }> & {
-      /** The refusal of a request beyond the limit that does not end the stream yet. */
-      readonly excess?: SpeechError | undefined
-    })
-  /** The half-close of the client. */
-  | { readonly type: 'finished' }
-  | End
-
-export type Timeout = 'start' | 'open' | 'session' | 'pause' | 'flush'
+export type ClientMessage = CommonMessage<ClientRequest>
 
 export type DataflowInput =
-  | { readonly type: 'message'; readonly message: ClientMessage }
+  | CommonInput<ClientRequest>
   | { readonly type: 'admitted'; readonly admission: Admission }
   | { readonly type: 'ready'; readonly project: ProjectSession }
   /** The project has applied an Update, or refused it. */
   | { readonly type: 'updated'; readonly error: SpeechError | undefined }
   /** The project has emitted its last event. */
   | { readonly type: 'project-ended' }
-  | { readonly type: 'timeout'; readonly timeout: Timeout }
-  | { readonly type: 'drain'; readonly pauseWithinMs: number }
-  | End
+  | End<EndCause>
 
 export type DataflowOutput =
   | {
@@ -108,31 +97,19 @@ export type DataflowOutput =
    * not because of the age of the session.
    */
   | { readonly type: 'leaving'; readonly reason: CloseReason; readonly isDrained: boolean }
-  /** For the operator. */
-  | { readonly type: 'started'; readonly project: ProjectSession }
-  | { readonly type: 'declined' | 'fault'; readonly error: SpeechError }
-  | { readonly type: 'flushing' | 'stopped' | 'gone' }
+  | CommonOutput<ProjectSession>
 
 export type DataflowAction =
-  /** Takes messages and the drain of the service. */
-  | { readonly type: 'listen' }
-  | { readonly type: 'next-message' }
-  /** For the time of the service's limits, unless `delayMs` is set. */
-  | { readonly type: 'wait'; readonly timeout: Timeout; readonly delayMs?: number | undefined }
+  | CommonAction<ProjectSession>
   | { readonly type: 'admit'; readonly request: StartRequest }
   /** Holds the slot of the session, and watches its token. */
   | { readonly type: 'hold'; readonly admission: Admission }
   | { readonly type: 'open'; readonly request: StartRequest; readonly admission: Admission }
-  | { readonly type: 'take-audio' | 'run' | 'drain' | 'finish'; readonly project: ProjectSession }
+  | { readonly type: 'run'; readonly session: ProjectSession }
   | { readonly type: 'update'; readonly project: ProjectSession; readonly request: UpdateRequest }
   | { readonly type: 'abort'; readonly project: ProjectSession; readonly error: SpeechError }
 
 type Step = MachineStep<DataflowState, DataflowOutput, DataflowAction>
-
-const wait = (lifetime: string, timeout: Timeout, delayMs?: number): Effect<DataflowAction> => ({
-  lifetime,
-  action: { type: 'wait', timeout, delayMs },
-})
 
 const admit = (request: StartRequest): Step => ({
   state: { name: 'started', step: 'admission', request },
@@ -150,18 +127,18 @@ const open = (request: StartRequest, admission: Admission): Step => ({
 
 const run = (project: ProjectSession): Step => ({
   state: { name: 'running', project },
-  outputs: [{ type: 'started', project }, response('Start')],
+  outputs: [{ type: 'started', session: project }, response('Start')],
   effects: [
-    { lifetime: 'running', action: { type: 'take-audio', project } },
+    { lifetime: 'running', action: { type: 'take-audio', session: project } },
     wait('running', 'session', project.maxSessionMs),
-    { lifetime: 'project', action: { type: 'run', project } },
+    { lifetime: 'project', action: { type: 'run', session: project } },
   ],
 })
 
 const flush = ({ project, leaving }: Active, outputs: readonly DataflowOutput[] = []): Step => ({
   state: { name: 'flushing', project, leaving },
   outputs: [...outputs, { type: 'flushing' }],
-  effects: [wait('flushing', 'flush'), { lifetime: 'project', action: { type: 'finish', project } }],
+  effects: [wait('flushing', 'flush'), { lifetime: 'project', action: { type: 'finish', session: project } }],
 })
 
 const drain = (state: Live, pauseWithinMs: number): Step => {
@@ -171,7 +148,10 @@ const drain = (state: Live, pauseWithinMs: number): Step => {
   // A speaker may finish, so that the client continues elsewhere from a pause.
   return {
     state: { ...state, leaving: serviceCloses },
-    effects: [wait('running', 'pause', pauseWithinMs), { lifetime: 'running', action: { type: 'drain', project } }],
+    effects: [
+      wait('running', 'pause', pauseWithinMs),
+      { lifetime: 'running', action: { type: 'drain', session: project } },
+    ],
   }
 }
 
@@ -179,6 +159,8 @@ const timeout = (state: Live, which: Timeout): Step => {
   switch (which) {
     case 'start':
       return end(state, { type: 'end', cause: 'start-timeout', error: lateStart() })
+    case 'idle':
+      return { state }
     case 'open':
       return state.name === 'started' ? withFault(state, 'start-failed', lateOpening()) : { state }
     case 'session':
@@ -198,9 +180,12 @@ const handleMessage = (state: Live, message: ClientMessage): Step => {
   return 'project' in state ? handleInSession(state, message) : { state }
 }
 
-const handleFirst = (state: Live & { readonly name: 'opened' }, message: Exclude<ClientMessage, End>): Step => {
+const handleFirst = (
+  state: Live & { readonly name: 'opened' },
+  message: Exclude<ClientMessage, { readonly type: 'end' }>,
+): Step => {
   const refuse = (error: SpeechError, request?: DataflowRequestName): Step =>
-    end(state, { type: 'end', cause: 'not-started', error, request })
+    end(state, { type: 'end', cause: 'not-started', error }, request)
   switch (message.type) {
     case 'Start':
       return admit(message.request)
@@ -223,7 +208,7 @@ const decline = (state: Active, error: SpeechError, request: DataflowRequestName
   outputs: [{ type: 'declined', error }, response(request, error)],
 })
 
-const handleInSession = (state: Active, message: Exclude<ClientMessage, End>): Step => {
+const handleInSession = (state: Active, message: Exclude<ClientMessage, { readonly type: 'end' }>): Step => {
   switch (message.type) {
     case 'Start':
       return decline(state, message.excess ?? alreadyStarted(), 'Start')
@@ -317,8 +302,6 @@ const lifetimes = {
   ended: new Set<string>(),
 } as const satisfies Readonly<Record<string, ReadonlySet<string>>>
 
-const nextMessage: Effect<DataflowAction> = { lifetime: 'session', action: { type: 'next-message' } }
-
 const response = (request: DataflowRequestName | undefined, error?: SpeechError): DataflowOutput => ({
   type: 'response',
   request,
@@ -326,7 +309,8 @@ const response = (request: DataflowRequestName | undefined, error?: SpeechError)
 })
 
 /** Ends the stream as the table defines. */
-const end = (state: Live, { cause, error, request = 'Start' }: End): Step => {
+/** `request` is the refused one, if it is not the Start. */
+const end = (state: Live, { cause, error }: End<EndCause>, request: DataflowRequestName = 'Start'): Step => {
   const ended: DataflowState = { name: 'ended', result: error === undefined ? 'complete' : { error } }
   const ending: Ending = endings[cause][state.name]
   switch (ending) {

@@ -13,9 +13,10 @@ import {
 import { isJsonObject } from 'rxspeech/internal/protocol/json-object'
 import type { DataflowMessage } from 'rxspeech/internal/transport/link'
 import type { NodeItem } from '../nodes/core/node.js'
+import type { End } from '../sessions/conversation.js'
 
-/** A message of the client without its audio, decoded. */
-export type DecodedMessage =
+/** A message of the client that is not audio, decoded. */
+export type ClientRequest =
   | { readonly type: 'Start'; readonly request: StartRequest }
   | { readonly type: 'Update'; readonly request: UpdateRequest }
   | { readonly type: 'Finalize' | 'Stop' }
@@ -25,25 +26,26 @@ export type DecodedMessage =
       readonly request?: DataflowRequestName | undefined
       readonly error: SpeechError
     }
-  | { readonly type: 'audio' }
-  /** A message that is not part of the protocol. */
-  | { readonly type: 'unreadable'; readonly error: SpeechError }
+  /** The half-close of the client. */
+  | { readonly type: 'finished' }
 
-/** Decodes a message. Never throws. */
-export const decodeMessage = (message: DataflowMessage): DecodedMessage => {
+/** Decodes a message that is not audio. It is unreadable if it is not part of the protocol. Never throws. */
+export const decodeMessage = (message: DataflowMessage): ClientRequest | End<'unreadable'> => {
   switch (message.contentType) {
     case contentType.audio:
-      return isTextAsAudio(message) ? { type: 'unreadable', error: textAsAudio() } : { type: 'audio' }
+      return unreadable(textAsAudio())
     case contentType.request:
       return decodeRequest(message.content)
     default: {
       const text = `content_type ${message.contentType} is not for clients; send REQUEST (2) with JSON or AUDIO (0) with bytes.`
-      return { type: 'unreadable', error: new SpeechError('unknown-content-type', text) }
+      return unreadable(new SpeechError('unknown-content-type', text))
     }
   }
 }
 
-const decodeRequest = (content: string): DecodedMessage => {
+const unreadable = (error: SpeechError): End<'unreadable'> => ({ type: 'end', cause: 'unreadable', error })
+
+const decodeRequest = (content: string): ClientRequest => {
   const read = readDataflowRequest(content)
   if (either.isLeft(read)) return { type: 'invalid-request', ...read.left }
   const request = read.right
@@ -58,12 +60,9 @@ const decodeRequest = (content: string): DecodedMessage => {
   }
 }
 
-/** Whether a message is audio that a project can take. */
-export const isAudio = (message: DataflowMessage): boolean =>
-  message.contentType === contentType.audio && !isTextAsAudio(message)
-
-const isTextAsAudio = ({ content, binaryContent }: DataflowMessage): boolean =>
-  binaryContent.length === 0 && content !== ''
+/** The bytes of an audio message; undefined for other messages, and for text that is sent as audio. */
+export const audioOf = ({ contentType: type, content, binaryContent }: DataflowMessage): Uint8Array | undefined =>
+  type !== contentType.audio || (binaryContent.length === 0 && content !== '') ? undefined : binaryContent
 
 const textAsAudio = (): SpeechError =>
   new SpeechError(

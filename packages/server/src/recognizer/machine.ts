@@ -1,11 +1,21 @@
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import type { Effect, Machine, MachineResult, Step as MachineStep } from 'rxspeech/internal/kernel/machine'
+import type { Machine, MachineResult, Step as MachineStep } from 'rxspeech/internal/kernel/machine'
 import type {
   RecognizeRequest,
   RecognizerMessage,
   RecognizerRequestName,
 } from 'rxspeech/internal/protocol/recognizer-messages'
-import type { DecodedMessage } from './protocol.js'
+import {
+  nextMessage,
+  wait,
+  type ClientMessage as CommonMessage,
+  type CommonAction,
+  type CommonInput,
+  type CommonOutput,
+  type End,
+  type Timeout,
+} from '../sessions/conversation.js'
+import type { ClientRequest } from './protocol.js'
 import type { RecognitionSession } from './recognition-session.js'
 
 /**
@@ -58,36 +68,17 @@ export const endings = {
   fault: { opened: 'close', started: 'close', running: 'final', flushing: 'final', idle: 'close' },
 } as const satisfies Readonly<Record<string, Readonly<Record<Live['name'], Ending>>>>
 
-interface End {
-  readonly type: 'end'
-  readonly cause: EndCause
-  /** Absent if the socket closes normally. */
-  readonly error?: SpeechError | undefined
-}
-
-/** A message from the queue; after each the machine requests the next one. */
-export type ClientMessage =
-  | (Exclude<DecodedMessage, { readonly type: 'unreadable' }> & {
-      /** The refusal of a request beyond the limit that does not end the connection yet. */
-      readonly excess?: SpeechError | undefined
-    })
-  /** Audio without a recognition that takes it. */
-  | { readonly type: 'audio' }
-  | End
-
-export type Timeout = 'open' | 'idle' | 'session' | 'pause' | 'flush'
+export type ClientMessage = CommonMessage<ClientRequest>
 
 export type RecognizerInput =
-  | { readonly type: 'message'; readonly message: ClientMessage }
+  | CommonInput<ClientRequest>
   | { readonly type: 'ready'; readonly recognition: RecognitionSession }
   | { readonly type: 'not-ready'; readonly error: SpeechError }
   /** The recognition takes no more audio. */
   | { readonly type: 'audio-closed' }
   /** The recognition ended normally. */
   | { readonly type: 'recognition-ended'; readonly final: RecognizerMessage | undefined }
-  | { readonly type: 'timeout'; readonly timeout: Timeout }
-  | { readonly type: 'drain'; readonly pauseWithinMs: number }
-  | End
+  | End<EndCause>
 
 export type RecognizerOutput =
   | {
@@ -99,26 +90,14 @@ export type RecognizerOutput =
   | { readonly type: 'final'; readonly message: RecognizerMessage }
   /** The final of an aborted recognition. */
   | { readonly type: 'failure'; readonly recognition: RecognitionSession; readonly error: SpeechError }
-  /** For the operator. */
-  | { readonly type: 'started'; readonly recognition: RecognitionSession }
-  | { readonly type: 'flushing' | 'idle' | 'gone' }
-  | { readonly type: 'declined' | 'fault'; readonly error: SpeechError }
+  | CommonOutput<RecognitionSession>
 
 export type RecognizerAction =
-  /** Takes messages, the drain of the service and the end of the token. */
-  | { readonly type: 'listen' }
-  | { readonly type: 'next-message' }
-  /** For the time of the service's limits, unless `delayMs` is set. */
-  | { readonly type: 'wait'; readonly timeout: Timeout; readonly delayMs?: number | undefined }
+  | CommonAction<RecognitionSession>
   | { readonly type: 'open'; readonly request: RecognizeRequest }
-  | { readonly type: 'take-audio' | 'run' | 'drain' | 'finish'; readonly recognition: RecognitionSession }
+  | { readonly type: 'run'; readonly session: RecognitionSession }
 
 type Step = MachineStep<RecognizerState, RecognizerOutput, RecognizerAction>
-
-const wait = (lifetime: string, timeout: Timeout, delayMs?: number): Effect<RecognizerAction> => ({
-  lifetime,
-  action: { type: 'wait', timeout, delayMs },
-})
 
 /** No recognition runs; the next one must begin within `idleMs`. */
 const rest = (name: 'opened' | 'idle', outputs: readonly RecognizerOutput[] = []): Step => ({
@@ -134,18 +113,18 @@ const start = (before: 'opened' | 'idle', request: RecognizeRequest): Step => ({
 
 const run = (recognition: RecognitionSession): Step => ({
   state: { name: 'running', recognition, isDraining: false, isTakingAudio: true },
-  outputs: [{ type: 'started', recognition }, response('recognize', recognition.recognitionId)],
+  outputs: [{ type: 'started', session: recognition }, response('recognize', recognition.recognitionId)],
   effects: [
-    { lifetime: 'running', action: { type: 'take-audio', recognition } },
+    { lifetime: 'running', action: { type: 'take-audio', session: recognition } },
     wait('running', 'session'),
-    { lifetime: 'recognition', action: { type: 'run', recognition } },
+    { lifetime: 'recognition', action: { type: 'run', session: recognition } },
   ],
 })
 
 const flush = ({ recognition, isDraining }: Active, outputs: readonly RecognizerOutput[] = []): Step => ({
   state: { name: 'flushing', recognition, isDraining },
   outputs: [...outputs, { type: 'flushing' }],
-  effects: [wait('flushing', 'flush'), { lifetime: 'recognition', action: { type: 'finish', recognition } }],
+  effects: [wait('flushing', 'flush'), { lifetime: 'recognition', action: { type: 'finish', session: recognition } }],
 })
 
 /** A recognition has ended, and another may follow unless the service closes. */
@@ -161,12 +140,17 @@ const drain = (state: Live, pauseWithinMs: number): Step => {
   const { recognition } = state
   return {
     state: draining,
-    effects: [wait('running', 'pause', pauseWithinMs), { lifetime: 'running', action: { type: 'drain', recognition } }],
+    effects: [
+      wait('running', 'pause', pauseWithinMs),
+      { lifetime: 'running', action: { type: 'drain', session: recognition } },
+    ],
   }
 }
 
 const timeout = (state: Live, which: Timeout): Step => {
   switch (which) {
+    case 'start':
+      return { state }
     case 'idle':
       return end(state, { type: 'end', cause: 'idle-timeout' })
     case 'open':
@@ -279,8 +263,6 @@ const lifetimes: Readonly<Record<RecognizerState['name'], ReadonlySet<string>>> 
   ended: new Set(),
 }
 
-const nextMessage: Effect<RecognizerAction> = { lifetime: 'session', action: { type: 'next-message' } }
-
 const response = (request: RecognizerRequestName, recognitionId: string, error?: SpeechError): RecognizerOutput => ({
   type: 'response',
   request,
@@ -295,7 +277,7 @@ const refusal = (
 ): readonly RecognizerOutput[] => [{ type: 'declined', error }, response(request, recognitionId, error)]
 
 /** Ends the connection as the table defines. */
-const end = (state: Live, { cause, error }: End): Step => {
+const end = (state: Live, { cause, error }: End<EndCause>): Step => {
   const ended: RecognizerState = { name: 'ended', result: error === undefined ? 'complete' : { error } }
   const ending: Ending = endings[cause][state.name]
   switch (ending) {

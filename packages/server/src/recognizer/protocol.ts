@@ -12,22 +12,23 @@ import {
 } from 'rxspeech/internal/protocol/recognizer-messages'
 import { partialsThinned, partialsThinnedData, type ChannelEvent } from '../recognition/channel-event.js'
 import { audioWarningData } from '../sessions/audio-warning.js'
+import type { End } from '../sessions/conversation.js'
 
 /** A text message of the client, decoded. */
-export type DecodedMessage =
+export type ClientRequest =
   | { readonly type: 'recognize'; readonly request: RecognizeRequest }
   | { readonly type: 'stop-recognition' | 'finalize-recognition' }
   /** A known request with an invalid field. */
   | { readonly type: 'invalid-request'; readonly request: RecognizerRequestName; readonly error: SpeechError }
-  /** Not JSON, or not a known request. */
-  | { readonly type: 'unreadable'; readonly error: SpeechError }
 
-/** Decodes a text message. Never throws. */
-export const decodeMessage = (text: string): DecodedMessage => {
+/** Decodes a text message. It is unreadable if it is not JSON, or not a known request. Never throws. */
+export const decodeMessage = (text: string): ClientRequest | End<'unreadable'> => {
   const read = readRecognizerRequest(text)
   if (either.isLeft(read)) {
     const { request, error } = read.left
-    return request === undefined ? { type: 'unreadable', error } : { type: 'invalid-request', request, error }
+    return request === undefined
+      ? { type: 'end', cause: 'unreadable', error }
+      : { type: 'invalid-request', request, error }
   }
   return read.right.request === 'recognize' ? { type: 'recognize', request: read.right } : { type: read.right.request }
 }

@@ -41,57 +41,6 @@ export class PauseCounter {
 }
 
 /**
- * Handles messages one after another, in order. When `handle` returns false, the message needs more time: the link is
- * paused, and messages in flight wait, until `next` is called. What a paused link still delivers bounds the queue.
- */
-export class SerialQueue<Message> {
-  readonly #link: Pausable
-  readonly #handle: (message: Message) => boolean
-  #waiting: Message[] = []
-  #isReady = true
-
-  /** @param handle returns whether the message is done; must not throw */
-  constructor(link: Pausable, handle: (message: Message) => boolean) {
-    this.#link = link
-    this.#handle = handle
-  }
-
-  /** Handles the message, at once or after those before it. A message that arrives during `handle` waits, too. */
-  push(message: Message): void {
-    if (!this.#isReady) {
-      this.#waiting.push(message)
-      return
-    }
-    this.#start(message)
-    this.#drain()
-  }
-
-  /** Completes the message that needed more time. */
-  next(): void {
-    this.#isReady = true
-    this.#drain()
-    // Only now: messages that wait here arrived before those that the link holds.
-    if (this.#isReady) this.#link.resume()
-  }
-
-  /** Discards the waiting messages. */
-  clear(): void {
-    this.#waiting = []
-  }
-
-  #start(message: Message): void {
-    this.#isReady = false
-    if (this.#handle(message)) this.#isReady = true
-    // `handle` may have called `next` already.
-    else if (!this.#isReady) this.#link.pause()
-  }
-
-  #drain(): void {
-    while (this.#isReady && this.#waiting.length > 0) this.#start(this.#waiting.shift() as Message)
-  }
-}
-
-/**
  * Bounds the received audio that is not consumed: above the bound the link is paused, and below half of it resumed, so
  * that the back-pressure of the network slows the client down.
  */
