@@ -12,7 +12,7 @@ const load = (file) => import(join(build, file)).then(({ default: module }) => m
 const { readWav } = await load('dist/cjs/index.js')
 const { deinterleaveChannels } = await load('dist/cjs/audio/channels.js')
 const { decodeSamples } = await load('dist/cjs/audio/codec.js')
-const { createResampler } = await load('dist/cjs/audio/resampler.js')
+const { createResampler } = await load('packages/server/dist/recognition/resampler.js')
 const { createSegmenter } = await load('packages/server/dist/recognition/segmenter.js')
 const { defaultSegmenterParameters } = await load('packages/server/dist/recognition/segmenter-parameters.js')
 const { soundswallower } = await load('packages/engines/dist/soundswallower/soundswallower.js')

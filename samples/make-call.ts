@@ -10,7 +10,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { encodeSamples } from '../src/audio/codec.js'
-import { createResampler } from '../src/audio/resampler.js'
+import { createResampler } from '../packages/server/src/recognition/resampler.js'
 import { wavHeader } from '../src/audio/wav-header.js'
 
 interface Utterance {

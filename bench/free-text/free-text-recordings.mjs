@@ -1,7 +1,7 @@
 // Recordings of free speech with what is said in them, for the bench and the table of voice activity.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createResampler } from '../../dist/cjs/audio/resampler.js'
+import { createResampler } from '../../packages/server/dist/recognition/resampler.js'
 
 export const recordingsFolder = process.env['RECORDINGS'] ?? new URL('../../../shared/audio', import.meta.url).pathname
 

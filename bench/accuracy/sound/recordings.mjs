@@ -9,7 +9,7 @@ const load = (file) => import(join(root, file)).then(({ default: module }) => mo
 const { readWav } = await load('dist/cjs/index.js')
 const { deinterleaveChannels } = await load('dist/cjs/audio/channels.js')
 const { decodeSamples } = await load('dist/cjs/audio/codec.js')
-const { createResampler } = await load('dist/cjs/audio/resampler.js')
+const { createResampler } = await load('packages/server/dist/recognition/resampler.js')
 
 export const randomSource = (seed) => {
   let state = seed >>> 0

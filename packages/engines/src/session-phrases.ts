@@ -1,7 +1,7 @@
 // The phrases of a session: sentences that it recognizes in addition to those of its model (PROTOCOL 3.4 and 4.2).
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { listOf } from 'rxspeech/internal/protocol/collections'
-import { quoteText } from 'rxspeech/internal/protocol/decode-text'
+import { quoteText } from './models/decode-text.js'
 import { codec } from 'rxspeech/internal/protocol/validation'
 import type { Engine } from './engine.js'
 import { isWord, wordsOf } from './models/grammar.js'

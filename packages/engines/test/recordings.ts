@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createResampler } from '../../../src/audio/resampler.js'
+import { createResampler } from '../../server/src/recognition/resampler.js'
 import type { SegmentPart } from '../src/engine.js'
 
 const folder = join(__dirname, '../../../../shared/audio')

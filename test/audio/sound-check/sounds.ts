@@ -2,7 +2,7 @@ import { decodeChannels, encodeSamples } from '../../../src/audio/codec.js'
 import type { AudioFormat, Encoding } from '../../../src/audio/format.js'
 import { SoundCheck } from '../../../src/audio/sound-check/sound-check.js'
 import type { SoundWarning } from '../../../src/audio/sound-check/sound-warning.js'
-import { createResampler } from '../../../src/audio/resampler.js'
+import { createResampler } from '../../../packages/server/src/recognition/resampler.js'
 import { readRecording } from '../read-recording.js'
 
 export const formatOf = (encoding: Encoding, sampleRateHz = 8000, channels: 1 | 2 = 1): AudioFormat => ({

@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
-import { decodeText, quoteText } from 'rxspeech/internal/protocol/decode-text'
+import { decodeText, quoteText } from '../models/decode-text.js'
 import type { EngineKind, ModelDescription } from '../engine.js'
 import { plainWords, readPhrases } from '../models/grammar.js'
 import { rootRuleOf, type ModelFault, type Span } from '../models/jsgf.js'

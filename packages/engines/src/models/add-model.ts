@@ -1,7 +1,7 @@
 import { chmod, constants, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { codeOf, isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { decodeText } from 'rxspeech/internal/protocol/decode-text'
+import { decodeText } from './decode-text.js'
 import type { EngineKind, ModelDescription } from '../engine.js'
 import { makeUnfinished, removeAbandoned } from './unfinished-folders.js'
 

@@ -1,4 +1,4 @@
-import { quoteText } from 'rxspeech/internal/protocol/decode-text'
+import { quoteText } from './decode-text.js'
 
 /** What a grammar in the JSpeech Grammar Format (JSGF 1.0) consists of, as far as it is checked here. */
 export interface GrammarParts {

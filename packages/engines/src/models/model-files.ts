@@ -1,7 +1,7 @@
 import { access, constants, readFile, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { decodeText, quoteText } from 'rxspeech/internal/protocol/decode-text'
+import { decodeText, quoteText } from './decode-text.js'
 import type { ModelDescription } from '../engine.js'
 import {
   normalizeGrammar,

@@ -1,4 +1,4 @@
-import { quoteText } from 'rxspeech/internal/protocol/decode-text'
+import { quoteText } from './decode-text.js'
 import type { PhraseFault } from '../engine.js'
 
 /** More are not listed. */

@@ -1,6 +1,6 @@
 import { asyncScheduler, firstValueFrom, type SchedulerLike } from 'rxjs'
 import type { TypeOf } from 'io-ts'
-import { Semaphore } from 'rxspeech/internal/kernel/semaphore'
+import { Semaphore } from '../semaphore.js'
 import { checkOptions, jsonObject, oneOf, optionsCodec, optionsOf } from 'rxspeech/internal/protocol/validation'
 import { dialWebSocket } from 'rxspeech/internal/transport/websocket/client'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'

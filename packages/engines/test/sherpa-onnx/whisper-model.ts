@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { decodeChannels } from '../../../../src/audio/codec.js'
-import { createResampler } from '../../../../src/audio/resampler.js'
+import { createResampler } from '../../../server/src/recognition/resampler.js'
 import type { ModelDescription } from '../../src/engine.js'
 import type { ReadRequest } from '../../src/offline/reader.js'
 import { openWorkerPool } from '../../src/pool/worker-engine.js'

@@ -2,7 +2,7 @@ import { decodeSamples, defineNode, msForBytes, nodeOptions, nonEmptyText } from
 import { portFormat } from 'rxspeech-server/nodes/core/node-steps'
 import { joinBytes } from 'rxspeech/internal/audio/format'
 import { readWav } from 'rxspeech/internal/audio/read-wav'
-import { createResampler } from 'rxspeech/internal/audio/resampler'
+import { createResampler } from 'rxspeech-server/recognition/resampler'
 import type { Sound } from './tone-cadence.js'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { playback, playerFormats, playerOptions } from './playback.js'

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { type Release, Semaphore } from 'rxspeech/internal/kernel/semaphore'
+import { type Release, Semaphore } from 'rxspeech-engines/semaphore'
 import { peerAddress } from '../identity/http/peer-address.js'
 
 /** The limits of connections, and of streams without a session (PROTOCOL 8). */

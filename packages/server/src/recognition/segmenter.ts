@@ -1,4 +1,4 @@
-import { createResampler } from 'rxspeech/internal/audio/resampler'
+import { createResampler } from './resampler.js'
 import { frameMs, SegmentMachine, type SegmenterOutput } from './segment-machine.js'
 import type { SegmenterParameters } from './segmenter-parameters.js'
 import { createVoiceDetector, type VoiceDetector } from './voice-activity/voice-detector.js'

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { createResampler } from '../../../../src/audio/resampler.js'
+import { createResampler } from '../../../server/src/recognition/resampler.js'
 import { decodeSamples, encodeSamples } from '../../../../src/audio/codec.js'
 import type { AudioFormat } from '../../../../src/audio/format.js'
 import { wavHeader } from '../../../../src/audio/wav-header.js'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Semaphore } from 'rxspeech/internal/kernel/semaphore'
+import { Semaphore } from 'rxspeech-engines/semaphore'
 import { createFailureLimit, createRecentSuccesses } from './attempt-history.js'
 import { unmatchableHash, verifySecret } from './client-secret.js'
 import { isClientId, type ClientRegistration, type ClientStore } from './client.js'

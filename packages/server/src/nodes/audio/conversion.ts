@@ -1,7 +1,7 @@
 import { either } from 'fp-ts'
 import { decodeSamples, encodeSamples } from 'rxspeech/internal/audio/codec'
 import { maxSampleRateHz, minSampleRateHz } from 'rxspeech/internal/audio/format'
-import { createResampler } from 'rxspeech/internal/audio/resampler'
+import { createResampler } from '../../recognition/resampler.js'
 import { defineNode } from '../core/define-node.js'
 import { nodeOptions, oneOfWords, wholeNumberFrom } from '../core/node-options.js'
 import { audioItems, audioNode, portFormat } from '../core/node-steps.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { bytesOf, samplesOf } from '../../../../../src/audio/pcm.js'
-import { createResampler } from '../../../../../src/audio/resampler.js'
+import { createResampler } from '../../../src/recognition/resampler.js'
 import type { NodeItem } from '../../../src/nodes/core/node.js'
 import { resample } from '../../../src/nodes/audio/conversion.js'
 import { asyncMarbles } from '../../../../service/test/async-marbles.js'

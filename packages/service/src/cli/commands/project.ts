@@ -10,7 +10,7 @@ import { excerptOf, faultLine, positionOf } from 'rxspeech-server/project/format
 import type { ProjectGraph } from 'rxspeech-server/project/format/project-graph'
 import { loadYaml } from 'rxspeech-server/project/format/read-yaml'
 import { loadProjects } from 'rxspeech-server/project/load-projects'
-import { decodeText } from 'rxspeech/internal/protocol/decode-text'
+import { decodeText } from 'rxspeech-engines/models/decode-text'
 import { allNodes, hasModelIn } from '../../start/models-and-projects.js'
 import { unreadable, unusable } from '../input/byte-source.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
-import { decodeText } from 'rxspeech/internal/protocol/decode-text'
+import { decodeText } from 'rxspeech-engines/models/decode-text'
 import { flag, repeatedFlag, type FlagValues, type ParseValue } from '../parsing/flags.js'
 import { language, text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'

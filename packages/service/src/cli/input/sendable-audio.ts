@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeSamples } from 'rxspeech/internal/audio/codec'
 import { type AudioFormat, bytesForMs, msForBytes } from 'rxspeech/internal/audio/format'
 import { bytesOf } from 'rxspeech/internal/audio/pcm'
-import { createResampler } from 'rxspeech/internal/audio/resampler'
+import { createResampler } from 'rxspeech-server/recognition/resampler'
 
 export interface SendableAudio {
   readonly format: AudioFormat

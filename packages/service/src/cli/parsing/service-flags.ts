@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { either } from 'fp-ts'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
-import { decodeText } from 'rxspeech/internal/protocol/decode-text'
+import { decodeText } from 'rxspeech-engines/models/decode-text'
 import { isLoopback } from 'rxspeech/internal/protocol/loopback'
 import { parseJsonObject } from 'rxspeech/internal/protocol/parse-json'
 import { nonEmptyText } from 'rxspeech/internal/protocol/validation'

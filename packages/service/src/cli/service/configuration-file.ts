@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { either } from 'fp-ts'
 import type { ConfigurationFault } from '../../configuration/read-configuration.js'
 import type { SecretSource } from '../../configuration/settings.js'
-import { decodeText } from 'rxspeech/internal/protocol/decode-text'
+import { decodeText } from 'rxspeech-engines/models/decode-text'
 import { exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 

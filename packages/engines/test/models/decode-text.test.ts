@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decodeText, quoteText } from '../../src/protocol/decode-text.js'
+import { decodeText, quoteText } from '../../src/models/decode-text.js'
 
 describe('decodeText', () => {
   it('reads UTF-8 and UTF-16 with or without a byte order mark, and nothing else', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Semaphore } from '../../src/kernel/semaphore.js'
+import { Semaphore } from '../src/semaphore.js'
 
 /** A task that runs until the test ends it. */
 const createWork = () => {

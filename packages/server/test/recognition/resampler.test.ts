@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createResampler, type ResamplerOptions } from '../../src/audio/resampler.js'
-import { runs } from '../thorough.js'
+import { createResampler, type ResamplerOptions } from '../../src/recognition/resampler.js'
+import { runs } from '../../../../test/thorough.js'
 
 const joined = (parts: readonly Int16Array[]): Int16Array => Int16Array.from(parts.flatMap((part) => [...part]))
 

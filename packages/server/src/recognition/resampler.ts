@@ -1,6 +1,6 @@
 import type { SpeexModule } from '@echogarden/speex-resampler-wasm'
-import { SpeechError } from '../errors/speech-error.js'
-import { maxSampleRateHz, minSampleRateHz } from './format.js'
+import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { maxSampleRateHz, minSampleRateHz } from 'rxspeech/internal/audio/format'
 
 export interface ResamplerOptions {
   /** 8000 to 48000. */

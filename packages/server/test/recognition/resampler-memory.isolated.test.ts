@@ -1,6 +1,6 @@
 import type * as Speex from '@echogarden/speex-resampler-wasm'
 import { expect, it, vi } from 'vitest'
-import { createResampler } from '../../src/audio/resampler.js'
+import { createResampler } from '../../src/recognition/resampler.js'
 
 const loaded: Speex.SpeexModule[] = []
 

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { createResampler } from '../../src/audio/resampler.js'
+import { createResampler } from '../../src/recognition/resampler.js'
 
 const load = vi.hoisted(() => vi.fn())
 vi.mock('@echogarden/speex-resampler-wasm', () => ({ default: load }))
