@@ -1,7 +1,7 @@
 /**
  * The newest samples of one channel that no segment has taken yet, addressed by their positions since the first sample.
- * It holds both the audio before a segment and the part of an open segment that may not leave yet; the reader decides what
- * is discarded.
+ * It holds the audio before a segment, the part of an open segment that may not leave yet, and what arrived ahead of the
+ * decisions; the reader decides what is discarded.
  */
 export class SampleQueue {
   /** A ring: the oldest sample is at the offset, and the others follow, round the end. */
@@ -13,6 +13,8 @@ export class SampleQueue {
   #begin = 0
   /** How many of the samples that have left are still here, before the oldest. */
   #past = 0
+  /** How many of the newest samples are ahead of the end. */
+  #ahead = 0
 
   /**
    * @param initialCapacity what the first samples reserve
@@ -28,29 +30,52 @@ export class SampleQueue {
     return this.#begin
   }
 
-  /** Position behind the newest sample. */
+  /** Position behind the newest sample that is not ahead. */
   get end(): number {
-    return this.#begin + this.#length - this.#past
+    return this.#begin + this.#length - this.#past - this.#ahead
+  }
+
+  /** How many samples are behind the end, and not yet part of the audio. */
+  get ahead(): number {
+    return this.#ahead
   }
 
   /** A copy of the samples `[from, to)`, as far as they are here. */
   copy(from: number, to: number): Int16Array {
     const first = Math.max(from - this.#begin + this.#past, 0)
-    const end = Math.min(to - this.#begin + this.#past, this.#length)
+    const end = Math.min(to - this.#begin + this.#past, this.#length - this.#ahead)
     return this.#copy(first, Math.max(end, first))
   }
 
-  append(frame: Int16Array): void {
-    this.#reserve(this.#length + frame.length)
+  append(samples: Int16Array): void {
+    this.appendAhead(samples)
+    this.advance(samples.length)
+  }
+
+  /** Appends samples that `advance` makes part of the audio. */
+  appendAhead(samples: Int16Array): void {
+    this.#reserve(this.#length + samples.length)
     const { length } = this.#samples
     const at = (this.#offset + this.#length) % Math.max(length, 1)
-    const first = Math.min(frame.length, length - at)
-    if (first === frame.length) this.#samples.set(frame, at)
+    const first = Math.min(samples.length, length - at)
+    if (first === samples.length) this.#samples.set(samples, at)
     else {
-      this.#samples.set(frame.subarray(0, first), at)
-      this.#samples.set(frame.subarray(first), 0)
+      this.#samples.set(samples.subarray(0, first), at)
+      this.#samples.set(samples.subarray(first), 0)
     }
-    this.#length += frame.length
+    this.#length += samples.length
+    this.#ahead += samples.length
+  }
+
+  /** Copies the next samples behind the end, of which there must be as many. */
+  readAhead(into: Int16Array): void {
+    const from = this.#length - this.#ahead
+    this.#write(from, from + into.length, into)
+  }
+
+  /** Moves the end over so many of the samples behind it. */
+  advance(count: number): void {
+    this.#ahead -= count
   }
 
   /** Removes the samples before `position` and returns a copy of them. */
@@ -66,7 +91,7 @@ export class SampleQueue {
   }
 
   #countBefore(position: number): number {
-    return Math.min(Math.max(position - this.#begin, 0), this.#length - this.#past)
+    return Math.min(Math.max(position - this.#begin, 0), this.#length - this.#past - this.#ahead)
   }
 
   #discard(count: number): void {
@@ -78,17 +103,25 @@ export class SampleQueue {
     this.#length -= forgotten
   }
 
-  /** The samples `[from, to)` of the ring, counted from its oldest, in a new array of some length. */
-  #copy(from: number, to: number, length = to - from): Int16Array {
+  /** The samples `[from, to)` of the ring, counted from its oldest, in a new array. */
+  #copy(from: number, to: number): Int16Array {
+    const begin = this.#offset + from
+    const end = this.#offset + to
+    return end <= this.#samples.length
+      ? this.#samples.slice(begin, end)
+      : this.#write(from, to, new Int16Array(to - from))
+  }
+
+  #write(from: number, to: number, into: Int16Array): Int16Array {
     const capacity = this.#samples.length
     const begin = this.#offset + from
     const end = this.#offset + to
-    if (end <= capacity && length === to - from) return this.#samples.slice(begin, end)
-    const copy = new Int16Array(length)
-    if (begin < capacity) copy.set(this.#samples.subarray(begin, end))
-    const wrapped = this.#samples.subarray(Math.max(begin - capacity, 0), Math.max(end - capacity, 0))
-    copy.set(wrapped, to - from - wrapped.length)
-    return copy
+    if (begin < capacity) into.set(this.#samples.subarray(begin, end))
+    if (end > capacity) {
+      const wrapped = this.#samples.subarray(Math.max(begin - capacity, 0), end - capacity)
+      into.set(wrapped, to - from - wrapped.length)
+    }
+    return into
   }
 
   /** The size of the ring follows the need: it grows in proportion, and shrinks again. */
@@ -97,7 +130,7 @@ export class SampleQueue {
     const isOversized = length > Math.max(this.#initialCapacity, 5 * needed)
     if (needed <= length && !isOversized) return
     const capacity = needed <= this.#initialCapacity ? this.#initialCapacity : Math.ceil(1.25 * needed)
-    this.#samples = this.#copy(0, this.#length, capacity)
+    this.#samples = this.#write(0, this.#length, new Int16Array(capacity))
     this.#offset = 0
   }
 }

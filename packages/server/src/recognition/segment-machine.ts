@@ -6,6 +6,12 @@ import type { SegmenterParameters } from './segmenter-parameters.js'
 /** The length of a frame. With a coarser hop, speech that is separated by a pause of 400 ms would be joined. */
 export const frameMs = 10
 
+/**
+ * Frames wait until there are this many of them, unless one of them may end a segment. So the end of speech is decided
+ * without a delay, its begin is soon enough, and the processor loads the state of a session once for all of them.
+ */
+export const framesAtOnce = 6
+
 /** Silence is reported each time that it has lasted this long. */
 const silenceMs = 30_000
 
@@ -139,7 +145,7 @@ export class SegmentMachine {
     this.#asksEngine = asksEngine
     this.#maxPart = maxPartMs * samplesPerMs
     this.#rules = rulesOf(parameters, samplesPerMs, 0, asksEngine)
-    const waiting = this.#rules.preSpeech + this.#rules.onsetRun + frameMs * samplesPerMs
+    const waiting = this.#rules.preSpeech + this.#rules.onsetRun + framesAtOnce * frameMs * samplesPerMs
     this.#queue = new SampleQueue(waiting, this.#context)
   }
 
@@ -181,6 +187,21 @@ export class SegmentMachine {
     return this.#queue.end
   }
 
+  /** How many samples wait for their frame to be stepped. */
+  get ahead(): number {
+    return this.#queue.ahead
+  }
+
+  /** Takes in samples, which wait for `step`. Copies them. */
+  add(samples: Int16Array): void {
+    this.#queue.appendAhead(samples)
+  }
+
+  /** Copies the next frame that waits. */
+  readFrame(into: Int16Array): void {
+    this.#queue.readAhead(into)
+  }
+
   /** Changes the parameters from the next frame on; only while idle. The queue holds what the former ones required. */
   setParameters(parameters: SegmenterParameters): void {
     const frameNumber = this.#queue.end / (frameMs * this.#samplesPerMs)
@@ -188,7 +209,7 @@ export class SegmentMachine {
   }
 
   /**
-   * Takes in one frame of 10 ms. The caller may reuse the array. While speech `isDoubtful` it opens no segment; a segment that
+   * Takes the next frame of 10 ms, which `readFrame` copied; the caller may reuse the array. While speech `isDoubtful` it opens no segment; a segment that
    * opens when the doubt ends begins where it would have begun without. With `soundFrames` it begins before the sound, which
    * has lasted so long by now.
    */
@@ -196,7 +217,7 @@ export class SegmentMachine {
     const frameStart = this.#queue.end
     this.#isDoubtful = isDoubtful
     this.#sound = soundFrames * frame.length
-    this.#queue.append(frame)
+    this.#queue.advance(frame.length)
     this.#rules.forcedCut.observe(isSpeech, frame)
     this.#state = isSpeech ? this.#afterSpeech(this.#state, frameStart) : this.#afterSilence(this.#state)
     this.#state = this.#afterLimit(this.#state)
@@ -226,9 +247,9 @@ export class SegmentMachine {
     this.#reportPause()
   }
 
-  /** The audio ended; `remainder` is the incomplete last frame. It has no verdict and follows the state. */
-  finish(remainder: Int16Array): readonly SegmenterOutput[] {
-    this.#queue.append(remainder)
+  /** The audio ended; what waits is the incomplete last frame. It has no verdict and follows the state. */
+  finish(): readonly SegmenterOutput[] {
+    this.#queue.advance(this.#queue.ahead)
     if ('segment' in this.#state) this.#closeAtEnd(this.#state)
     this.#state = idle
     return this.takeOutputs()

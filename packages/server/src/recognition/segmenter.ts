@@ -1,5 +1,5 @@
 import { createResampler } from './resampler.js'
-import { frameMs, SegmentMachine, type SegmenterOutput } from './segment-machine.js'
+import { frameMs, framesAtOnce, SegmentMachine, type SegmenterOutput } from './segment-machine.js'
 import type { SegmenterParameters } from './segmenter-parameters.js'
 import { createVoiceDetector, type VoiceDetector } from './voice-activity/voice-detector.js'
 
@@ -94,44 +94,22 @@ export const joinSegmenter = (
 ): Segmenter =>
   new JoinedSegmenter(detector, new SegmentMachine(parameters, sampleRateHz, asksEngine, contextMs), sampleRateHz)
 
-/**
- * Frames wait until there are this many of them, unless one of them may end a segment. So the end of speech is decided
- * without a delay, its begin is soon enough, and the processor loads the state of a session once for all of them.
- */
-const framesAtOnce = 6
+/** Memory for the frame that is processed, shared by all channels of a rate, because no call leaves data in it. */
+const sharedFrames = new Map<number, Int16Array>()
 
-/** Memory for the frames that are processed, shared by all channels of a rate, because no call leaves data in it. */
-interface Frames {
-  readonly all: Int16Array
-  readonly each: readonly Int16Array[]
-}
-
-const sharedFrames = new Map<number, Frames>()
-
-const framesOf = (frameLength: number): Frames => {
+const frameOf = (frameLength: number): Int16Array => {
   const known = sharedFrames.get(frameLength)
   if (known !== undefined) return known
-  const all = new Int16Array(framesAtOnce * frameLength)
-  const each = Array.from({ length: framesAtOnce }, (_none, index) =>
-    all.subarray(index * frameLength, (index + 1) * frameLength),
-  )
-  sharedFrames.set(frameLength, { all, each })
-  return { all, each }
+  const frame = new Int16Array(frameLength)
+  sharedFrames.set(frameLength, frame)
+  return frame
 }
-
-const noSamples = new Int16Array(0)
 
 class JoinedSegmenter implements Segmenter {
   readonly #detector: VoiceDetector
   readonly #machine: SegmentMachine
   readonly #frameLength: number
-  /** Only once samples have waited here, and not before they were pushed. */
-  #waiting: Int16Array | undefined
-  #waitingCount = 0
   #next: SegmenterParameters | undefined
-  /** Samples that arrived while the engine was asked, in order, and whose number is `kept`. */
-  #later: Int16Array[] = []
-  kept = 0
 
   constructor(detector: VoiceDetector, machine: SegmentMachine, sampleRateHz: number) {
     this.#detector = detector
@@ -143,69 +121,56 @@ class JoinedSegmenter implements Segmenter {
     return this.#machine.isAsking
   }
 
+  get kept(): number {
+    return this.isAsking ? this.#machine.ahead : 0
+  }
+
   get room(): number {
     if (this.isAsking) return 0
     const untilEnd = this.#machine.nextEnd - this.#machine.end
     const frames = Math.min(framesAtOnce, Math.ceil(untilEnd / this.#frameLength))
-    return Math.max(0, frames * this.#frameLength - this.#waitingCount)
+    return Math.max(0, frames * this.#frameLength - this.#machine.ahead)
   }
 
   answer(isComplete: boolean): readonly SegmenterOutput[] {
     this.#machine.answer(isComplete)
-    const later = this.#later
-    this.#later = []
-    this.kept = 0
-    for (const samples of later) this.#take(samples)
+    this.#process()
     return this.#machine.takeOutputs()
   }
 
   push(samples: Int16Array): readonly SegmenterOutput[] {
-    this.#take(samples)
+    const atOnce = framesAtOnce * this.#frameLength
+    let at = 0
+    while (at < samples.length) {
+      const to = this.isAsking ? samples.length : Math.min(at + atOnce - this.#machine.ahead, samples.length)
+      this.#machine.add(samples.subarray(at, to))
+      at = to
+      const { ahead, end, nextEnd } = this.#machine
+      // A long chunk shows that its client does not send in small ones, so the next may take long.
+      if (samples.length >= atOnce || ahead >= atOnce || end + this.#wholeFrames(ahead) >= nextEnd) this.#process()
+    }
     return this.#machine.takeOutputs()
   }
 
-  #take(samples: Int16Array): void {
-    if (this.isAsking) {
-      this.#keep(samples.slice())
-      return
-    }
-    const atOnce = framesAtOnce * this.#frameLength
-    let rest = samples
-    while (!this.isAsking && this.#waitingCount + rest.length >= atOnce) rest = this.#process(framesAtOnce, rest)
-    const wholeFrames = Math.floor((this.#waitingCount + rest.length) / this.#frameLength)
-    // A long chunk shows that its client does not send in small ones, so the next may take long.
-    const isDue =
-      samples.length >= atOnce || this.#machine.end + wholeFrames * this.#frameLength >= this.#machine.nextEnd
-    if (!this.isAsking && isDue && wholeFrames > 0) rest = this.#process(wholeFrames, rest)
-    if (this.isAsking) this.#keepRest(rest)
-    else if (rest.length > 0) {
-      this.#waiting ??= new Int16Array(atOnce)
-      this.#waiting.set(rest, this.#waitingCount)
-      this.#waitingCount += rest.length
-    }
-  }
-
   finish(): readonly SegmenterOutput[] {
-    this.#processWaiting()
-    const remainder = this.#waiting?.slice(0, this.#waitingCount) ?? noSamples
-    this.#waitingCount = 0
-    return this.#machine.finish(remainder)
+    this.#process()
+    return this.#machine.finish()
   }
 
   interrupt(): readonly SegmenterOutput[] {
-    this.#processWaiting()
+    this.#process()
     const outputs = this.#machine.interrupt()
     this.#detector.freezeFloor(this.#machine.isSpeaking)
     return outputs
   }
 
   drain(): readonly SegmenterOutput[] {
-    this.#processWaiting()
+    this.#process()
     return this.#machine.drain()
   }
 
   setParameters(parameters: SegmenterParameters): readonly SegmenterOutput[] {
-    this.#processWaiting()
+    this.#process()
     this.#next = parameters
     return this.#machine.takeOutputs()
   }
@@ -214,47 +179,20 @@ class JoinedSegmenter implements Segmenter {
     this.#detector.free()
   }
 
-  /** Processes the whole frames that wait. They are too few to end a segment, so the engine is not asked. */
-  #processWaiting(): void {
-    this.#process(Math.floor(this.#waitingCount / this.#frameLength), noSamples)
+  #wholeFrames(sampleCount: number): number {
+    return sampleCount - (sampleCount % this.#frameLength)
   }
 
-  /** Processes at most `framesAtOnce` frames of what waits and then of the samples, and returns the rest of these. */
-  #process(frameCount: number, samples: Int16Array): Int16Array {
-    const { all, each } = framesOf(this.#frameLength)
-    const waited = Math.min(this.#waitingCount, frameCount * this.#frameLength)
-    const added = frameCount * this.#frameLength - waited
-    if (this.#waiting !== undefined && waited > 0) {
-      all.set(this.#waiting.subarray(0, waited))
-      this.#waiting.copyWithin(0, waited, this.#waitingCount)
-      this.#waitingCount -= waited
-    }
-    all.set(added === samples.length ? samples : samples.subarray(0, added), waited)
-    for (const [index, frame] of each.entries()) {
-      if (index === frameCount) break
-      if (this.#machine.isAsking) {
-        this.#keep(all.slice(index * this.#frameLength, frameCount * this.#frameLength))
-        break
-      }
+  /** Processes the whole frames that wait, until the engine is asked. */
+  #process(): void {
+    const frame = frameOf(this.#frameLength)
+    while (!this.isAsking && this.#machine.ahead >= this.#frameLength) {
       if (this.#next !== undefined) this.#applyWhenIdle(this.#next)
+      this.#machine.readFrame(frame)
       const isSpeech = this.#detector.isSpeech(frame)
       this.#machine.step(isSpeech, frame, this.#detector.isDoubtful, this.#detector.soundFrames)
       this.#detector.freezeFloor(this.#machine.isSpeaking)
     }
-    return added === samples.length ? noSamples : samples.subarray(added)
-  }
-
-  /** Samples that wait precede the new ones. */
-  #keepRest(rest: Int16Array): void {
-    if (this.#waiting !== undefined) this.#keep(this.#waiting.slice(0, this.#waitingCount))
-    this.#waitingCount = 0
-    this.#keep(rest.slice())
-  }
-
-  #keep(samples: Int16Array): void {
-    if (samples.length === 0) return
-    this.#later.push(samples)
-    this.kept += samples.length
   }
 
   #applyWhenIdle(parameters: SegmenterParameters): void {

@@ -63,6 +63,18 @@ export interface RunOptions {
   readonly isComplete?: (positionMs: number) => boolean
 }
 
+/** Gives a machine one frame with its verdict. */
+export const step = (
+  machine: SegmentMachine,
+  isSpeech: boolean,
+  frame: Int16Array,
+  isDoubtful = false,
+  soundFrames = 0,
+): void => {
+  machine.add(frame)
+  machine.step(isSpeech, frame, isDoubtful, soundFrames)
+}
+
 /** Steps a machine by the verdict for each millisecond's frame, draining after every frame. */
 export const runMachine = (isSpeech: (frameStartMs: number) => boolean, options: RunOptions): MachineRun => {
   const { isComplete } = options
@@ -74,7 +86,7 @@ export const runMachine = (isSpeech: (frameStartMs: number) => boolean, options:
   let now = 0
   for (; now + hop <= options.untilMs;) {
     for (let index = 0; index < hop; index += 1) frame[index] = sample(now + index)
-    machine.step(isSpeech(now), frame)
+    step(machine, isSpeech(now), frame)
     now += hop
     timed.push([now, machine.takeOutputs()])
     if (machine.isAsking) {
@@ -84,8 +96,8 @@ export const runMachine = (isSpeech: (frameStartMs: number) => boolean, options:
     if (options.interruptAtMs === now) timed.push([now, machine.interrupt()])
   }
   if (options.finish) {
-    const rest = Int16Array.from({ length: options.untilMs - now }, (_, index) => sample(now + index))
-    timed.push([options.untilMs, machine.finish(rest)])
+    machine.add(Int16Array.from({ length: options.untilMs - now }, (_, index) => sample(now + index)))
+    timed.push([options.untilMs, machine.finish()])
   }
   return collectRun(timed)
 }

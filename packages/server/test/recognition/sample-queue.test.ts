@@ -36,6 +36,18 @@ describe('SampleQueue', () => {
     )
   })
 
+  it('keeps samples ahead of its end until it advances, also round the end of the ring', () => {
+    const queue = new SampleQueue(6)
+    queue.append(Int16Array.of(1, 2, 3, 4))
+    queue.discardBefore(3)
+    queue.appendAhead(Int16Array.of(5, 6, 7, 8))
+    expect([queue.end, queue.ahead, [...queue.take(9)]]).toEqual([4, 4, [4]])
+    const frame = new Int16Array(3)
+    queue.readAhead(frame)
+    queue.advance(3)
+    expect([[...frame], queue.end, queue.ahead, [...queue.copy(0, 9)]]).toEqual([[5, 6, 7], 7, 1, [5, 6, 7]])
+  })
+
   it('returns copies that later audio does not change', () => {
     const tail = new SampleQueue(4)
     tail.append(Int16Array.of(1, 2))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { SegmentMachine, type SegmenterOutput } from '../../src/recognition/segment-machine.js'
 import { defaultSegmenterParameters, type SegmenterParameters } from '../../src/recognition/segmenter-parameters.js'
-import { during, runMachine, testRateHz, type RunOptions } from './machine-run.js'
+import { during, runMachine, step, testRateHz, type RunOptions } from './machine-run.js'
 
 const item = during([1000, 2000], [2300, 3000])
 const two = during([1000, 2000], [2400, 3000])
@@ -133,7 +133,7 @@ describe('the segment machine', () => {
 describe('speech that may still be noise', () => {
   const run = (isSpeech: (ms: number) => boolean, isDoubtful: (ms: number) => boolean) => {
     const machine = new SegmentMachine(defaultSegmenterParameters, testRateHz)
-    for (let ms = 0; ms < 4000; ms += 10) machine.step(isSpeech(ms), new Int16Array(10), isDoubtful(ms))
+    for (let ms = 0; ms < 4000; ms += 10) step(machine, isSpeech(ms), new Int16Array(10), isDoubtful(ms))
     return machine.takeOutputs().filter(({ type }) => type !== 'audio')
   }
   const spansOf = (...[isSpeech, isDoubtful]: Parameters<typeof run>) =>
@@ -174,7 +174,7 @@ describe('sound before the speech', () => {
     const outputs: SegmenterOutput[] = []
     for (let ms = 0; ms < 2000; ms += 10) {
       if (ms === 700) before(machine)
-      machine.step(speech(ms), new Int16Array(10), false, Math.max(0, (ms + 10 - soundMs) / 10))
+      step(machine, speech(ms), new Int16Array(10), false, Math.max(0, (ms + 10 - soundMs) / 10))
       outputs.push(...machine.takeOutputs())
     }
     const starts = outputs.flatMap((output) => (output.type === 'open' ? [output.startMs] : []))
@@ -188,7 +188,7 @@ describe('sound before the speech', () => {
 
   it('belongs to one segment only', () => {
     const speakBefore = (machine: SegmentMachine): void => {
-      for (let frame = 0; frame < 10; frame += 1) machine.step(true, new Int16Array(10))
+      for (let frame = 0; frame < 10; frame += 1) step(machine, true, new Int16Array(10))
       machine.interrupt()
     }
     // It ends at 800 ms, which is 700 ms in the time of the speech.
@@ -259,9 +259,9 @@ describe('a sentence that is complete and cannot continue', () => {
   it('reports the pause of a drain and the graceful silence as after any other segment', () => {
     const machine = new SegmentMachine(defaultSegmenterParameters, testRateHz, true)
     const frame = new Int16Array(10)
-    for (let ms = 0; ms < 100; ms += 10) machine.step(true, frame)
+    for (let ms = 0; ms < 100; ms += 10) step(machine, true, frame)
     machine.drain()
-    for (let ms = 0; ms < 120; ms += 10) machine.step(false, frame)
+    for (let ms = 0; ms < 120; ms += 10) step(machine, false, frame)
     expect(machine.isAsking).toBe(true)
     machine.answer(true)
     expect(machine.takeOutputs().map(({ type }) => type)).toContain('pause')
@@ -321,10 +321,10 @@ describe('a long silence', () => {
     const parameters = { ...defaultSegmenterParameters, gracefulSilenceThresholdMs: 0 }
     const machine = new SegmentMachine(parameters, testRateHz)
     const frame = new Int16Array(10)
-    for (let at = 0; at < 30_000; at += 10) machine.step(false, frame)
+    for (let at = 0; at < 30_000; at += 10) step(machine, false, frame)
     expect(machine.takeOutputs()).toEqual([{ type: 'silence', startMs: 0, endMs: 29_640 }])
     machine.setParameters({ ...parameters, preSpeechBufferMs: 5000 })
-    for (let at = 0; at < 60; at += 10) machine.step(true, frame)
+    for (let at = 0; at < 60; at += 10) step(machine, true, frame)
     expect(machine.takeOutputs()).toContainEqual({ type: 'open', startMs: 29_640 })
   })
 })
@@ -455,7 +455,7 @@ describe('the audio around a segment', () => {
     const outputs: SegmenterOutput[] = []
     for (let now = 0; now < 5000; now += 10) {
       const frame = Int16Array.from({ length: hop }, (_none, index) => (now * testRateHz) / 1000 + index)
-      machine.step(two(now), frame)
+      step(machine, two(now), frame)
       outputs.push(...machine.takeOutputs())
     }
     return outputs.flatMap((output) =>
