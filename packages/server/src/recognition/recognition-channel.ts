@@ -1,6 +1,5 @@
 import { asyncScheduler, Subject, type SchedulerLike, type Subscription, type Unsubscribable } from 'rxjs'
 import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from 'rxspeech-engines/engine'
-import { Mailbox } from 'rxspeech/internal/kernel/mailbox'
 import { schedule } from 'rxspeech/internal/kernel/timers'
 import type { ChannelEvent, EndCause } from './channel-event.js'
 import { ChannelResults } from './channel-results.js'
@@ -51,8 +50,7 @@ export interface ChannelObserver {
 type Input =
   | Int16Array
   | { readonly type: 'parameters'; readonly parameters: SegmenterParameters; readonly language: string | undefined }
-  | { readonly type: 'checked'; readonly isComplete: boolean }
-  | { readonly type: 'opened' | 'completed' | 'tick' | 'drain' | 'check-quiet' }
+  | { readonly type: 'completed' | 'tick' | 'drain' | 'check-quiet' }
 
 /**
  * Recognizes the speech of one channel: chunks of samples in, `ChannelEvent`s out, by plain calls. Voice events are
@@ -78,12 +76,14 @@ export class RecognitionChannel implements Unsubscribable {
   readonly #progress: EngineProgress
   readonly #idle: IdleMonitor
   readonly #results: ChannelResults
-  readonly #mailbox = new Mailbox<Input>((input) => this.#handle(input))
   readonly #part$ = new Subject<SegmentPart>()
   #engine: Subscription | undefined
   #segmenter: Segmenter | undefined
-  /** Inputs that arrive before the segmenter is open, or while the engine is asked. */
+  /** Inputs that arrive before the segmenter is open, while the engine is asked, and while another one is handled. */
   #waiting: Input[] = []
+  #isBusy = false
+  /** Whether the sentence is complete, once the engine has answered. */
+  #answer: boolean | undefined
   #quietTimer: Unsubscribable | undefined
   /** Undefined: as in the settings. */
   #language: string | undefined
@@ -139,7 +139,8 @@ export class RecognitionChannel implements Unsubscribable {
           return
         }
         this.#segmenter = segmenter
-        this.#mailbox.post({ type: 'opened' })
+        this.#handleWaiting()
+        this.#hold(segmenter)
       },
       (error: unknown) => this.fail(error),
     )
@@ -147,7 +148,7 @@ export class RecognitionChannel implements Unsubscribable {
   }
 
   push(samples: Int16Array): void {
-    this.#mailbox.post(samples)
+    this.#post(samples)
   }
 
   /** The samples are complete. */
@@ -184,7 +185,10 @@ export class RecognitionChannel implements Unsubscribable {
   /** Posts an input after the audio that arrived before it. */
   #postAfterAudio(input: Exclude<Input, Int16Array>): void {
     this.#options.incoming?.flush()
-    this.#mailbox.post(input)
+    // While the engine is asked, it is behind, not the client: nothing counts as silence, and later checks follow.
+    const isCheck = input.type === 'tick' || input.type === 'check-quiet'
+    if (isCheck && this.#segmenter?.isAsking === true) this.#idle.touch()
+    else this.#post(input)
   }
 
   #adapted(parameters: SegmenterParameters): SegmenterParameters {
@@ -201,33 +205,37 @@ export class RecognitionChannel implements Unsubscribable {
     this.#quietTimer = schedule(this.#scheduler, quietCheckMs, check, { ref: true })
   }
 
-  #handle(input: Input): void {
+  #post(input: Input): void {
     if (this.#state !== 'open') return
+    this.#waiting.push(input)
+    this.#handleWaiting()
+  }
+
+  /** Handles what waits, as far as nothing else has to come first, and never within itself. */
+  #handleWaiting(): void {
+    const segmenter = this.#segmenter
+    if (this.#isBusy || segmenter === undefined) return
+    this.#isBusy = true
     try {
-      if (this.#segmenter === undefined) this.#waiting.push(input)
-      else if (this.#segmenter.isAsking) this.#handleWhileAsking(input, this.#segmenter)
-      else if (input instanceof Int16Array) this.#take(input, this.#segmenter)
-      else this.#apply(input, this.#segmenter)
+      while (this.#state === 'open' && this.#handleNext(segmenter));
     } catch (error) {
       this.fail(error)
     }
+    this.#isBusy = false
   }
 
-  #handleWhileAsking(input: Input, segmenter: Segmenter): void {
-    if (input instanceof Int16Array) this.#waiting.push(input)
-    else if (input.type === 'checked') {
-      this.#emitDecided(segmenter, segmenter.answer(input.isComplete))
-      this.#handleWaiting()
+  /** Handles the answer of the engine, if it was asked, or the input that has waited longest; returns whether there was one. */
+  #handleNext(segmenter: Segmenter): boolean {
+    if (segmenter.isAsking) {
+      const answer = this.#answer
+      this.#answer = undefined
+      if (answer !== undefined) this.#emitDecided(segmenter, segmenter.answer(answer))
+      return answer !== undefined
     }
-    // The engine is behind, not the client: nothing counts as silence, and later checks follow.
-    else if (input.type === 'tick' || input.type === 'check-quiet') this.#idle.touch()
-    else this.#waiting.push(input)
-  }
-
-  #handleWaiting(): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const item of waiting) this.#handle(item)
+    const input = this.#waiting.shift()
+    if (input instanceof Int16Array) this.#take(input, segmenter)
+    else if (input !== undefined) this.#apply(input, segmenter)
+    return input !== undefined
   }
 
   #take(samples: Int16Array, segmenter: Segmenter): void {
@@ -249,13 +257,6 @@ export class RecognitionChannel implements Unsubscribable {
 
   #apply(input: Exclude<Input, Int16Array>, segmenter: Segmenter): void {
     switch (input.type) {
-      case 'opened':
-        this.#handleWaiting()
-        this.#hold(segmenter)
-        return
-      // The answer is to an engine that was asked before the segment closed.
-      case 'checked':
-        return
       case 'parameters':
         this.#language = input.language ?? this.#language
         this.#emitOutputs(segmenter.setParameters(input.parameters))
@@ -349,7 +350,9 @@ export class RecognitionChannel implements Unsubscribable {
         return
       }
       if (hypothesis.type === 'checked') {
-        this.#mailbox.post(hypothesis)
+        // Otherwise it is to a question that was asked before the segment closed.
+        if (this.#segmenter?.isAsking === true) this.#answer = hypothesis.isComplete
+        this.#handleWaiting()
         return
       }
       if (hypothesis.type === 'fault') this.#idle.touch()
@@ -388,7 +391,6 @@ export class RecognitionChannel implements Unsubscribable {
   #releaseInput(): void {
     this.#idle.stop()
     this.#quietTimer?.unsubscribe()
-    this.#mailbox.clear()
     this.#waiting = []
     this.#segmenter?.free()
     this.#out.inputEnded()
