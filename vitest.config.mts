@@ -16,6 +16,12 @@ import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
  */
 const cores = Math.max(2, availableParallelism() - 1)
 const packages = ['engines', 'server', 'nodes', 'nats', 'studio', 'service']
+/** Folders of tests of a package that are all live. */
+const liveFolders: Readonly<Record<string, string>> = {
+  engines: 'contract',
+  server: 'contract',
+  service: '{cli,docs,faults,interop,package,samples}',
+}
 const quick = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 20_000 } } }
 // Only a test that hangs takes as long: machines are slow, and busy with other tests.
 const patient = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } }
@@ -101,14 +107,14 @@ export default defineConfig(({ mode }) => ({
     env: mode === 'thorough' ? { RXSPEECH_THOROUGH: '1' } : {},
     reporters: ['./scripts/testing/summary-reporter.mjs'],
     projects: [
-      ...kindsOf('rxspeech', 'test', ['test/{contract,docs,faults,interop,package,samples}/**/*.test.ts'], []),
+      ...kindsOf('rxspeech', 'test', ['test/{docs,faults,package}/**/*.test.ts'], []),
       ...packages
         .filter((name) => existsSync(source(`packages/${name}/test`)))
         .flatMap((name) =>
           kindsOf(
             name,
             `packages/${name}/test`,
-            name === 'service' ? ['packages/service/test/cli/**/*.test.ts'] : [],
+            liveFolders[name] === undefined ? [] : [`packages/${name}/test/${liveFolders[name]}/**/*.test.ts`],
             // Engines load native packages and WebAssembly, of which each file has its own.
             name === 'engines' || name === 'nats' ? [`packages/${name}/test/**/*.live.test.ts`] : [],
           ),

@@ -42,7 +42,7 @@ export const openReaderFolder = (packages: readonly string[] = []): ReaderFolder
   link('node_modules', 'node_modules/rxspeech-service/node_modules')
   for (const samples of ['node_modules/rxspeech-service/samples', 'samples']) {
     for (const name of ['call.wav', 'call.json']) link(`samples/${name}`, `${samples}/${name}`)
-    link('test/faults/models', `${samples}/models`)
+    link('packages/service/test/faults/models', `${samples}/models`)
   }
   mkdirSync(join(path, 'bin'))
   symlinkSync('../node_modules/rxspeech-service/dist/cli/main.js', join(path, 'bin/rxspeech'))

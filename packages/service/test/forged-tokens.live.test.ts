@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { importJWK, SignJWT, UnsecuredJWT, type CryptoKey, type JWK, type JWTHeaderParameters } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { converse } from '../../../test/interop/plain-dataflow-client.js'
-import { openSocket } from '../../../test/interop/plain-socket-client.js'
+import { converse } from './interop/plain-dataflow-client.js'
+import { openSocket } from './interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, subscriptionOf, type PlainService } from './plain-service.js'
 
 type Claims = Readonly<Record<string, unknown>>

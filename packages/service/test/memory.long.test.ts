@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { spoken } from '../../server/test/sessions/spoken.js'
-import { openStream, plainClient } from '../../../test/interop/plain-dataflow-client.js'
+import { openStream, plainClient } from './interop/plain-dataflow-client.js'
 import { recognizeOf, startOf } from './plain-service.js'
 
 interface Address {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createModelRegistry } from '../../engines/src/models/model-registry.js'
-import { converse } from '../../../test/interop/plain-dataflow-client.js'
-import { openSocket } from '../../../test/interop/plain-socket-client.js'
+import { converse } from './interop/plain-dataflow-client.js'
+import { openSocket } from './interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 
 // Each of these would refer to the model of another folder, or to a file of the system, if it were part of a path.

@@ -8,7 +8,7 @@ import type { ServiceOptions } from '../src/configuration/service-options.js'
 import type { Service } from '../src/start/running-service.js'
 import { startService } from '../src/start/service.js'
 import { scriptedEngine } from '../src/testing/scripted-engine.js'
-import type { Reachable } from '../../../test/interop/live-service.js'
+import type { Reachable } from './interop/live-service.js'
 
 export const plainSecret = 'correct horse battery staple'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openStream, plainClient } from '../../../test/interop/plain-dataflow-client.js'
-import { openSocket } from '../../../test/interop/plain-socket-client.js'
+import { openStream, plainClient } from './interop/plain-dataflow-client.js'
+import { openSocket } from './interop/plain-socket-client.js'
 import { spoken } from '../../server/test/sessions/spoken.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RejectLevel } from '../../../src/protocol/recognition-parameters.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
-import { liveService, type LiveService } from '../../../test/interop/live-service.js'
+import { liveService, type LiveService } from './interop/live-service.js'
 import { sayOver, weather, writeWeatherModel } from './weather-sessions.js'
 import { serviceOfWorkers } from './workers/service-of-workers.js'
 

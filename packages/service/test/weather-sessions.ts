@@ -5,7 +5,7 @@ import { bytesOf } from '../../../src/audio/pcm.js'
 import { dataflow } from '../../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../../src/client/recognizer/recognize.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
-import type { LiveService } from '../../../test/interop/live-service.js'
+import type { LiveService } from './interop/live-service.js'
 import { callTurns } from '../../engines/test/call-turns.js'
 
 /** The sentences of the model `weather`. */

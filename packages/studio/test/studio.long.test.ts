@@ -7,7 +7,7 @@ import { lastValueFrom } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parseCassette } from '../../../src/cassette.js'
 import { accumulateMilestones, readWav, recognize, wavHeader } from '../../../src/index.js'
-import { launch } from '../../../test/browser/browsers.js'
+import { launch } from '../../service/test/browser/browsers.js'
 import { startStudioServer, type StudioServer } from './studio-server.js'
 
 // Long because the sample call is played at the pace of speech, and browsers start slowly.

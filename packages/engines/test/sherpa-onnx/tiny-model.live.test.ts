@@ -7,7 +7,7 @@ import type { PoolWorker } from '../../src/pool/worker-pool.js'
 import { withSegmentRetry } from '../../src/segment-retry.js'
 import { createSherpaOnnx, inProcesses, sherpaOnnx } from '../../src/sherpa-onnx/sherpa-onnx.js'
 import { readRecording } from '../../../../test/audio/read-recording.js'
-import { aPartial, TestChannel } from '../../../../test/contract/test-channel.js'
+import { aPartial, TestChannel } from '../contract/test-channel.js'
 import { lineNoise, segmentParts } from '../recordings.js'
 import { tinyModel, tinySherpaModel, workerPids } from './tiny-model.js'
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { withSegmentRetry } from '../../src/segment-retry.js'
 import type { PoolWorker } from '../../src/pool/worker-pool.js'
 import { createSherpaOnnx, inProcesses, sherpaOnnx } from '../../src/sherpa-onnx/sherpa-onnx.js'
-import { TestChannel } from '../../../../test/contract/test-channel.js'
+import { TestChannel } from '../contract/test-channel.js'
 import { openReader, spoken, whisperModel } from './whisper-model.js'
 
 type Opened = Awaited<ReturnType<typeof openReader>>

@@ -4,7 +4,7 @@ import { isSpeechError, type SpeechError } from '../../../../src/errors/speech-e
 import { createVosk, vosk } from '../../src/vosk/vosk.js'
 import type { Engine, ModelDescription } from '../../src/engine.js'
 import { isLoss, withSegmentRetry } from '../../src/segment-retry.js'
-import { segments, TestChannel } from '../../../../test/contract/test-channel.js'
+import { segments, TestChannel } from '../contract/test-channel.js'
 import { VirtualClock } from '../../../service/test/virtual-clock.js'
 import { voskServer, type Answer, type VoskServer } from './vosk-server.js'
 

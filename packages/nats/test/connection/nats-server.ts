@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hasPrograms, needPackages, programPath } from '../../../../test/interop/debian-packages.js'
+import { hasPrograms, needPackages, programPath } from '../../../service/test/interop/debian-packages.js'
 import { freePort } from '../../../../test/transport/tcp-proxy.js'
 
 const { areAbsent, title } = needPackages(['nats-server'], () => hasPrograms('nats-server'))

@@ -15,7 +15,7 @@ import { createBus, type MessageBus } from '../../src/connection/bus.js'
 import { connectNats } from '../../src/connection/connection.js'
 import type { NatsOptions } from '../../src/connection/nats-options.js'
 import { scriptedEngine } from '../../../service/src/testing/scripted-engine.js'
-import { adaptConfiguration } from '../../../../test/interop/balancer.js'
+import { adaptConfiguration } from '../../../service/test/interop/balancer.js'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../connection/nats-server.js'
 import { callsModel } from './virtual-fleet.js'
 

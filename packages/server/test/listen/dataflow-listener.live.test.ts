@@ -4,7 +4,12 @@ import { Client, compressionAlgorithms, credentials } from '@grpc/grpc-js'
 import { Subject } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { scriptedEngine } from '../../../service/src/testing/scripted-engine.js'
-import { converse, openStream, plainClient, type PlainStream } from '../../../../test/interop/plain-dataflow-client.js'
+import {
+  converse,
+  openStream,
+  plainClient,
+  type PlainStream,
+} from '../../../service/test/interop/plain-dataflow-client.js'
 import { plainService, startOf, type PlainService } from '../../../service/test/plain-service.js'
 
 let service: PlainService

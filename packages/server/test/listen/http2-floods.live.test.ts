@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { noopMonitor } from '../../src/monitor/service-monitor.js'
-import { openStream, plainClient } from '../../../../test/interop/plain-dataflow-client.js'
+import { openStream, plainClient } from '../../../service/test/interop/plain-dataflow-client.js'
 import { plainService, startOf, type PlainService } from '../../../service/test/plain-service.js'
-import { startMessage } from '../../../../test/interop/grpc-message.js'
+import { startMessage } from '../../../service/test/interop/grpc-message.js'
 import {
   endHeaders,
   frame,

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openSocket, type PlainSocket } from '../../../../test/interop/plain-socket-client.js'
+import { openSocket, type PlainSocket } from '../../../service/test/interop/plain-socket-client.js'
 import { plainService, recognizeOf, subscriptionOf, type PlainService } from '../../../service/test/plain-service.js'
 
 let service: PlainService

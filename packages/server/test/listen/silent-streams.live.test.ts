@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { contentType } from '../../../../src/protocol/dataflow-messages.js'
 import { loadDataflow } from '../../../../src/transport/grpc/proto.js'
-import { openStream, plainClient } from '../../../../test/interop/plain-dataflow-client.js'
-import { openSocket } from '../../../../test/interop/plain-socket-client.js'
+import { openStream, plainClient } from '../../../service/test/interop/plain-dataflow-client.js'
+import { openSocket } from '../../../service/test/interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, type PlainService } from '../../../service/test/plain-service.js'
 import {
   endHeaders,

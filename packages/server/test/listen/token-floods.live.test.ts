@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openStream, plainClient } from '../../../../test/interop/plain-dataflow-client.js'
-import { openSocket, type PlainSocket } from '../../../../test/interop/plain-socket-client.js'
+import { openStream, plainClient } from '../../../service/test/interop/plain-dataflow-client.js'
+import { openSocket, type PlainSocket } from '../../../service/test/interop/plain-socket-client.js'
 import {
   plainService,
   recognizeOf,

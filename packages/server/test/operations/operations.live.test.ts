@@ -10,8 +10,8 @@ import type { Engine } from '../../../engines/src/engine.js'
 import { openJsonLogger } from '../../src/operations/logger.js'
 import type { ServiceOptions } from '../../../service/src/configuration/service-options.js'
 import { scriptedEngine } from '../../../service/src/testing/scripted-engine.js'
-import { converse, openStream, plainClient } from '../../../../test/interop/plain-dataflow-client.js'
-import { openSocket } from '../../../../test/interop/plain-socket-client.js'
+import { converse, openStream, plainClient } from '../../../service/test/interop/plain-dataflow-client.js'
+import { openSocket } from '../../../service/test/interop/plain-socket-client.js'
 import { spoken } from '../sessions/spoken.js'
 import {
   plainService,

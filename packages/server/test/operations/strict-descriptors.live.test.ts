@@ -6,7 +6,7 @@ import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader'
 import { protoPath as healthProto } from 'grpc-health-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { strictDefinition } from '../../src/operations/strict-descriptors.js'
-import { hasPrograms, needPackages } from '../../../../test/interop/debian-packages.js'
+import { hasPrograms, needPackages } from '../../../service/test/interop/debian-packages.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'rxspeech-descriptors-'))
 afterAll(() => {

@@ -9,7 +9,7 @@ import { requestToken } from '../../../../src/auth/request-token.js'
 import { startDevelopmentService, type DevelopmentService } from '../../../service/src/start/development-service.js'
 import { startService } from '../../../service/src/start/service.js'
 import { memoryClients } from '../../src/identity/clients/client.js'
-import { openSocket } from '../../../../test/interop/plain-socket-client.js'
+import { openSocket } from '../../../service/test/interop/plain-socket-client.js'
 import { plainSecret, plainService, recognizeOf, subscriptionOf } from '../../../service/test/plain-service.js'
 
 interface Answer {
@@ -35,13 +35,13 @@ const send = (
   })
 
 const anyPort = { host: '127.0.0.1', port: 0 }
-const models = { modelFolders: ['test/faults/models'] }
+const models = { modelFolders: ['packages/service/test/faults/models'] }
 
 let folder: string
 const studio = () => ({
   folder: join(folder, 'studio'),
   sampleCall: 'samples/call.wav',
-  sampleModel: 'test/faults/models/Default/call/1',
+  sampleModel: 'packages/service/test/faults/models/Default/call/1',
 })
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'studio-'))
@@ -231,7 +231,7 @@ describe('the page of a service for others', () => {
 
   it('shows what a token grants, and issues none', async () => {
     const service = await startService({
-      modelFolders: ['test/faults/models'],
+      modelFolders: ['packages/service/test/faults/models'],
       clients: memoryClients([await subscriptionOf('client'), await subscriptionOf('other', { models: ['none'] })]),
       studio: studio(),
     })

@@ -7,7 +7,7 @@ const root = join(__dirname, '../../../..')
 export const main = join(root, 'packages/service/dist/cli/main.js')
 export const cards = join(__dirname, 'fixtures')
 /** A model with only the sentences of the call, which decodes it in a quarter of the time of the package's model. */
-export const callModels = join(root, 'test/faults/models')
+export const callModels = join(root, 'packages/service/test/faults/models')
 export const sampleCall = join(root, 'samples/call.wav')
 
 export interface Ended {

@@ -11,8 +11,8 @@ import type { ResumptionOptions } from '../../../../src/client/options.js'
 import { inMemoryService, type InMemoryService } from '../../src/testing/in-memory-service.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { readRecording } from '../../../../test/audio/read-recording.js'
-import { callModels } from '../../../../test/interop/live-service.js'
-import { patience } from '../../../../test/interop/session-options.js'
+import { callModels } from '../interop/live-service.js'
+import { patience } from '../interop/session-options.js'
 import { longIt } from '../../../../test/thorough.js'
 
 const opened: InMemoryService[] = []

@@ -1,13 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { outcomeOf } from '../../../../test/faults/proved-session.js'
-import {
-  bothTransports,
-  expectSame,
-  proxiedSession,
-  SpokenCall,
-  statesOf,
-  undisturbed,
-} from '../../../../test/faults/spoken-call.js'
+import { bothTransports, expectSame, proxiedSession, SpokenCall, statesOf, undisturbed } from '../faults/spoken-call.js'
 import { serviceOfWorkers, type ServiceOfWorkers } from './service-of-workers.js'
 
 const timeout = 120_000

@@ -1,6 +1,6 @@
 import type { LogFields } from '../../../server/src/operations/logger.js'
 import type { ServiceOptions } from '../../src/configuration/service-options.js'
-import { liveService, type LiveService } from '../../../../test/interop/live-service.js'
+import { liveService, type LiveService } from '../interop/live-service.js'
 
 export interface LoggedLine extends LogFields {
   readonly message: string

@@ -16,10 +16,10 @@ import {
   SpokenCall,
   statesOf,
   undisturbed,
-} from '../../../../test/faults/spoken-call.js'
-import { credentialsOf } from '../../../../test/interop/live-service.js'
-import { openStream, plainClient } from '../../../../test/interop/plain-dataflow-client.js'
-import { openSocket, type PlainSocket } from '../../../../test/interop/plain-socket-client.js'
+} from '../faults/spoken-call.js'
+import { credentialsOf } from '../interop/live-service.js'
+import { openStream, plainClient } from '../interop/plain-dataflow-client.js'
+import { openSocket, type PlainSocket } from '../interop/plain-socket-client.js'
 import { proxyHeaderOf } from '../../../server/test/listen/http2-peer.js'
 import { recognizeOf, startOf } from '../plain-service.js'
 import { spoken } from '../../../server/test/sessions/spoken.js'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { issuerFileName, lockIssuer } from '../../../src/identity/state/issuer-lock.js'
-import { converse } from '../../../../../test/interop/plain-dataflow-client.js'
+import { converse } from '../../../../service/test/interop/plain-dataflow-client.js'
 import { plainService, startOf, type PlainService } from '../../../../service/test/plain-service.js'
 
 let stateFolder: string
