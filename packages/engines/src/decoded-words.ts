@@ -30,8 +30,8 @@ export const withSlots = (
 }
 
 /**
- * The spoken words of a segment in the session's time: silences and noises are left out, and variants of a pronunciation
- * such as `to(2)` are written as the word.
+ * The spoken words of a segment in the session's time: silences and noises are left out, and variants of a
+ * pronunciation such as `to(2)` are written as the word.
  */
 export const spokenWords = (words: readonly DecodedWord[], startMs: number, endMs: number): readonly Word[] =>
   words

@@ -1,10 +1,10 @@
 // The interface of engines, which turn speech into text. To add an engine, implement `EngineKind`: `open` loads a model
-// and resolves with an `Engine`. Most engines only implement `OpenSegment`, one segment of speech, and leave the rest to
-// `createSegmentEngine`.
+// and resolves with an `Engine`. Most engines only implement `OpenSegment`, one segment of speech, and leave the rest
+// to `createSegmentEngine`.
 //
-// What an engine does not have to do: find speech (it gets segments), resample (audio has the rate of its capabilities),
-// limit how much audio it is given (the caller does, by `progress`), or retry. The registry retries every engine: a
-// segment that fails is opened again and gets its audio from the start, so each `open` is a separate attempt.
+// What an engine does not have to do: find speech (it gets segments), resample (audio has the rate of its
+// capabilities), limit how much audio it gets (the caller does, by `progress`), or retry. The registry retries every
+// engine: a segment that fails is opened again and gets its audio from the start, so each `open` is a separate attempt.
 import type { OperatorFunction } from 'rxjs'
 import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { engineParameters, ParametersOf } from 'rxspeech/internal/protocol/recognition-parameters'
@@ -13,10 +13,11 @@ import type { Slots, Word } from 'rxspeech/internal/protocol/session-event'
 /** The input of an engine, for one channel of one session: `open`, `audio`…, `close`, `open`, … */
 export type SegmentPart =
   /**
-   * A segment begins at `startMs`, in milliseconds since the session's first sample. `traceparent`, of W3C Trace Context, is
-   * for engines that pass the segment on, if it is traced. `before` is audio that precedes the segment, up to `contextMs` of the
-   * capabilities, but none of the segment before: it helps to read the first word, and nothing of it belongs to the result.
-   * `language` is that of this segment, if it is not that of the settings: a session may change it between segments.
+   * A segment begins at `startMs`, in milliseconds since the session's first sample. `traceparent`, of W3C Trace
+   * Context, is for engines that pass the segment on, if it is traced. `before` is audio that precedes the segment, up
+   * to `contextMs` of the capabilities, but none of the segment before: it helps to read the first word, and nothing of
+   * it belongs to the result. `language` is that of this segment, if it is not that of the settings: a session may
+   * change it between segments.
    */
   | {
       readonly type: 'open'
@@ -28,14 +29,14 @@ export type SegmentPart =
   /** 16-bit samples of one channel at the engine's rate. The engine may keep them; the caller does not reuse them. */
   | { readonly type: 'audio'; readonly samples: Int16Array }
   /**
-   * Asks whether the segment so far is a sentence to which nothing can be added. Sent only to an engine with the capability
-   * `checks`, and only within a segment; nothing follows until the answer `checked`.
+   * Asks whether the segment so far is a sentence to which nothing can be added. Sent only to an engine with the
+   * capability `checks`, and only within a segment; nothing follows until the answer `checked`.
    */
   | { readonly type: 'check' }
   /**
-   * The segment ends at `endMs`, in milliseconds since the session's first sample. `isCut` if no silence ended it: the audio
-   * stopped, or the segment had its maximum length. `after` is audio that follows the segment, as far as it has arrived; see
-   * `before`.
+   * The segment ends at `endMs`, in milliseconds since the session's first sample. `isCut` if no silence ended it: the
+   * audio stopped, or the segment had its maximum length. `after` is audio that follows the segment, as far as it has
+   * arrived; see `before`.
    */
   | {
       readonly type: 'close'
@@ -47,8 +48,9 @@ export type SegmentPart =
 /** The output of an engine, in order. Times are in milliseconds since the session's first sample. */
 export type Hypothesis =
   /**
-   * The text of the open segment so far, which may change behind its first `stableLength` UTF-16 code units: these begin all later
-   * partials of the segment, and their words stay in its result, which may have others between them. Absent: all of it may change.
+   * The text of the open segment so far, which may change behind its first `stableLength` UTF-16 code units: these
+   * begin all later partials of the segment, and their words stay in its result, which may have others between them.
+   * Absent: all of it may change.
    */
   | {
       readonly type: 'partial'
@@ -60,8 +62,8 @@ export type Hypothesis =
   | ({
       readonly type: 'segment'
       /**
-       * The result of so many samples at the beginning of a segment that goes on behind them, as one that begins at `endMs`. Absent
-       * for the result of all of the segment, or of its rest.
+       * The number of samples at the start of the segment that this result covers; the segment continues at `endMs`.
+       * Absent for the result of all of the segment, or of its rest.
        */
       readonly decidedSamples?: number | undefined
     } & RecognizedSegment)
@@ -70,7 +72,10 @@ export type Hypothesis =
    * grammar, and the grammar permits no word after it. It must depend on that audio alone.
    */
   | { readonly type: 'checked'; readonly isComplete: boolean }
-  /** The engine processed `sampleCount` more samples. The caller bounds the audio it sends by this. 0 means only that the engine is alive. */
+  /**
+   * The engine processed `sampleCount` more samples. The caller bounds the audio it sends by this. 0 means only that
+   * the engine is alive.
+   */
   | { readonly type: 'progress'; readonly sampleCount: number }
   /**
    * The engine failed within the segment that began at `startMs`. If `retried`, the segment is decoded again from its
@@ -93,22 +98,24 @@ export interface EngineCapabilities {
   /** Whether it takes the phrases of a session; without it, sessions that have some are refused. @default false */
   readonly phrases?: boolean | undefined
   /**
-   * The languages of which a session may choose one, by their code of ISO 639 in lower case, such as `en` or `yue`, and `auto` if
-   * it detects the language then. A model of one language lists that one. @default none: sessions with a language are refused
+   * The languages of which a session may choose one, by their code of ISO 639 in lower case, such as `en` or `yue`, and
+   * `auto` if it detects the language then. A model of one language lists that one. @default none: sessions with a
+   * language are refused
    */
   readonly languages?: readonly string[] | undefined
   /** How many segments it decodes at the same time. Further ones wait in a queue of the engine. */
   readonly segmentsAtOnce: number
   /**
-   * How much true audio it uses on both sides of a segment, in milliseconds: `before` and `after` of the parts. @default 0
+   * How much true audio it uses on both sides of a segment, in milliseconds: `before` and `after` of the parts.
+   * @default 0
    */
   readonly contextMs?: number | undefined
 }
 
 /**
- * What a session asks of an engine beside its model. An engine ignores what it does not have. The service has checked it:
- * phrases are in lower case, separated by single spaces, only for an engine with the capability `phrases` whose `checkPhrases`
- * accepted them; the language is one of `languages` of the capabilities.
+ * What a session asks of an engine beside its model. An engine ignores what it does not have. The service has checked
+ * it: phrases are in lower case, separated by single spaces, only for an engine with the capability `phrases` whose
+ * `checkPhrases` accepted them; the language is one of `languages` of the capabilities.
  */
 export interface RecognizeSettings extends ParametersOf<typeof engineParameters> {}
 
@@ -116,19 +123,24 @@ export interface RecognizeSettings extends ParametersOf<typeof engineParameters>
 export interface PhraseFault {
   /** The index of the phrase; absent if it takes none of them. */
   readonly index?: number | undefined
-  /** The rest of a sentence that begins with the name of the phrase, such as `has the word "wether", which nobody knows`. */
+  /**
+   * The rest of a sentence that begins with the name of the phrase, such as `has the word "wether", which nobody
+   * knows`.
+   */
   readonly reason: string
 }
 
 /**
  * One loaded model.
  *
- * Every failure is an error of the output with the code `engine-failed`, and ends the channel: the caller subscribes again
- * to retry. The error says how:
+ * Every failure is an error of the output with the code `engine-failed`, and ends the channel: the caller subscribes
+ * again to retry. The error says how:
  * - `retryable: false`: another attempt would fail too;
- * - a `cause` that is a `SpeechError` with the code of a lost connection, such as `connection-lost`: the engine itself is
+ * - a `cause` that is a `SpeechError` with the code of a lost connection, such as `connection-lost`: the engine itself
+ *   is
  *   gone for now, and more attempts are made, over a longer time, than if it failed to decode this segment;
- * - the code `overloaded`, with `retryAfterMs`, instead of `engine-failed`: no attempt is made, the session ends with it.
+ * - the code `overloaded`, with `retryAfterMs`, instead of `engine-failed`: no attempt is made, the session ends with
+ *   it.
  */
 export interface Engine {
   /** What this engine needs, and what its results contain. */
@@ -142,8 +154,8 @@ export interface Engine {
   /** Resolves when the engine can recognize; rejects with a `SpeechError` when it cannot. */
   ready(): Promise<void>
   /**
-   * Resolves with why the engine does not take some of these phrases, before a session starts that has them; empty if it
-   * takes all. Rejects with a `SpeechError` if it cannot tell now. Called only with the capability `phrases`.
+   * Resolves with why the engine does not take some of these phrases, before a session starts that has them; empty if
+   * it takes all. Rejects with a `SpeechError` if it cannot check now. Called only with the capability `phrases`.
    * @default every phrase is taken
    */
   checkPhrases?(phrases: readonly string[]): Promise<readonly PhraseFault[]>
@@ -153,13 +165,14 @@ export interface Engine {
    */
   busyMs?(): number | undefined
   /**
-   * How long a segment that closes now waits before the engine begins with its result, in milliseconds. With `speakers`: how long
-   * all but one in fifty will wait while so many speak at the same time in the mean. For engines that order their work
-   * themselves; the lag of the others is measured from outside.
+   * How long a segment that closes now waits before the engine begins with its result, in milliseconds. With
+   * `speakers`: how long all but one in fifty will wait while this mean number of speakers talks at the same time. For
+   * engines that order their work themselves; the lag of the others is measured from outside.
    */
   waitMs?(speakers?: number): number
   /**
-   * The interval within which it emits at most one partial of a channel, in milliseconds, because it has no time for more.
+   * The interval within which it emits at most one partial of a channel, in milliseconds, because it has no time for
+   * more.
    * @default 0
    */
   partialIntervalMs?(): number
@@ -188,7 +201,7 @@ export interface SegmentText {
   readonly text: string
   /** The confidence of the text; absent if the engine has none. */
   readonly confidence?: number | undefined
-  /** What the tags of a grammar make of the text, by their names. @default none */
+  /** The values that the tags of a grammar derive from the text, by name. @default none */
   readonly slots?: Slots | undefined
   /** Whether it is the beginning of a sentence whose audio was cut. @default false */
   readonly isIncomplete?: boolean | undefined
@@ -200,17 +213,17 @@ export interface RecognizedSegment extends SegmentText {
   readonly startMs: number
   /** Where it ends. */
   readonly endMs: number
-  /** Its words; none if the engine tells no times. */
+  /** Its words; empty if the engine has no times. */
   readonly words: readonly Word[]
 }
 
-/** Receives what becomes of a segment. Nothing may follow `decided`, `failed` or an abort. */
+/** Receives the progress and the result of a segment. Nothing may follow `decided`, `failed` or an abort. */
 export interface SegmentListener {
   /** `sampleCount` more samples were processed; `partial` is the text so far if it changed, with its `stableLength`. */
   readonly progress: (sampleCount: number, partial?: string, stableLength?: number) => void
   /**
-   * The first `sampleCount` samples are decided, and the segment goes on behind them; see `decidedSamples`. May be called again,
-   * also after `close`.
+   * The first `sampleCount` samples are decided, and the segment continues behind them; see `decidedSamples`. May be
+   * called again, also after `close`.
    */
   readonly decidedPart: (sampleCount: number, words: readonly Word[], text?: SegmentText) => void
   /** The segment is decided. `text` is absent if it consists of the words. */
@@ -226,8 +239,8 @@ export interface EngineSegment {
   /** The next samples, of any number. They may be kept. */
   write(samples: Int16Array): void
   /**
-   * Asks whether the segment so far is a sentence to which nothing can be added; `checked` of the listener is the answer. An
-   * engine without the capability `checks` does not need it.
+   * Asks whether the segment so far is a sentence to which nothing can be added; `checked` of the listener is the
+   * answer. An engine without the capability `checks` does not need it.
    */
   check?(): void
   /** No more samples follow. The arguments are those of the part `close`. */
@@ -239,10 +252,10 @@ export interface EngineSegment {
 /**
  * Opens a segment, or queues it if the engine decodes its maximum. The listener may not be called before this returns.
  *
- * Each call is an attempt of its own, also for a segment that is retried. An engine in another process numbers its attempts
- * and ignores answers to an earlier one; it also sends with each message of audio how many samples of the segment precede
- * it, so that a lost message fails the attempt and never yields wrong words. `traceparent` and
- * `before` are those of the part `open`.
+ * Each call is an attempt of its own, also for a segment that is retried. An engine in another process numbers its
+ * attempts and ignores answers to an earlier one; it also sends with each message of audio how many samples of the
+ * segment precede it, so that a lost message fails the attempt and never yields wrong words. `traceparent` and `before`
+ * are those of the part `open`.
  */
 export type OpenSegment = (
   startMs: number,
@@ -271,12 +284,17 @@ export interface EngineKind {
   readonly name: string
   /** Loads a model. Rejects with `invalid-model` that names the key or the file that is wrong. */
   open(model: ModelDescription): Promise<Engine>
-  /** Throws `invalid-model` for what is wrong in `model.json` itself, without loading anything; for `rxspeech models lint`. */
+  /**
+   * Throws `invalid-model` for what is wrong in `model.json` itself, without loading anything; for `rxspeech models
+   * lint`.
+   */
   readonly lint?: ((model: ModelDescription) => unknown) | undefined
   /** The path of the dictionary in which the words of a grammar or of phrases have to be. */
   readonly dictionaryOf?: ((model: ModelDescription) => string) | undefined
   /** The options of a model with which it is read once only, without partials; for `rxspeech models check`. */
   readonly withoutPartials?: Readonly<Record<string, unknown>> | undefined
-  /** Packages that may be missing without harm to other engines, and what loads each completely; for `rxspeech doctor`. */
+  /**
+   * Packages that may be missing without harm to other engines, and what loads each completely; for `rxspeech doctor`.
+   */
   readonly requirements?: Readonly<Record<string, () => Promise<unknown>>> | undefined
 }

@@ -2,8 +2,8 @@
 export const defaultMaxLagMs = 1_000
 
 /**
- * Whether an engine is behind its speakers: its lag has exceeded the limit, and was not below half of it since, so that the
- * answer does not alternate.
+ * Whether an engine is behind its speakers: its lag has exceeded the limit, and was not below half of it since, so that
+ * the answer does not alternate.
  */
 export const isBehind = (wasBehind: boolean, lagMs: number, maxLagMs: number): boolean =>
   lagMs > (wasBehind ? maxLagMs / 2 : maxLagMs)

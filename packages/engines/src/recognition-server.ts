@@ -35,8 +35,8 @@ export interface Schemes {
 }
 
 /**
- * The address that `model.json` names. Throws `invalid-model` for an address of another kind, with a user or a password, and
- * for one without TLS that leads to another machine, unless `insecure` allows it.
+ * The address that `model.json` names. Throws `invalid-model` for an address of another kind, with a user or a
+ * password, and for one without TLS that leads to another machine, unless `insecure` allows it.
  */
 export const serverUrl = (
   model: ModelDescription,
@@ -105,15 +105,16 @@ const brokenConnection = ({ peer }: ServerName, error: unknown): SpeechError =>
 export const serverSilent = (server: ServerName, waitedMs: number): SpeechError =>
   serverLost(server, new SpeechError('connection-lost', `${server.peer} did not answer within ${waitedMs} ms.`))
 
-/** What the server says of itself, as the cause of an error: one short line, and no page. */
+/** The message of the server, as the cause of an error: one short line. */
 export const refusedBy = ({ peer }: ServerName, what: string, text = ''): SpeechError => {
   const line = /^\s*</.test(text) ? 'a page of HTML' : sanitizePeerText(text)
   return new SpeechError('refused', `${peer} ${what}${line === '' ? '' : `: ${line}`}`)
 }
 
 /**
- * How long connecting and the fixed part of an answer may take, in milliseconds. Whisper has half a second of work with any audio,
- * which on a busy machine takes many seconds; a deadline that ends it too early makes the server do it again.
+ * How long connecting and the fixed part of an answer may take, in milliseconds. Whisper has half a second of work with
+ * any audio, which on a busy machine takes many seconds; a deadline that ends it too early makes the server do it
+ * again.
  */
 const fixedMs = 20_000
 /** How much longer than its audio a reading may take, with one request at a time. */
@@ -145,7 +146,7 @@ export class AnswerDeadline {
   }
 }
 
-/** A second of a quiet tone, which is speech for no server: what a server is asked to read when its model is opened. */
+/** A second of a quiet tone, which no server reads as speech; sent to check the server when its model is opened. */
 export const warmUpTone = (sampleRateHz: number): Int16Array =>
   Int16Array.from({ length: sampleRateHz }, (_, at) =>
     Math.round(1000 * Math.sin((2 * Math.PI * 440 * at) / sampleRateHz)),

@@ -21,7 +21,10 @@ import type {
 export interface SegmentEngineOptions {
   /** What the engine needs, and what its results contain. */
   readonly capabilities: EngineCapabilities
-  /** Called for every channel, and when its language changes, with what its session asks for; returns what opens its segments. */
+  /**
+   * Called for every channel, and when its language changes, with what its session asks for; returns what opens its
+   * segments.
+   */
   readonly openChannel: (settings: RecognizeSettings) => OpenSegment
   /** See `Engine.ready`. @default always */
   readonly ready?: Engine['ready'] | undefined
@@ -53,9 +56,9 @@ const nothing = (): Promise<void> => Promise.resolve()
 const takeAll = (): Promise<readonly PhraseFault[]> => Promise.resolve([])
 
 /**
- * Creates an engine from a function that opens one segment. It decodes at most one segment of a channel at a time, so that
- * results keep their order; parts that arrive until the segment is decided wait. The caller bounds them by `progress`, with a
- * window of more than 100 ms if the decoder works in frames of 100 ms.
+ * Creates an engine from a function that opens one segment. It decodes at most one segment of a channel at a time, so
+ * that results keep their order; parts that arrive until the segment is decided wait. The caller bounds them by
+ * `progress`, with a window of more than 100 ms if the decoder works in frames of 100 ms.
  *
  * `close` fails running and later channels with `engine-failed`.
  *
@@ -263,7 +266,7 @@ class Channel {
     segment.close(endMs, isCut, after)
   }
 
-  /** The segment goes on as one that begins where its decided part ends. */
+  /** The segment continues as one that begins where its decided part ends. */
   #decidePart({ words, text }: Input & { readonly type: 'decided' }, decidedSamples: number): void {
     const state = this.#state
     if (state.type !== 'open' && state.type !== 'deciding') return

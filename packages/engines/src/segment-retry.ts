@@ -27,7 +27,10 @@ export interface RetryOptions {
   readonly delaysAfterLossMs?: readonly number[] | undefined
   /** How many samples before the rest of a segment, of which a part is decided, are its context. @default 0 */
   readonly contextSamples?: number | undefined
-  /** Called with failures that are retried, and when an engine is overloaded. Any other failure ends the session with its error. */
+  /**
+   * Called with failures that are retried, and when an engine is overloaded. Any other failure ends the session with
+   * its error.
+   */
   readonly onFault?: ((error: SpeechError) => void) | undefined
   /** @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
@@ -60,7 +63,7 @@ class RetryBudget {
     this.#delaysAfterLossMs = delaysAfterLossMs
   }
 
-  /** The delay before the next retry in milliseconds; undefined if there is none. */
+  /** The delay before the next retry in milliseconds; undefined after the last one. */
   nextDelayMs(error: SpeechError, nowMs: number): number | undefined {
     if (!isLoss(error)) {
       this.#failures += 1
@@ -174,7 +177,7 @@ class RetriedChannel {
     else if (hypothesis.type === 'checked') {
       if (this.#segments.answered()) this.#out.next(hypothesis)
     }
-    // Until a retry has come as far as the attempt before it, its partials say less than the client knows.
+    // Until a retry has come as far as the attempt before it, its partials are behind those that the client has.
     else if (hypothesis.type !== 'partial') this.#out.next(hypothesis)
     else if (attempt.processedSamples >= this.#reportedSamples) this.#showPartial(hypothesis)
   }
@@ -248,13 +251,14 @@ const tooLong = (cause: SpeechError): SpeechError =>
 
 /**
  * Retries an engine after failures: a channel that fails with `engine-failed` is subscribed again and gets the audio of
- * every segment without a result. A segment is retried at once, twice at most, if the engine failed to decode it, and up to
- * five times within 15 s if the engine was lost, which the code of the error's `cause` shows. Each failure is emitted as
- * `fault`. A segment is emitted once and progress is counted once; there are no partials until an attempt has come as far as
- * the one before it.
+ * every segment without a result. A segment is retried at once, twice at most, if the engine failed to decode it, and
+ * up to five times within 15 s if the engine was lost, which the code of the error's `cause` shows. Each failure is
+ * emitted as `fault`. A segment is emitted once and progress is counted once; there are no partials until an attempt
+ * has come as far as the one before it.
  *
- * Fails when a segment has no retry left, when an error is not `retryable` or has another code, such as `overloaded`, and
- * when a segment is longer than `maxKeptBytes`, which bounds what is buffered. Errors of the source pass through at once.
+ * Fails when a segment has no retry left, when an error is not `retryable` or has another code, such as `overloaded`,
+ * and when a segment is longer than `maxKeptBytes`, which bounds what is buffered. Errors of the source pass through at
+ * once.
  */
 export const retrySegments =
   (

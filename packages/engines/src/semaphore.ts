@@ -1,7 +1,10 @@
 export interface SemaphoreOptions {
   /** How many permits can be held at the same time. */
   readonly permits: number
-  /** How many of them can be held under one key, such as an address; those without a key only count in total. @default Infinity */
+  /**
+   * How many of them can be held under one key, such as an address; those without a key only count in total. @default
+   * Infinity
+   */
   readonly permitsPerKey?: number | undefined
   /** How many callers of `run` can wait for a permit. @default 0 */
   readonly maxWaiting?: number | undefined

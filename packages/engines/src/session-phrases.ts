@@ -10,7 +10,7 @@ const maxPhrases = 100
 const maxWords = 10
 const maxLength = 200
 
-/** How much a refusal tells: a client shows 300 characters, and its code is before it. */
+/** The maximum length of a reason: a client shows 300 characters, after the code. */
 const maxSentence = 270
 
 const refused = (sentence: string): SpeechError => new SpeechError('invalid-field', sentence)
@@ -34,8 +34,9 @@ export const phrasesOption = listOf(
 )
 
 /**
- * The phrases as engines get them, in lower case without punctuation; undefined if there are none. Throws `invalid-field`
- * with the index of the phrase that is too long, empty or has something that cannot be a word, and if there are too many.
+ * The phrases as engines get them, in lower case without punctuation; undefined without phrases. Throws `invalid-field`
+ * with the index of the phrase that is too long, empty or has something that cannot be a word, and if there are too
+ * many.
  *
  * @param name of the field or setting
  */
@@ -55,8 +56,8 @@ export const readSessionPhrases = (
 }
 
 /**
- * Resolves if the engine takes these phrases; rejects with `invalid-field` that tells why not, or with the error of an engine
- * that cannot tell.
+ * Resolves if the engine takes these phrases; rejects with `invalid-field` and the reason, or with the error of an
+ * engine that cannot check them.
  *
  * @param name of the field or setting
  */

@@ -4,8 +4,9 @@ import type { TraceSpan } from 'rxspeech/internal/tracing/open-telemetry'
 import { withRecognize, type Engine, type Hypothesis, type SegmentPart } from './engine.js'
 
 /**
- * The same engine for one session, with a span for each segment: from its first audio to its result, with the end of its
- * audio, its first partial, results of parts and each attempt that failed as events. Returns the engine itself if the session is not traced.
+ * The same engine for one session, with a span for each segment: from its first audio to its result, with the end of
+ * its audio, its first partial, results of parts and each attempt that failed as events. Returns the engine itself if
+ * the session is not traced.
  */
 export const traceSegments = (engine: Engine, session: TraceSpan | undefined): Engine =>
   session === undefined

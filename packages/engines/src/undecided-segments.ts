@@ -34,7 +34,9 @@ class UndecidedSegment {
     return context + (this.#samples?.byteLength ?? 0)
   }
 
-  /** The first samples have a result, which ends at `endMs`; the rest begins there, with the audio before it as context. */
+  /**
+   * The first samples have a result, which ends at `endMs`; the rest begins there, with the audio before it as context.
+   */
   cut(sampleCount: number, endMs: number, contextSamples: number): void {
     const before = this.#samples?.slice(Math.max(sampleCount - contextSamples, 0), sampleCount)
     this.open = { ...this.open, startMs: endMs, ...(contextSamples > 0 && { before }) }
@@ -87,8 +89,8 @@ class UndecidedSegment {
 }
 
 /**
- * The segments of one channel without a result, oldest first, with their audio, so that they can be decoded again. Their
- * audio has a bound in bytes: the audio of a segment that would exceed it is dropped.
+ * The segments of one channel without a result, oldest first, with their audio, so that they can be decoded again.
+ * Their audio has a bound in bytes: the audio of a segment that would exceed it is dropped.
  */
 export class UndecidedSegments {
   readonly #maxBytes: number

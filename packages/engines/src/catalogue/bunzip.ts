@@ -5,8 +5,8 @@ import { startThread } from '../threads/worker-thread.js'
 import type { BunzipSettings, FromBunzip } from './bunzip-worker.js'
 
 /**
- * Decompresses a bzip2 file, a piece at a time, in a thread of its own; the thread waits while pieces are not taken, and ends
- * when the iteration does.
+ * Decompresses a bzip2 file, a piece at a time, in a thread of its own; the thread waits while pieces are not taken,
+ * and ends when the iteration does.
  *
  * Throws `invalid-model` if the file is not bzip2 or is damaged, `missing-dependency`, and the reason of the signal.
  */

@@ -51,7 +51,8 @@ const tokens = 'tokens.txt'
 const int8 = { encoder: 'encoder.int8.onnx', decoder: 'decoder.int8.onnx' }
 const layout = (parts: ModelLayout['parts']): ModelLayout => ({ parts, tokens })
 
-// What archives call their files: of three networks, all or two of them or only the encoder with 8 bits; of two; and of one.
+// What archives call their files: of three networks, all or two of them or only the encoder with 8 bits; of two; and of
+// one.
 const n3 = layout({ ...int8, joiner: 'joiner.int8.onnx' })
 const z3 = layout({ encoder: 'encoder.int8.onnx', decoder: 'decoder.onnx', joiner: 'joiner.int8.onnx' })
 const g3 = layout({ encoder: 'encoder.int8.onnx', decoder: 'decoder.onnx', joiner: 'joiner.onnx' })
@@ -92,8 +93,8 @@ const whisper99 =
 export const releaseUrl = 'https://github.com/k2-fsa/sherpa-onnx/releases/download/asr-models/'
 
 /**
- * Models that sherpa-onnx publishes. An archive of the release can be replaced under its name, so a hash that is pinned here
- * is what its row describes.
+ * Models that sherpa-onnx publishes. An archive of the release can be replaced under its name, so a hash that is pinned
+ * here is what its row describes.
  */
 // prettier-ignore
 export const catalogue: readonly CatalogueModel[] = [

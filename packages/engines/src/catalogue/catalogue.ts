@@ -1,7 +1,9 @@
 import { basename } from 'node:path'
 import { catalogue, type CatalogueModel } from './catalogue-table.js'
 
-/** Licences under which anyone may use, change and pass on the weights, with their names or the same licence at most. */
+/**
+ * Licences under which anyone may use, change and pass on the weights, with their names or the same licence at most.
+ */
 const openLicences: readonly (string | undefined)[] = ['Apache-2.0', 'CC-BY-4.0', 'CC-BY-SA-4.0', 'MIT', 'OpenMDW-1.1']
 
 /** Whether a licence has to be confirmed: it has further conditions, or it is unknown. */
@@ -30,7 +32,7 @@ const englishNames = new Intl.DisplayNames(['en'], { type: 'language' })
 export const languagesOf = ({ languages }: Pick<CatalogueModel, 'languages'>): readonly string[] =>
   languages === '*' ? [] : languages.split(' ')
 
-/** What the model reads, for people. */
+/** What the model reads, as a text for users. */
 export const readsWhat = (model: Pick<CatalogueModel, 'languages'>): string => {
   const codes = languagesOf(model)
   if (codes.length === 0) return 'over 1,000 languages'
@@ -44,7 +46,9 @@ const codesByName = new Map(
   catalogue.flatMap(languagesOf).map((code) => [(englishNames.of(code) ?? code).toLowerCase(), code]),
 )
 
-/** Whether a word is a language of the model, as a code or in English, or the beginning of a part of its name or type. */
+/**
+ * Whether a word is a language of the model, as a code or in English, or the beginning of a part of its name or type.
+ */
 const isAbout = (model: CatalogueModel, word: string): boolean => {
   const codes = languagesOf(model)
   const code = codesByName.get(word) ?? word

@@ -27,8 +27,8 @@ export const sha256Of = async (
 const maxListBytes = 4e6
 
 /**
- * The hash of an archive in `checksum.txt` beside it, which has a line with name, tab and SHA-256 for each file; undefined if
- * there is no such file, or no line.
+ * The hash of an archive in `checksum.txt` beside it, which has a line with name, tab and SHA-256 for each file;
+ * undefined if there is no such file, or no line.
  */
 export const releasedSha256 = async (archive: URL, options: GetOptions): Promise<string | undefined> => {
   const { status, body, host } = await httpGet(new URL('checksum.txt', archive), options)

@@ -21,7 +21,7 @@ export const describeModel = (known: CatalogueModel, language?: string): Describ
   const codes = languagesOf(known)
   const usual = codes.length === 1 ? codes[0] : own?.needsLanguage === true ? 'en' : undefined
   const chosen = language ?? usual
-  // Where the type takes languages, and neither it nor the files say which.
+  // The type takes languages, but neither it nor the files list them.
   const names = type === 'transducer' && own?.language.by === 'stream' && codes.length > 1
   const options = {
     engine: 'sherpa-onnx',

@@ -10,7 +10,7 @@ const fileSystem: FreeBytes = async (folder) => {
   return found === undefined ? undefined : found.bavail * found.bsize
 }
 
-/** A size for people, in units of 1000. */
+/** A readable size, in units of 1000. */
 export const sizeText = (bytes: number): string =>
   bytes < 1e6
     ? `${Math.ceil(bytes / 1e3)} kB`

@@ -28,8 +28,9 @@ const maxFailures = 5
 const maxFileBytes = 20e9
 
 /**
- * Downloads a file. A connection that is lost is opened again and continues (RFC 9110 section 14.2), also in a later call for
- * the same file: beside it, `FILE.json` has the validator of its version, and another version is loaded from its start.
+ * Downloads a file. A connection that is lost is opened again and continues (RFC 9110 section 14.2), also in a later
+ * call for the same file: beside it, `FILE.json` has the validator of its version, and another version is loaded from
+ * its start.
  *
  * Rejects with `connection-failed`, `connection-lost` or `invalid-options`; what has arrived stays.
  */

@@ -49,7 +49,9 @@ export const httpGet = async (address: URL, options: GetOptions): Promise<GetAns
   }
 }
 
-/** Throws `invalid-options` for an address of a file that is not https, or http on this machine, or that has a password. */
+/**
+ * Throws `invalid-options` for an address of a file that is not https, or http on this machine, or that has a password.
+ */
 export const checkFileUrl = (url: URL): URL => {
   if (url.username !== '' || url.password !== '') {
     throw new SpeechError('invalid-options', 'The address of a model must have no user and no password; remove them.')

@@ -43,12 +43,12 @@ export interface PullOptions {
   readonly firstDelayMs?: DownloadOptions['firstDelayMs']
 }
 
-/** The file in the folder of a model that says where it came from. */
+/** The file in the folder of a model with its origin. */
 export const sourceFile = 'source.json'
 
 /**
- * Adds a model of an archive: downloads it, verifies it, unpacks the files that are needed, loads it, and moves it to its
- * place. What was downloaded of an archive stays for the next call until the model is complete.
+ * Adds a model of an archive: downloads it, verifies it, unpacks the files that are needed, loads it, and moves it to
+ * its place. What was downloaded of an archive stays for the next call until the model is complete.
  *
  * Rejects with `invalid-options` for a licence or a content that is not accepted, and if the disk is full; with
  * `connection-failed` or `connection-lost`; with `invalid-model` for an archive that is damaged.
@@ -131,7 +131,7 @@ const placesOf = (known: CatalogueModel | undefined): ((path: string) => string 
   return (path) => places.get(path)
 }
 
-/** The hash that an archive must have, and who says so. */
+/** The hash that an archive must have, and its source. */
 interface ExpectedHash {
   readonly sha256: string
   readonly from: 'catalogue' | 'release'

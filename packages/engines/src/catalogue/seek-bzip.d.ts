@@ -8,6 +8,9 @@ declare module 'seek-bzip' {
     eof(): boolean
     writeByte(byte: number): void
   }
-  /** Decompresses all of the input, of several parts too if `multistream`. Throws a `TypeError` if it is not bzip2, or damaged. */
+  /**
+   * Decompresses all of the input, of several parts too if `multistream`. Throws a `TypeError` if it is not bzip2, or
+   * damaged.
+   */
   export function decode(input: Stream, output: Stream, multistream: boolean): void
 }

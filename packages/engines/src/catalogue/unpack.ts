@@ -13,8 +13,8 @@ export interface UnpackOptions {
   readonly archive: string
   readonly folder: string
   /**
-   * Where a file goes within the folder, by its path below the one folder of the archive; undefined if it is not needed. Only
-   * these paths are ever written.
+   * Where a file goes within the folder, by its path below the one folder of the archive; undefined if it is not
+   * needed. Only these paths are ever written.
    */
   readonly placeOf: (path: string) => string | undefined
   readonly signal: AbortSignal
@@ -41,8 +41,8 @@ const maxEntries = 10_000
 /**
  * Unpacks the files of a model that are needed, and returns their places. Memory is bounded.
  *
- * Rejects with `invalid-model` for an archive that is damaged, expands beyond all measure, or has a path that leads out of it;
- * with `invalid-options` if the disk is full.
+ * Rejects with `invalid-model` for an archive that is damaged, expands beyond all measure, or has a path that leads out
+ * of it; with `invalid-options` if the disk is full.
  */
 export const unpack = async (options: UnpackOptions): Promise<readonly string[]> => {
   const { archive, folder, placeOf, signal, onProgress, freeBytes } = options
@@ -69,7 +69,8 @@ export const unpack = async (options: UnpackOptions): Promise<readonly string[]>
       if (count > maxEntries) throw refuse(`has more than ${maxEntries} entries, which no model has.`)
       const place = header.type === 'file' ? placeOf(pathBelow(header.name, refuse)) : undefined
       if (place === undefined) {
-        // Read rather than cancelled: the package may have the body of the next entry open already, and would cancel that.
+        // Read rather than cancelled: the package may have the body of the next entry open already, and would cancel
+        // that.
         for await (const _skipped of body);
       } else {
         if (places.has(place)) throw refuse(`has ${place} twice.`)

@@ -35,7 +35,7 @@ const fixpoint = (
   return known
 }
 
-/** Whether a part can be said without a word. */
+/** Whether a part can be empty. */
 const isEmptyPossible = (part: Expansion, known: ReadonlySet<string>): boolean => {
   switch (part.type) {
     case 'word':
@@ -51,7 +51,7 @@ const isEmptyPossible = (part: Expansion, known: ReadonlySet<string>): boolean =
   }
 }
 
-/** Whether a part can be said to its end. A rule that is not defined counts: it is a fault of its own. */
+/** Whether a part can be spoken to its end. A rule that is not defined counts: it is a fault of its own. */
 const canEnd = (part: Expansion, known: ReadonlySet<string>, defined: ReadonlySet<string>): boolean => {
   switch (part.type) {
     case 'word':

@@ -47,7 +47,7 @@ const readText = async (path: string): Promise<{ readonly text: string; readonly
 const sorted = (faults: readonly ModelFault[]): readonly ModelFault[] =>
   faults.toSorted((a, b) => a.span.from - b.span.from)
 
-/** What a dictionary of a model says, and what is wrong with it. */
+/** The content of a model's dictionary, and its faults. */
 const lintDictionary = (text: string, known: Pronunciations): readonly ModelFault[] => {
   const phones = new Set(Array.from(known.values(), (ways) => ways.flat()).flat())
   const faults: ModelFault[] = []

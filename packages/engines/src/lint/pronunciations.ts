@@ -1,6 +1,6 @@
-// The words of a dictionary and how they are said.
+// The words of a dictionary and their pronunciations.
 
-/** The phones of each word, one list for each way to say it. */
+/** The phones of each word, one list per pronunciation. */
 export type Pronunciations = ReadonlyMap<string, readonly (readonly string[])[]>
 
 /** The name of a word without the number of its variant, such as `to(2)`. */
@@ -46,7 +46,7 @@ export const nearestWords = (word: string, known: Pronunciations, count = 3): re
     const far = distance(word, name, max)
     if (far <= max) ranked.push({ name, far })
   }
-  // With the same beginning first: people mistype ends more often.
+  // Words with the same beginning first: typing errors are more frequent at the end.
   const begins = ({ name }: { readonly name: string }): number => (name.startsWith(word.charAt(0)) ? 0 : 1)
   return ranked
     .toSorted((a, b) => a.far - b.far || begins(a) - begins(b) || a.name.localeCompare(b.name))
@@ -58,8 +58,8 @@ export const nearestWords = (word: string, known: Pronunciations, count = 3): re
 const priceOf = (letters: number): number => (letters >= 3 ? 2 : letters === 2 ? 4 : 3)
 
 /**
- * The phones of a word from the words of the dictionary that it consists of, and from the names of its letters otherwise:
- * `rxspeech` is said as "r", "x", "speech". Undefined if it has signs that no word has.
+ * The phones of a word from the words of the dictionary that it consists of, and from the names of its letters
+ * otherwise: `rxspeech` is pronounced as "r", "x", "speech". Undefined if it has characters that no word has.
  */
 export const spelledPronunciation = (word: string, known: Pronunciations): string | undefined => {
   const letters = Array.from(word.toLowerCase()).slice(0, 40)

@@ -1,8 +1,8 @@
-// Phrases that a decoder can hardly tell apart, found by their phones.
+// Phrases that a decoder easily confuses, found by their phones.
 import type { Expansion, Grammar, ModelFault, Span } from '../models/jsgf.js'
 import type { Pronunciations } from './pronunciations.js'
 
-/** A phrase that can be said at the same place as others. */
+/** A phrase that can stand at the same place as others. */
 interface Phrase {
   readonly words: readonly string[]
   readonly span: Span
@@ -11,8 +11,8 @@ interface Phrase {
 }
 
 /**
- * Phones that differ only by voice, or by a little of the tongue, in the phone sets of the English and the French model. On
- * a telephone line these are the first to be confused.
+ * Phones that differ only by voice, or by a little of the tongue, in the phone sets of the English and the French
+ * model. On a telephone line these are the first to be confused.
  */
 const likePhones = [
   ...[
@@ -35,7 +35,7 @@ const likePhones = [
 ]
 const classOf = new Map(likePhones.flatMap((group) => group.split(' ').map((phone) => [phone, group.split(' ')[0]])))
 
-/** Ways to say a phrase that are compared. */
+/** Maximum pronunciations of a phrase that are compared. */
 const maxWays = 8
 /** Phrases of an alternative, and of a choice; of more, only those with the same or like phones are found. */
 const maxPhrasesOfAlternative = 64
@@ -76,7 +76,7 @@ export class SoundAlikes {
     this.#known = known
   }
 
-  /** Compares phrases that can be said at the same place, in time that grows with their number alone. */
+  /** Compares phrases that can stand at the same place, in time that grows with their number alone. */
   compare(phrases: readonly Phrase[]): void {
     const byText = new Map<string, Phrase[]>()
     const bySound = new Map<string, Phrase[]>()

@@ -11,7 +11,7 @@ export interface ModelPlace {
   readonly folder: string
   readonly tenant: string
   readonly name: string
-  /** @default one more than the newest, `1` if there is none */
+  /** @default one more than the newest, or `1` */
   readonly version?: string | undefined
 }
 
@@ -21,8 +21,8 @@ export type WriteModel = (folder: string) => Promise<ModelDescription['options']
 const namePattern = /^(?!\.)[A-Za-z0-9._-]{1,64}$/
 
 /**
- * Checks a tenant, a name or a version that may become a folder: 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and no dot
- * at the beginning, so that it cannot lead to another folder. Throws `invalid-options`.
+ * Checks a tenant, a name or a version that may become a folder: 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and
+ * no dot at the beginning, so that it cannot lead to another folder. Throws `invalid-options`.
  */
 export const checkModelName = (what: 'tenant' | 'name' | 'version', text: string): string => {
   if (namePattern.test(text)) return text
@@ -96,11 +96,11 @@ export const copyFiles =
   }
 
 /**
- * Makes a model. It is written to a temporary folder, loaded by the engine as a service would, and only then moved to its
- * place: a folder of models never contains half a model, and none is overwritten. Services find it after a reload.
+ * Makes a model. It is written to a temporary folder, loaded by the engine as a service would, and only then moved to
+ * its place: a folder of models never contains half a model, and none is overwritten. Services find it after a reload.
  *
- * Rejects with `invalid-options` for names, files and places that are not allowed, with `invalid-model` if the engine refuses
- * it, and with the error of `write`.
+ * Rejects with `invalid-options` for names, files and places that are not allowed, with `invalid-model` if the engine
+ * refuses it, and with the error of `write`.
  */
 export const addModel = async (place: ModelPlace, write: WriteModel, kind: EngineKind): Promise<ModelDescription> => {
   const root = resolve(place.folder)

@@ -16,8 +16,8 @@ const followingOf = ({ stateCount, arcs }: GrammarGraph): readonly Following[] =
 }
 
 /**
- * Returns whether a text is a sentence of the grammar that no word can follow. A text that is also the beginning of a longer
- * sentence is none. Without a graph there is no such text.
+ * Returns whether a text is a sentence of the grammar that no word can follow. A text that is also the beginning of a
+ * longer sentence is none. Without a graph there is no such text.
  */
 export const completeSentences = (graph: GrammarGraph | undefined): ((text: string) => boolean) => {
   if (graph === undefined) return () => false

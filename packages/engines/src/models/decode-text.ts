@@ -12,7 +12,9 @@ export const decodeText = (bytes: Uint8Array): string | undefined => {
   }
 }
 
-/** A text of others in quotes, in which characters that are not seen, or that change the order of others, are escaped. */
+/**
+ * A text of others in quotes, in which characters that are not seen, or that change the order of others, are escaped.
+ */
 export const quoteText = (text: string): string =>
   JSON.stringify(text).replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Co}\p{Cn}]|(?! )\p{Z}/gu, (character) => {
     const code = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')

@@ -17,9 +17,9 @@ export const fingerprintOf = (folders: readonly string[]): string => {
 }
 
 /**
- * SHA-256 over the names and contents of all files of a folder, equal wherever its content is. Names that begin with two dots
- * are left out: Kubernetes keeps the files of a volume in a folder with such a name, another one for each volume, and links
- * to them. Rejects if a file cannot be read.
+ * SHA-256 over the names and contents of all files of a folder, equal wherever its content is. Names that begin with
+ * two dots are left out: Kubernetes keeps the files of a volume in a folder with such a name, another one for each
+ * volume, and links to them. Rejects if a file cannot be read.
  */
 export const digestOf = async (folder: string): Promise<string> => {
   const names = filesIn(resolve(folder)).map(({ path }) => relative(resolve(folder), path))

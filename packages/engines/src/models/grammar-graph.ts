@@ -1,6 +1,6 @@
-// A grammar as a graph with few states. The decoder of the package soundswallower visits every state of its graph in every
-// frame, and makes a state for each bracket, alternative and use of a rule: more than half of the time of a decoder went
-// there for a grammar of 60 sentences.
+// A grammar as a graph with few states. The decoder of the package soundswallower visits every state of its graph in
+// every frame, and makes a state for each bracket, alternative and use of a rule: more than half of the time of a
+// decoder went there for a grammar of 60 sentences.
 import { parseGrammar, rootRuleOf, type Expansion, type Grammar } from './jsgf.js'
 
 /** A word, or none, from one state to another. */
@@ -19,7 +19,9 @@ export interface GrammarGraph {
   readonly arcs: readonly GrammarArc[]
 }
 
-/** Thrown for what a graph does not express: imports, recursion, quoted words. The decoder reads such a grammar itself. */
+/**
+ * Thrown for what a graph does not express: imports, recursion, quoted words. The decoder reads such a grammar itself.
+ */
 class Unsupported extends Error {}
 
 /** Larger grammars are left to the decoder. */
@@ -27,7 +29,7 @@ const maxStates = 50_000
 /** Rules within rules; more would exhaust the stack. */
 const maxOpenRules = 500
 
-/** The graph as the rules say it, with an arc without a word where nothing is spoken. */
+/** The graph of the rules, with an arc without a word where nothing is spoken. */
 class Expander {
   readonly arcs: GrammarArc[] = []
   stateCount = 2
@@ -212,8 +214,8 @@ const classifyFinite = (states: ReadonlyMap<number, State>): Map<number, number>
 const maxComparedArcs = 500_000
 
 /**
- * States that lead to a cycle begin in one class; the number of classes grows in each round until they are right. A graph
- * that would need too many rounds keeps its states, which is right, too.
+ * States that lead to a cycle begin in one class; the number of classes grows in each round until they are right. A
+ * graph that would need too many rounds keeps its states, which is right, too.
  */
 const classifyCyclic = (
   states: ReadonlyMap<number, State>,
@@ -260,8 +262,8 @@ const merge = (states: ReadonlyMap<number, State>): GrammarGraph => {
 
 /**
  * The graph of a grammar: no two states have the same continuations, and a word without an arc occurs only at the end.
- * It accepts the same sentences with the same weights as the package's own graph. Undefined for a grammar that it does not
- * express, which includes every text that is not a grammar.
+ * It accepts the same sentences with the same weights as the package's own graph. Undefined for a grammar that it does
+ * not express, which includes every text that is not a grammar.
  */
 export const grammarGraph = (jsgf: string): GrammarGraph | undefined => {
   const grammar = parseGrammar(jsgf)

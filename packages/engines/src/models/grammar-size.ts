@@ -1,5 +1,5 @@
-// How large a grammar is once its rules are written out, which decoders do: a rule that uses another one twice, which uses a
-// third one twice, and so on, takes gigabytes with a few hundred bytes of text.
+// How large a grammar is once its rules are written out, which decoders do: a rule that uses another one twice, which
+// uses a third one twice, and so on, takes gigabytes with a few hundred bytes of text.
 import { rootRuleOf, type Expansion, type Grammar, type Rule } from './jsgf.js'
 import { visitExpansion } from './slots.js'
 
@@ -21,7 +21,7 @@ const none: Size = { words: 0, pairs: 0, first: 0, last: 0, isEmptyPossible: fal
 const empty: Size = { ...none, isEmptyPossible: true }
 const oneWord: Size = { ...none, words: 1, first: 1, last: 1 }
 
-/** Larger numbers say no more, and their products could be infinite. */
+/** Larger numbers add no information, and their products could be infinite. */
 const capped = (count: number): number => Math.min(count, 1e9)
 
 const sequence = (a: Size, b: Size): Size => ({

@@ -91,8 +91,8 @@ export const phraseGrammar = (sentences: readonly string[]): string =>
 export type Pronunciation = readonly [word: string, phones: string]
 
 /**
- * Reads lines of the form `word PH PH …`; `#` and `;;` start a comment. Returns the number of the first line without phones
- * if there is one.
+ * Reads lines of the form `word PH PH …`; `#` and `;;` start a comment. Returns the number of the first line without
+ * phones if there is one.
  */
 export const readDictionary = (text: string): readonly Pronunciation[] | { readonly badLine: number } => {
   const entries: Pronunciation[] = []

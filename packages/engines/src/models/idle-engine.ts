@@ -16,8 +16,8 @@ type State =
   | { readonly type: 'closed' }
 
 /**
- * Opens an engine that is closed when no channel has used it for a while, and opened again for the next one. The parts of a channel
- * that comes meanwhile wait, as many as the caller sends without progress.
+ * Opens an engine that is closed when no channel has used it for a while, and opened again for the next one. The parts
+ * of a channel that comes meanwhile wait, as many as the caller sends without progress.
  */
 export const openIdleEngine = async (open: () => Promise<Engine>, options: IdleOptions): Promise<Engine> => {
   const { idleMs, scheduler } = options

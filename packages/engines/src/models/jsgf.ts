@@ -1,5 +1,5 @@
-// The one reader of grammars in the JSpeech Grammar Format (JSGF 1.0, https://www.w3.org/TR/jsgf). It reads any text, and
-// reports everything that is no JSGF with its place.
+// The one reader of grammars in the JSpeech Grammar Format (JSGF 1.0, https://www.w3.org/TR/jsgf). It reads any text,
+// and reports everything that is no JSGF with its place.
 
 /** A part of a text, by its offsets. */
 export interface Span {
@@ -15,7 +15,7 @@ export interface ModelFault {
   readonly span: Span
 }
 
-/** What a rule, or a part of one, allows to be said. */
+/** What a rule, or a part of one, allows. */
 export type Expansion = { readonly span: Span } & (
   | { readonly type: 'word'; readonly word: string; readonly isQuoted: boolean }
   /** The name is that between the angle brackets. */
@@ -49,7 +49,7 @@ export interface Grammar {
   readonly faults: readonly ModelFault[]
 }
 
-/** Rules that every grammar has: the empty sentence, and what cannot be said. */
+/** Rules that every grammar has: the empty sentence, and what cannot be spoken. */
 export const builtInRules: readonly string[] = ['NULL', 'VOID']
 
 interface Token {
@@ -111,7 +111,7 @@ class Parser {
     if (this.#peek().text === 'grammar') this.#statement(() => this.#skipStatement())
   }
 
-  /** After a fault it goes on behind the next semicolon. */
+  /** After a fault it continues behind the next semicolon. */
   #statement(read: () => void): void {
     try {
       read()

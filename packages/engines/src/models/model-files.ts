@@ -21,8 +21,9 @@ const isInside = (folder: string, path: string): boolean => {
 }
 
 /**
- * The path of a file that `model.json` names under `key`. It must be inside the folder of the model, also after symbolic
- * links are followed. Rejects with `invalid-model` that names the key and the file if it is not, or cannot be read.
+ * The path of a file that `model.json` names under `key`. It must be inside the folder of the model, also after
+ * symbolic links are followed. Rejects with `invalid-model` that names the key and the file if it is not, or cannot be
+ * read.
  */
 export const findModelFile = async (model: ModelDescription, key: string, file: string): Promise<string> => {
   const named = `"${key}" in model.json names ${JSON.stringify(file)}`

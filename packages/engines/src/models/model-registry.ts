@@ -75,9 +75,9 @@ export interface ModelRegistry {
   /** Whether engine processes serve a model; undefined for a model of this process. @default undefined for all */
   isServed?(model: ModelDescription): boolean | undefined
   /**
-   * Whether a model may be missing only because its engine process is not there yet: while none is known, and for a minute after
-   * the first ones have come back. A service with such a registry stays ready without engine processes, because balancers would
-   * take all of its clients away, also those that can wait.
+   * Whether a model may be missing only because its engine process is not there yet: while none is known, and for a
+   * minute after the first ones have come back. A service with such a registry stays ready without engine processes,
+   * because balancers would take all of its clients away, also those that can wait.
    * @default all models are of this process
    */
   mayMissModels?(): boolean

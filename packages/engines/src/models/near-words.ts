@@ -2,8 +2,8 @@ const letters = "abcdefghijklmnopqrstuvwxyz'"
 const frenchLetters = 'àâæçéèêëîïôœùûü'
 
 /**
- * The known words that differ from a word by one letter, or by two letters in another order: those with the same beginning
- * first. It asks for every word that could be one, some 90 for each letter, so it needs no list of all words.
+ * The known words that differ from a word by one letter, or by two letters in another order: those with the same
+ * beginning first. It asks for every word that could be one, some 90 for each letter, so it needs no list of all words.
  */
 export const nearWords = (word: string, isKnown: (word: string) => boolean, count = 3): readonly string[] => {
   // Every letter differs from a single character such as "1" by one.

@@ -28,8 +28,8 @@ class GrowingGraph {
 }
 
 /**
- * The graph of a grammar and of phrases, as if these were further alternatives of its public rule, all as likely. The start
- * has a state of its own, because that of the grammar may also follow words.
+ * The graph of a grammar and of phrases, as if these were further alternatives of its public rule, all as likely. The
+ * start has a state of its own, because that of the grammar may also follow words.
  */
 export const withPhrases = (graph: GrammarGraph, phrases: readonly string[]): GrammarGraph => {
   const sentences = [...new Set(phrases)]

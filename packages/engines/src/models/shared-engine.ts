@@ -5,7 +5,7 @@ import { withRecognize, type Engine } from '../engine.js'
 /** A session gets an engine before its channels use it: up to 30 s, while other nodes of its project open. */
 const graceMs = 40_000
 
-/** The engine of one model, which knows whether a channel uses it. One that was replaced closes after its last channel. */
+/** The engine of one model, with its channels counted. One that was replaced closes after its last channel. */
 export class SharedEngine {
   /** The same engine, with its channels counted. */
   readonly engine: Promise<Engine>

@@ -14,11 +14,11 @@ interface Slot {
 /** The slots of sentences that set the same ones. */
 type Shape = ReadonlyMap<string, Slot>
 
-/** What can be said in a part of a grammar. */
+/** What can be spoken in a part of a grammar. */
 interface Possible {
   readonly said: Values
   readonly shapes: readonly Shape[]
-  /** Whether it can be said without a word, which tags have to know. */
+  /** Whether it can be empty; tags have no effect then. */
   readonly isEmptyPossible: boolean
 }
 
@@ -56,7 +56,7 @@ const mergedSlot = (a: Slot | undefined, b: Slot | undefined): Slot => ({
 const mergedShape = (a: Shape, b: Shape): Shape =>
   new Map([...new Set([...a.keys(), ...b.keys()])].map((name) => [name, mergedSlot(a.get(name), b.get(name))]))
 
-/** The shape of both, if that says exactly what both say; undefined if it would allow more. */
+/** The shape of both, if it allows exactly what both allow; undefined if it would allow more. */
 const joinedShape = (a: Shape, b: Shape): Shape | undefined => {
   if (namesKey(a) !== namesKey(b)) return undefined
   const differing = [...a].filter(([name, slot]) => slotKey(slot) !== slotKey(b.get(name) ?? slot))
@@ -161,7 +161,7 @@ class Inference {
     const possible = this.#of(item)
     const meaning = readSlotTag(tag)
     if (meaning === undefined) return possible
-    // Where nothing is said, the tag has no effect.
+    // Where nothing is spoken, the tag has no effect.
     const isAlways = !possible.isEmptyPossible || (item.type === 'rule' && item.name === 'NULL')
     if (meaning.type === 'value') {
       const said = new Set([meaning.value])
@@ -198,7 +198,7 @@ const shapesOf = (grammar: Grammar): readonly Shape[] => {
   const inference = new Inference(grammar)
   const shapes = inference.ofRule(root.name).shapes.filter((shape) => shape.size > 0)
   if (!inference.isRecursive || shapes.length === 0) return shapes
-  // What a rule that refers to itself says more than once is not followed.
+  // Repetitions of a rule that refers to itself are not followed.
   const any = shapes.reduce(mergedShape)
   return [new Map(Array.from(any.keys(), (name) => [name, { values: undefined, isOptional: true }]))]
 }
@@ -220,7 +220,7 @@ const typeName = (name: string): string => {
 
 /**
  * A TypeScript module with the type of the slots of a model: one object type for each set of slots that a sentence can
- * set, of which a slot with different values tells which one it is. The slots of the others are `undefined`.
+ * set, of which a slot with different values identifies it. The slots of the others are `undefined`.
  *
  * @param model the name of the model, of which the name of the type is made
  * @param label how the comment names the model

@@ -1,8 +1,9 @@
-// Slots: what the tags of a grammar make of a sentence. JSGF leaves the content of tags to the application; here
+// Slots: the values that the tags of a grammar derive from a sentence. JSGF leaves the content of tags to the
+// application; here
 //   {name=value}  sets a slot to the value
-//   {name}        sets a slot to what was said in the part before the tag
-//   {=value}      stands for what was said in the part before it, in the slot around it
-// Where nothing was said in that part, a tag has no effect, unless the part is <NULL>. Any other tag has no meaning. If a
+//   {name}        sets a slot to the words of the part before the tag
+//   {=value}      replaces the words of the part before it, in the slot around it
+// Where that part has no words, a tag has no effect, unless the part is <NULL>. Any other tag has no meaning. If a
 // sentence sets a slot more than once, the last one counts, as assignments do.
 import type { Slots } from 'rxspeech/internal/protocol/session-event'
 import { parseGrammar, rootRuleOf, type Expansion, type Grammar, type Rule } from './jsgf.js'
@@ -44,8 +45,8 @@ const hasSlots = ({ rules }: Grammar): boolean => {
 export type SlotReader = (words: readonly string[]) => Slots | undefined
 
 /**
- * The reader of the slots of a grammar; undefined if none of its tags sets one. Of several ways to read a sentence the most
- * likely one counts, of equally likely ones the first.
+ * The reader of the slots of a grammar; undefined if none of its tags sets one. Of several ways to read a sentence the
+ * most likely one counts, of equally likely ones the first.
  */
 export const createSlotReader = (jsgf: string): SlotReader | undefined => {
   const grammar = parseGrammar(jsgf)
@@ -62,11 +63,11 @@ interface SetSlots {
   readonly value: string
 }
 
-/** One way to say a part of the sentence. */
+/** One reading of a part of the sentence. */
 interface Reading {
   /** The logarithm of its probability. */
   readonly weight: number
-  /** What was said, with the values that stand for it. */
+  /** The words, with the values that replace them. */
   readonly said: string
   readonly slots: SetSlots | undefined
 }

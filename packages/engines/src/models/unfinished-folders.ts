@@ -3,7 +3,10 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
 
-/** What a folder of models has beside its models while one is added, downloaded or removed. No scan takes it for a tenant. */
+/**
+ * What a folder of models has beside its models while one is added, downloaded or removed. No scan takes it for a
+ * tenant.
+ */
 type Work = 'adding' | 'pulling' | 'removing'
 
 const here = hostname().replace(/[^A-Za-z0-9]/g, '_')

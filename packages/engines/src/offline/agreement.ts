@@ -13,9 +13,9 @@ export interface StableText {
 
 /**
  * The words of a segment that is read again and again. Words that two readings in a row have in common are committed
- * (LocalAgreement-2, Macháček et al. 2023): they begin all later partials of the segment, as they were written then, and stay in its
- * result.
- * The last word of a reading is not, because its end may not have been spoken, nor its punctuation be known.
+ * (LocalAgreement-2, Macháček et al. 2023): they begin all later partials of the segment, as they were written then,
+ * and stay in its result. The last word of a reading is not, because its end may not have been spoken, nor its
+ * punctuation be known.
  */
 export class Agreement {
   #committed: readonly TextWord[]
@@ -53,8 +53,8 @@ export class Agreement {
   }
 
   /**
-   * Takes the reading of all audio. Returns its words, with the committed words in place of those that differ from them. What it
-   * has between committed words is added: the readings before have missed it.
+   * Takes the reading of all audio. Returns its words, with the committed words in place of those that differ from
+   * them. What it has between committed words is added: the readings before have missed it.
    */
   finish(words: readonly TextWord[]): readonly AgreedWord[] {
     const alignment = alignEnd(this.#committed, words)
@@ -62,8 +62,8 @@ export class Agreement {
   }
 
   /**
-   * Takes the reading of the audio up to a cut. Returns its words as `finish` does, and what the rest of the segment begins
-   * with: the committed words behind the cut, with times that begin there.
+   * Takes the reading of the audio up to a cut. Returns its words as `finish` does, and what the rest of the segment
+   * begins with: the committed words behind the cut, with times that begin there.
    */
   cut(words: readonly TextWord[], at: number): { readonly words: readonly AgreedWord[]; readonly next: Agreement } {
     const alignment = alignEnd(this.#committed, words, 'cut')
@@ -125,8 +125,8 @@ interface Alignment {
 }
 
 /**
- * Aligns committed words with a reading, by the fewest words that differ. All of the committed ones are in the reading, which may
- * go on behind them; if it was `cut`, they may go on behind it.
+ * Aligns committed words with a reading, by the fewest words that differ. All of the committed ones are in the reading,
+ * which may continue behind them; if it was `cut`, they may continue behind it.
  */
 const alignEnd = (
   committed: readonly TextWord[],

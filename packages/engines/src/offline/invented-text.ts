@@ -1,23 +1,25 @@
-// What recognizers invent where there is no speech. Whisper reads silence, noise and tones as descriptions in brackets, as phrases
-// that end videos, and as loops.
+// What recognizers invent where there is no speech. Whisper reads silence, noise and tones as descriptions in brackets,
+// as phrases that end videos, and as loops.
 import type { ReadRequest } from './reader.js'
 import type { SoundLevels } from './sound-levels.js'
 import type { TextWord } from './text-words.js'
 
 /** More words cannot be spoken in a second of sound. */
 const maxWordsPerSecond = 7
-/** A part of so many words that follows itself so often was not spoken. */
+/** A part of this number of words that repeats itself this often was not spoken. */
 const minRepeats: readonly number[] = [8, 5, 4, 3, 3, 3, 3, 3]
-/** The same while speech goes on: what is left out then may come with the next reading. */
+/** The same while speech continues: what is left out then may come with the next reading. */
 const minRepeatsOfPartial: readonly number[] = [3, 2, 2, 2, 2, 2, 2, 2]
-/** Phrases that are also spoken need sound as of a voice: so much with a pitch, and so much above the noise. */
+/**
+ * Phrases that are also spoken need sound like a voice: minimum time with a pitch, and minimum level above the noise.
+ */
 const minPitchedMs = 80
 const minRangeDb = 10
-/** With this probability of no speech, and so little confidence in the words, there is none (openai-whisper). */
+/** Above this probability of no speech, and below this confidence of the words, there is no speech (openai-whisper). */
 const maxNoSpeech = 0.6
 const minConfidence = 0.37
 
-/** Phrases that are read where nothing is said, by the keys of their words. */
+/** Phrases that are read where nothing is spoken, by the keys of their words. */
 const suspects = new Set(
   [
     ...[

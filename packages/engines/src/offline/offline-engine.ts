@@ -20,8 +20,8 @@ import { ReadQueue } from './read-queue.js'
 import type { Reader } from './reader.js'
 
 /**
- * How often an open segment is read for a partial: `auto` for every 700 ms and more rarely as its readings take longer, a number for
- * at least so many milliseconds in place of 700, `off` for never. Under load they become rarer, and end.
+ * How often an open segment is read for a partial: `auto` for every 700 ms and more rarely as its readings take longer,
+ * a number for at least that many milliseconds in place of 700, `off` for never. Under load they become rarer, and end.
  */
 export type PartialsOption = 'auto' | 'off' | number
 
@@ -37,13 +37,19 @@ export interface OfflineEngineOptions {
   readonly reader: Reader
   /** The rate of the audio that the reader takes, in Hz. */
   readonly sampleRateHz: number
-  /** Whether the reader knows the times of words. */
+  /** Whether the reader returns the times of words. */
   readonly words: boolean
-  /** The longest audio that the reader reads well, in milliseconds, with its context; longer segments are read in several parts. */
+  /**
+   * The longest audio that the reader reads well, in milliseconds, with its context; longer segments are read in
+   * several parts.
+   */
   readonly maxReadMs: number
   /** @default 'auto' */
   readonly partials?: PartialsOption | undefined
-  /** ISO 639-1, such as `en`: the language of sessions that name none. @default that of the model, or the language that it detects */
+  /**
+   * ISO 639-1, such as `en`: the language of sessions that name none. @default that of the model, or the language that
+   * it detects
+   */
   readonly language?: string | undefined
   /** See `EngineCapabilities`. @default none: sessions with a language are refused */
   readonly languages?: readonly string[] | undefined
@@ -78,14 +84,15 @@ const offlineEngineOptions = optionsOf<OfflineEngineOptions>()(
   },
 )
 
-/** So many open segments wait for one place of the reader: they have a result to come, and the audio until then. */
+/** Open segments for each reading at once. Each has a result to come, and its audio in memory until then. */
 const segmentsPerRead = 16
 /** Best for whisper: with less, first and last sounds are misread, and with more, more of what is around is read. */
 const usedContextMs = 250
 const autoStepMs = 700
 
 /**
- * Creates an engine from a reader of whole audio: each segment is read at its end, and on the way as often as there is time.
+ * Creates an engine from a reader of whole audio: each segment is read at its end, and on the way as often as there is
+ * time.
  *
  * @example
  * ```ts
@@ -98,7 +105,7 @@ export const createOfflineEngine = (options: OfflineEngineOptions): Engine => {
   const { partials = 'auto', phrases: takesPhrases = false, scheduler = asyncScheduler } = options
   const { segmentsAtOnce = segmentsPerRead * reader.readsAtOnce } = options
   const queue = new ReadQueue(reader, sampleRateHz, scheduler)
-  // What is read of the context can only be told from the segment by its time.
+  // Only times of words separate the segment from its context.
   const contextMs = words ? usedContextMs : 0
   const plan: Omit<ReadPlan, 'settings'> = {
     ...{ queue, sampleRateHz, contextMs, scheduler },

@@ -28,22 +28,22 @@ export interface ReadPlan {
 const stepPerCost = 2
 /** A part is cut in its last seconds. */
 const cutWithinMs = 5_000
-/** While the part before is read, so much of the next one counts as processed. */
+/** While the part before is read, up to this much of the next one counts as processed. */
 const maxAheadMs = 5_000
 /** Shorter audio has no word. */
 const minReadMs = 20
 /** What is read of less audio is shown, but counts for no agreement: it often lacks the first word. */
 const minAgreementMs = 1_500
-/** Behind its last word a reading left something out if there is so much sound, from so long after the word on. */
+/** A reading is incomplete with this much sound behind its last word, measured from this long after the word. */
 const unreadMs = 300
 const unreadAfterMs = 200
 const maxReadings = 3
-/** Words are read of the audio around a part only if it has so much sound. */
+/** Words are read of the audio around a part only if it has this much sound. */
 const minContextSoundMs = 50
 
 /**
- * How often words prove right that two readings of a segment have in common, and others, measured with whisper tiny.en on clear
- * speech and in noise at 20 dB (docs/ACCURACY.md). For recognizers that have no probabilities.
+ * How often words prove right that two readings of a segment have in common, and others, measured with whisper tiny.en
+ * on clear speech and in noise at 20 dB (docs/ACCURACY.md). For recognizers that have no probabilities.
  */
 const agreedConfidence = 0.9
 const singleConfidence = 0.5
@@ -220,7 +220,7 @@ export class OfflineSegment implements EngineSegment, PartialSource {
     return { words, readTo: words.length === 0 ? to : from }
   }
 
-  /** Where the audio goes on that a reading left out, if it did. */
+  /** Where the audio begins that a reading left out; undefined if it is complete. */
   #unreadFrom(last: TextWord | undefined, to: number): number | undefined {
     if (last?.span === undefined) return undefined
     const { samples, lead } = this.#audio.around(0, to)
@@ -290,7 +290,10 @@ export class OfflineSegment implements EngineSegment, PartialSource {
   }
 }
 
-/** The words, the first of which begins no earlier than the sound: recognizers often say that it begins with their audio. */
+/**
+ * The words, the first of which begins no earlier than the sound: recognizers often place it at the start of their
+ * audio.
+ */
 const beginningAt = (soundFrom: number, words: readonly TextWord[]): readonly TextWord[] =>
   words.map((word, index) =>
     index > 0 || word.span === undefined || soundFrom >= word.span.to

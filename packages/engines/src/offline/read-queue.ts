@@ -4,7 +4,10 @@ import { schedule } from 'rxspeech/internal/kernel/timers'
 import type { ReadRequest, Reader, Reading } from './reader.js'
 import { FadingMean, ReadingCosts } from './reading-costs.js'
 
-/** Readings for partials begin only while the places of the reader were busy for less than this share of the last seconds. */
+/**
+ * Readings for partials begin only while the places of the reader were busy for less than this share of the last
+ * seconds.
+ */
 const maxUseForPartials = 0.75
 const useWindowMs = 3_000
 const finalUseWindowMs = 20_000
@@ -16,13 +19,13 @@ const thinnedForMs = 5_000
 /** A reader that has not answered by then does not work. */
 const maxReadingMs = 120_000
 
-/** What a partial is read of: asked when the reading begins, so that it has all audio by then. */
+/** The audio of a partial, requested when the reading begins, so that it is complete by then. */
 export interface PartialSource {
   /** How long its audio is, in milliseconds. */
   readonly lengthMs: number
   /** Undefined if nothing is to be read any more. */
   request(): ReadRequest | undefined
-  /** The reading, and how long it took in milliseconds; undefined if there is none. */
+  /** The reading, or undefined if it failed, and how long it took in milliseconds. */
   done(reading: Reading | undefined, tookMs: number): void
 }
 
@@ -44,9 +47,9 @@ interface Running {
 }
 
 /**
- * The readings of one engine. Those of results come first, in the order in which their segments closed; a partial is read only when
- * no result waits and the reader has had time to spare. A source waits at most once, so there are at most as many readings as
- * open segments.
+ * The readings of one engine. Those of results come first, in the order in which their segments closed; a partial is
+ * read only when no result waits and the reader has had time to spare. A source waits at most once, so there are at
+ * most as many readings as open segments.
  */
 export class ReadQueue {
   readonly #reader: Reader
@@ -100,14 +103,19 @@ export class ReadQueue {
     this.#startNext()
   }
 
-  /** The interval within which partials come at most once, because there is no time for more; 0 if they come as usual. */
+  /**
+   * The interval within which partials come at most once, because there is no time for more; 0 if they come as usual.
+   */
   get partialIntervalMs(): number {
     const nowMs = this.#scheduler.now()
     for (const sinceMs of this.#partials.values()) if (nowMs - sinceMs >= thinnedIntervalMs) this.#lateAtMs = nowMs
     return nowMs - this.#lateAtMs < thinnedForMs ? thinnedIntervalMs : 0
   }
 
-  /** See `Engine.waitMs`: for how long the first result waits, or how long the work takes that comes before a further one. */
+  /**
+   * See `Engine.waitMs`: for how long the first result waits, or how long the work takes that comes before a further
+   * one.
+   */
   waitMs(speakers?: number): number {
     const { perMs } = this.#costs.final
     const places = this.#reader.readsAtOnce
@@ -164,8 +172,8 @@ export class ReadQueue {
   }
 
   /**
-   * Whether a result finds a place in time while the source is read. A segment that is alone delays only its own result, by less than
-   * that takes itself.
+   * Whether a result finds a place in time while the source is read. A segment that is alone delays only its own
+   * result, by less than that takes itself.
    */
   #leavesTime({ lengthMs }: PartialSource): boolean {
     const places = this.#reader.readsAtOnce

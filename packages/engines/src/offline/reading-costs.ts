@@ -7,7 +7,7 @@ const usualMs = 500
 const lateShare = 0.02
 /** How many times as long as others a reading may count. */
 const maxOutlier = 3
-/** The longest wait that is told apart from others. */
+/** Longer waits are reported as this one. */
 const maxWaitMs = 60_000
 
 /** What readings of one purpose cost; the latest count most. */
@@ -16,7 +16,10 @@ export class ReadingCosts {
   #tookMs = 0
   #squares = 0
 
-  /** A reading with a result. One that took much longer than others counts as `maxOutlier` of them: its process had to start. */
+  /**
+   * A reading with a result. One that took much longer than others counts as `maxOutlier` of them: its process had to
+   * start.
+   */
   add(lengthMs: number, tookMs: number): void {
     const mostMs = this.isKnown ? maxOutlier * Math.max(this.perMs * lengthMs, this.#squares / this.#tookMs) : maxWaitMs
     // A clock that is set back makes it negative.
@@ -36,8 +39,9 @@ export class ReadingCosts {
   }
 
   /**
-   * How long all but one in fifty of these readings wait for a place, if they use this share of the places in the mean. It is the
-   * usual approximation of a queue with several servers and any service time (Sakasegawa 1977, with the tail of Kingman).
+   * How long all but one in fifty of these readings wait for a place, if they use this share of the places in the mean.
+   * It is the usual approximation of a queue with several servers and any service time (Sakasegawa 1977, with the tail
+   * of Kingman).
    */
   expectedWaitMs(use: number, places: number): number {
     if (use >= 1) return maxWaitMs

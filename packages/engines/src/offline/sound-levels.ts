@@ -1,7 +1,9 @@
 import type { SampleSpan } from './text-words.js'
 
 const frameMs = 10
-/** Sound of speech is louder than the noise by this, or not quieter than the loudest by the other: powers, 9 and 12 dB. */
+/**
+ * Sound of speech is louder than the noise by this, or not quieter than the loudest by the other: powers, 9 and 12 dB.
+ */
 const overNoise = 8
 const underPeak = 1 / 16
 /** The pitch of voices, in Hz, and how similar one period must be to the next. */
@@ -44,7 +46,10 @@ export class SoundLevels {
     return first === undefined ? from : first * this.#frame
   }
 
-  /** How long of it has a pitch, as all speech has somewhere that is not whispered, and clicks, breath and noise have not. */
+  /**
+   * How long of it has a pitch, as all speech has somewhere that is not whispered, and clicks, breath and noise have
+   * not.
+   */
   pitchedMs(): number {
     const frames = this.#soundFrames(0, this.#samples.length)
     return frames.filter((index) => this.#hasPitch(index * this.#frame)).length * frameMs

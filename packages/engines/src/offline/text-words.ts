@@ -9,7 +9,7 @@ export interface TextWord {
   readonly space: '' | ' '
   /** What readings are compared by: without case and punctuation. Never empty. */
   readonly key: string
-  /** Absent if the recognizer does not know it. */
+  /** Absent if the recognizer has no times. */
   readonly span?: SampleSpan | undefined
   /** 0 to 1; absent if the recognizer has none. */
   readonly confidence?: number | undefined
@@ -70,7 +70,10 @@ const placeWords = ({ text, words = [] }: Reading, samplesPerMs: number): readon
   })
 }
 
-/** The words of a reading, without descriptions of sounds. Punctuation that stands alone belongs to the word before it, or to the first one. */
+/**
+ * The words of a reading, without descriptions of sounds. Punctuation that stands alone belongs to the word before it,
+ * or to the first one.
+ */
 export const wordsOf = (reading: Reading, samplesPerMs: number): readonly TextWord[] => {
   const hasTimes = reading.words !== undefined && reading.words.length > 0
   const words: TextWord[] = []

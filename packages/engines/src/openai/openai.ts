@@ -48,7 +48,9 @@ const readOpenAiOptions = (model: ModelDescription): OpenAiOptions => {
   return options
 }
 
-/** An address without a path, or with the `/v1` that clients of such servers are configured with, gets the usual path. */
+/**
+ * An address without a path, or with the `/v1` that clients of such servers are configured with, gets the usual path.
+ */
 const transcriptionUrl = (model: ModelDescription, options: OpenAiOptions): URL => {
   const url = serverUrl(model, options, { plain: 'http:', secure: 'https:' })
   if (/^\/(v1\/?)?$/.test(url.pathname)) url.pathname = '/v1/audio/transcriptions'
@@ -103,13 +105,13 @@ export interface OpenAiEngineOptions {
 const engineOptions = optionsOf<OpenAiEngineOptions>()({}, { env: jsonObject })
 
 /**
- * A server with the transcription request of OpenAI (`POST /v1/audio/transcriptions`) as an engine, of which there are many for
- * one's own machine: speaches, whisper.cpp, vLLM, LocalAI and others. Each segment is one request, or several if it is long; an
- * open segment is sent again for partials, as often as the server is fast.
+ * A server with the transcription request of OpenAI (`POST /v1/audio/transcriptions`) as an engine, of which there are
+ * many for one's own machine: speaches, whisper.cpp, vLLM, LocalAI and others. Each segment is one request, or several
+ * if it is long; an open segment is sent again for partials, as often as the server is fast.
  *
- * `open` lets the server read a second of a tone, so that it has loaded its model; it rejects with `invalid-model` for what the
- * server refuses, and with `engine-failed` if it cannot be reached. Later failures are `engine-failed` or `overloaded`. No error
- * contains the key or what was said.
+ * `open` lets the server read a second of a tone, so that it has loaded its model; it rejects with `invalid-model` for
+ * what the server refuses, and with `engine-failed` if it cannot be reached. Later failures are `engine-failed` or
+ * `overloaded`. No error contains the key or spoken text.
  *
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [openai({ env: process.env })] })

@@ -27,7 +27,7 @@ export interface TranscriptionOptions {
   readonly audioContext?: boolean | undefined
 }
 
-/** A busy server is asked again so often for a result that is owed, and waited for at most so long. */
+/** How often a request for a result is repeated at a busy server, and the longest wait before that. */
 const maxWaits = 3
 const defaultWaitMs = 1_000
 const maxWaitMs = 10_000
@@ -62,11 +62,11 @@ const wait = (durationMs: number, scheduler: SchedulerLike, signal: AbortSignal)
     signal.addEventListener('abort', abort, { once: true })
   })
 
-/** Whether the server answers at all, when the model is asked for. */
+/** Whether the server answers at all to a request for the model. */
 const probeWithinMs = 5_000
 
 const frameMs = 20
-/** Speech of a word is this long, so much louder than the quietest frames of its segment, and at least so loud. */
+/** Minimum speech of a word: its length, its level above the quietest frames of its segment, and its level. */
 const minSpeechMs = 200
 const minRise = 10
 const minPower = 100 ** 2

@@ -58,8 +58,8 @@ export class TranscriptionClient {
   }
 
   /**
-   * Resolves with the answer, of any status. Rejects with `engine-failed` if there is none within the deadline, and as soon as
-   * the signal is aborted.
+   * Resolves with the answer, of any status. Rejects with `engine-failed` if none arrives within the deadline, and as
+   * soon as the signal is aborted.
    */
   send(fields: FormFields, samples: Int16Array, deadlineMs: number, signal: AbortSignal): Promise<Answer> {
     const boundary = `rxspeech-${randomUUID()}`
@@ -104,7 +104,7 @@ export class TranscriptionClient {
     }
   }
 
-  /** What an answer other than a transcript says: the cause of an error, without the key. */
+  /** The message of an answer other than a transcript: the cause of an error, without the key. */
   refusal({ status, body }: Answer): SpeechError {
     const text = this.#mask.clean(errorTextOf(body, parseJson(body)))
     return refusedBy(this.#server.name, `answered with status ${status}`, text)

@@ -47,7 +47,9 @@ const pieceOf = (word: JsonObject, audioMs: number): readonly Piece[] => {
   ]
 }
 
-/** Letters and digits, which all servers write alike in words and in the text; punctuation may be in one of them only. */
+/**
+ * Letters and digits, which all servers write alike in words and in the text; punctuation may be in one of them only.
+ */
 const lettersOf = (text: string): string =>
   text
     .normalize('NFKC')
@@ -73,8 +75,8 @@ const wordOf = (text: string, pieces: readonly Piece[]): readonly ReadWord[] => 
 }
 
 /**
- * The words of the text with the times of the pieces: each takes the pieces of which it consists. Undefined if the two do not
- * fit together. A script without spaces has words of its pieces.
+ * The words of the text with the times of the pieces: each takes the pieces of which it consists. Undefined if the two
+ * do not fit together. A script without spaces has words of its pieces.
  */
 const layWords = (text: string, pieces: readonly Piece[]): readonly ReadWord[] | undefined => {
   const spoken = pieces.filter((piece) => lettersOf(piece.text) !== '')
@@ -107,8 +109,9 @@ const confidenceOf = (segment: JsonObject): number | undefined => {
 }
 
 /**
- * Reads the answer of a server to a request for JSON, verbose or not; undefined if it has no text. Servers differ in where words
- * are, in their names and spaces, and in the segments' statistics, which are used only where they are more than fillers.
+ * Reads the answer of a server to a request for JSON, verbose or not; undefined if it has no text. Servers differ in
+ * where words are, in their names and spaces, and in the segments' statistics, which are used only where they are more
+ * than fillers.
  */
 export const readTranscript = (answer: JsonObject, audioMs: number): Reading | undefined => {
   const segments = objectsOf(ownValue(answer, 'segments'))
@@ -144,7 +147,7 @@ export const readTranscript = (answer: JsonObject, audioMs: number): Reading | u
   }
 }
 
-/** What a server says in the body of an error, in the four forms that they have; never the input that some repeat. */
+/** The message in the body of an error, in its four common forms; never the input that some servers repeat. */
 export const errorTextOf = (body: string, parsed: unknown): string => {
   if (!isJsonObject(parsed)) return parsed === undefined ? body : ''
   const found = ownValue(parsed, 'error') ?? ownValue(parsed, 'detail') ?? parsed

@@ -23,7 +23,7 @@ export interface SegmentDecoder {
   begin(settings: RecognizeSettings): Promise<void>
   /** Decodes a frame. Returns the text so far if it changed. */
   process(samples: Int16Array): string | undefined | Promise<string | undefined>
-  /** Whether the best reading so far is a complete sentence that cannot continue. @default it does not know */
+  /** Whether the best reading so far is a complete sentence that cannot continue. @default false */
   isComplete?(): boolean
   /** Ends the segment and returns its result, which is not used if `isCancelled` returns true by then. */
   end(span: SegmentSpan, isCancelled: () => boolean): Promise<DecodedSegment>
@@ -31,7 +31,7 @@ export interface SegmentDecoder {
   cancel(): void | Promise<void>
 }
 
-/** Receives what becomes of a segment. Nothing but `broke` follows an abort or a failure. */
+/** Receives the progress and the result of a segment. Nothing but `broke` follows an abort or a failure. */
 export interface LeasedSegmentListener {
   readonly progress: (sampleCount: number, partial: string | undefined) => void
   readonly checked: (isComplete: boolean) => void
@@ -42,8 +42,8 @@ export interface LeasedSegmentListener {
 }
 
 /**
- * A segment that leases a decoder, from its `begin` until its result. The steps of the segment are done one after another;
- * an abort is done first, and at once if the segment waits for a decoder.
+ * A segment that leases a decoder, from its `begin` until its result. The steps of the segment are done one after
+ * another; an abort is done first, and at once if the segment waits for a decoder.
  */
 export class LeasedSegment<D extends SegmentDecoder> {
   readonly #startMs: number

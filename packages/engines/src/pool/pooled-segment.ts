@@ -19,8 +19,9 @@ type State =
   | { readonly type: 'over' }
 
 /**
- * A segment in a pool of workers. Its audio is cut into frames of one length, whatever the length of its chunks: the result
- * depends only on the samples, and several chunks make one message. While the segment is queued, its frames are stored.
+ * A segment in a pool of workers. Its audio is cut into frames of one length, whatever the length of its chunks: the
+ * result depends only on the samples, and several chunks make one message. While the segment is queued, its frames are
+ * stored.
  */
 export class PooledSegment implements EngineSegment {
   readonly id: number
@@ -56,7 +57,9 @@ export class PooledSegment implements EngineSegment {
     this.#cutter.write(samples)
   }
 
-  /** Samples of an incomplete frame are not sent for it, so that frames and results are the same with and without it. */
+  /**
+   * Samples of an incomplete frame are not sent for it, so that frames and results are the same with and without it.
+   */
   check(): void {
     this.#send({ type: 'check', segment: this.id })
   }

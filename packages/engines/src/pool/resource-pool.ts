@@ -32,9 +32,9 @@ export class ResourcePool<T> {
   }
 
   /**
-   * Resolves with a free resource, with a new one, or, if `max` are in use, with the next that is released. Rejects if none
-   * can be created, and if the signal is aborted while it waits. Of the free ones it is the last that was released, of those
-   * that are preferred; if none of them is, the one that was not used for the longest time.
+   * Resolves with a free resource, with a new one, or, if `max` are in use, with the next that is released. Rejects if
+   * none can be created, and if the signal is aborted while it waits. Of the free ones it is the last that was
+   * released, of those that are preferred; if none of them is, the one that was not used for the longest time.
    */
   acquire(signal?: AbortSignal, isPreferred: (resource: T) => boolean = () => true): Promise<T> {
     const [free] = this.#free.splice(Math.max(this.#free.findLastIndex(isPreferred), 0), 1)

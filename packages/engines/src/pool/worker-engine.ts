@@ -26,8 +26,8 @@ export const createWorkerStarter =
   }
 
 /**
- * Returns a function that starts processes of a file, which outlive a crash of a native library. One that ends before it is
- * ready refuses the model.
+ * Returns a function that starts processes of a file, which outlive a crash of a native library. One that ends before
+ * it is ready refuses the model.
  *
  * @param refusal the sentence of that refusal
  */
@@ -53,8 +53,8 @@ export const createProcessStarter =
   }
 
 /**
- * Opens an engine whose segments are decoded in worker threads or processes. Resolves when the first worker has loaded the model;
- * rejects as `warm` of the pool does, and leaves no worker running then.
+ * Opens an engine whose segments are decoded in worker threads or processes. Resolves when the first worker has loaded
+ * the model; rejects as `warm` of the pool does, and leaves no worker running then.
  */
 export const openWorkerEngine = async (
   model: ModelDescription,

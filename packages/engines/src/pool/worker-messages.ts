@@ -4,7 +4,9 @@ import type { Word } from 'rxspeech/internal/protocol/session-event'
 import type { PhraseFault, RecognizeSettings, SegmentText } from '../engine.js'
 import type { ReadRequest } from '../offline/reader.js'
 
-/** To a worker of an engine with the capability `phrases`, `check-phrases` at any time, which `phrases-checked` answers. */
+/**
+ * To a worker of an engine with the capability `phrases`, `check-phrases` at any time, which `phrases-checked` answers.
+ */
 export type ToWorker =
   SegmentMessage | { readonly type: 'check-phrases'; readonly check: number; readonly phrases: readonly string[] }
 
@@ -29,7 +31,9 @@ export type SegmentMessage =
   | { readonly type: 'close'; readonly segment: number; readonly endMs: number; readonly isCut?: boolean }
   | { readonly type: 'abort'; readonly segment: number }
 
-/** From a worker: `ready` or `refused` once, then what becomes of the segments. Nothing follows an `abort`. */
+/**
+ * From a worker: `ready` or `refused` once, then the progress and the results of segments. Nothing follows an `abort`.
+ */
 export type FromWorker = WorkerEvent & {
   /** How long its thread has worked since the message before this one, in milliseconds. Absent until it is ready. */
   readonly busyMs?: number | undefined
@@ -37,7 +41,7 @@ export type FromWorker = WorkerEvent & {
 
 type WorkerEvent =
   | { readonly type: 'ready' }
-  /** The model cannot be used; the sentence says why. */
+  /** The model cannot be used; the sentence is the reason. */
   | { readonly type: 'refused'; readonly sentence: string }
   /** Audio was decoded; `partial` is the text so far if it changed, see `SegmentListener`. Answers each `audio`. */
   | {
@@ -82,6 +86,9 @@ export const reportBusyTime = (
   }
 }
 
-/** Takes the next message that was sent and not received yet, without a turn of the event loop; undefined if there is none. */
+/**
+ * Takes the next message that was sent and not received yet, without a turn of the event loop; undefined if none is
+ * left.
+ */
 export const takeNextFrom = (port: MessagePort) => (): ToWorker | undefined =>
   (receiveMessageOnPort(port) as { readonly message: ToWorker } | undefined)?.message

@@ -69,7 +69,10 @@ const endWindowMs = 60_000
 const engineFailed = (cause?: unknown): SpeechError =>
   new SpeechError('engine-failed', 'The recognition engine stopped while it decoded; try again.', { cause })
 
-/** The worker ended with several segments, any of which may have caused it: each counts as a loss, not as its own failure. */
+/**
+ * The worker ended with several segments, any of which may have caused it: each counts as a loss, not as its own
+ * failure.
+ */
 const workerLost = (cause: unknown): SpeechError =>
   engineFailed(new SpeechError('connection-lost', 'The worker ended.', { cause }))
 

@@ -21,9 +21,9 @@ export interface WorkerWatchdogOptions {
 const checksPerDeadline = 4
 
 /**
- * Detects workers that hang. While an answer or start is awaited from any worker, it checks all of them several times per
- * deadline and counts the checks during which each was silent. It counts checks instead of time, so that a long block of this
- * thread counts as one check and ends no worker.
+ * Detects workers that hang. While an answer or start is awaited from any worker, it checks all of them several times
+ * per deadline and counts the checks during which each was silent. It counts checks instead of time, so that a long
+ * block of this thread counts as one check and ends no worker.
  */
 export class WorkerWatchdog {
   readonly #options: WorkerWatchdogOptions

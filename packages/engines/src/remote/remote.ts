@@ -59,8 +59,8 @@ const readRemoteOptions = (model: ModelDescription): RemoteOptions => decodeMode
 const framesPerSecond = 10
 
 /**
- * Segments are cut here, and the other service is to take each as it is: it detects speech easily, includes as much audio
- * around speech as possible, and no silence in a segment ends anything (PROTOCOL 7).
+ * Segments are cut here, and the other service is to take each as it is: it detects speech easily, includes as much
+ * audio around speech as possible, and no silence in a segment ends anything (PROTOCOL 7).
  */
 const wholeSegments = {
   sensitivity: 10,
@@ -132,7 +132,7 @@ const createEngine = (options: RemoteOptions, { token$, recognitionOf }: RemoteS
       await firstValueFrom(token$).catch((cause: unknown) => {
         throw new SpeechError('engine-failed', 'The remote recognition service gives no token.', { cause })
       })
-      // A token may have been requested long ago and say nothing about the service now; a recognition without audio does.
+      // A token may be old and prove nothing about the service now; a recognition without audio does.
       await lastValueFrom(recognitionOf({})(EMPTY)).catch((cause: unknown) => {
         if (isSpeechError(cause) && cause.code === 'overloaded') return
         throw new SpeechError('engine-failed', 'The remote recognition service takes no recognition.', { cause })
@@ -141,7 +141,7 @@ const createEngine = (options: RemoteOptions, { token$, recognitionOf }: RemoteS
   })
 }
 
-/** The operator, who wrote `model.json`, gets every error of the other service as one of the model. */
+/** Errors of the other service become errors of the model, for the operator. */
 const asInvalidModel = (model: ModelDescription, error: unknown): unknown =>
   isSpeechError(error) && error.code !== 'invalid-model' ? invalidModel(model, error.message, error) : error
 
@@ -154,11 +154,11 @@ export interface RemoteEngineOptions {
 const engineOptions = optionsOf<RemoteEngineOptions>()({}, { env: jsonObject })
 
 /**
- * Another service of this protocol as an engine: every segment is one recognition there, on a WebSocket of its own. Segments
- * beyond `segmentsAtOnce` wait in a queue.
+ * Another service of this protocol as an engine: every segment is one recognition there, on a WebSocket of its own.
+ * Segments beyond `segmentsAtOnce` wait in a queue.
  *
- * `open` requests a first token; it rejects with `invalid-model` and the reason of the other service. Later failures are
- * `engine-failed` or `overloaded`, with its error as their cause. No error contains the secret or the token.
+ * `open` requests a first token; it rejects with `invalid-model` and the reason of the other service. Later failures
+ * are `engine-failed` or `overloaded`, with its error as their cause. No error contains the secret or the token.
  *
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [remote({ env: { ACME_SECRET: clientSecret } })] })

@@ -10,8 +10,8 @@ import { FrameCutter } from '../frame-cutter.js'
 export type OpenRecognition = (audio: ObservableInput<Uint8Array>) => Observable<SessionEvent>
 
 /**
- * The other service failed. Its error is the cause, for the operator; clients learn that the engine failed, or that it is
- * overloaded and for how long.
+ * The other service failed. Its error is the cause, for the operator; clients learn that the engine failed, or that it
+ * is overloaded and for how long.
  */
 const remoteFailed = (cause: unknown): SpeechError => {
   if (!isSpeechError(cause)) return engineFailed({ cause })
@@ -30,7 +30,9 @@ const connectionLost = (): SpeechError =>
 
 const oneLine = (text: string): string => text.trim().replaceAll(/\s+/g, ' ')
 
-/** One segment as one recognition of the other service. Samples count as processed when the connection has taken them. */
+/**
+ * One segment as one recognition of the other service. Samples count as processed when the connection has taken them.
+ */
 export class RemoteSegment implements EngineSegment {
   readonly #startMs: number
   readonly #listener: SegmentListener
@@ -138,7 +140,7 @@ export class RemoteSegment implements EngineSegment {
   #decide(error: string | undefined, confidence: number | undefined): void {
     if (error !== undefined) this.#fail(refusalError(error))
     else if (this.#end()) {
-      // The other service got a whole segment, of which it knows only that its audio stopped.
+      // The other service got a whole segment, which it cannot distinguish from one that was cut.
       const isRejected = this.#isIncomplete && !this.#isCut
       const text = isRejected ? '' : this.#milestones.trim()
       const words = this.#words?.map((word) => ({

@@ -25,8 +25,9 @@ interface Candidate {
 
 /**
  * Finds a model in a folder, by the names that its makers give to files, such as `encoder….onnx`, `decoder….onnx` and
- * `joiner….onnx` of a transducer, and `tokens.txt`. Where several types have such files, what a file says of its type decides, or the
- * names of the folder and the files. Rejects with `invalid-options` that says what is missing or ambiguous.
+ * `joiner….onnx` of a transducer, and `tokens.txt`. Where several types have such files, the type in the metadata of a
+ * file decides, or the names of the folder and the files. Rejects with `invalid-options` that names what is missing or
+ * ambiguous.
  *
  * @param prefersInt8 which file is chosen where the folder has both, one quantized to 8 bits and one that is not
  * @param title what its makers call the model, if the folder has another name
@@ -95,7 +96,10 @@ export const findSherpaModel = async (
   }
 }
 
-/** Of several types that have such files, the one that a network says, or that the names say; if they do not, the usual one. */
+/**
+ * Of several types that have such files, the one that the metadata of a network or the names identify; otherwise the
+ * usual one.
+ */
 const chooseCandidate = async (
   folder: string,
   names: readonly string[],

@@ -48,7 +48,7 @@ const punctuationModel = eitherOf(
 /** `model.json` of this engine, beside the part of the type: the files are in the folder of the model. */
 const commonOptions = {
   tokens: textOption("the name of the file with the model's tokens"),
-  // Whether the network decodes audio as it comes; needed only where its file does not tell.
+  // Whether the network decodes audio as it comes; needed only where its file has no such metadata.
   streaming: flag,
   // The rate of the model in Hz.
   sampleRateHz: oneOf(8000, 16_000),
@@ -88,12 +88,12 @@ export type CommonOptions = {
   readonly [Name in keyof typeof commonOptions]?: TypeOf<(typeof commonOptions)[Name]> | undefined
 }
 
-/** What `model.json` says, without a look at the files. */
+/** The content of `model.json`, without the files. */
 export interface SherpaOptions extends CommonOptions {
   readonly key: string
   /** The part of the type. */
   readonly part: Readonly<Record<string, unknown>>
-  /** The types that it can be: the files tell streaming ones from others. */
+  /** The types that it can be: the files show which ones stream. */
   readonly types: readonly SherpaType[]
 }
 

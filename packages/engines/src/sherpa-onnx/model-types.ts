@@ -32,10 +32,10 @@ export interface SherpaType {
   readonly isPath?: true
   /** Its own options with the names of the package. */
   readonly options?: Codecs
-  /** What the package is given if `model.json` does not say. */
+  /** The value for the package if `model.json` has none. */
   readonly defaults?: Readonly<Record<string, unknown>>
   readonly language: LanguageSetting
-  /** ISO 639-1, or as the model names them; absent if the model has them in its metadata, or if only its maker knows them. */
+  /** ISO 639-1, or as the model names them; absent if the model has them in its metadata, or if they are unknown. */
   readonly languages?: readonly string[]
   /** Whether it detects the language of sessions that may name one. */
   readonly detects?: true
@@ -43,7 +43,7 @@ export interface SherpaType {
   readonly needsLanguage?: true
   /** The rates that it can have in Hz, the usual one first. */
   readonly rates: readonly [number, ...number[]]
-  /** How many features its frames have, where the package does not know. @default 80 */
+  /** How many features its frames have, where the package cannot find out. @default 80 */
   readonly featureDim?: number
   /** Whether it has the times of its tokens: `some` if only some files of this type have them. */
   readonly times: 'yes' | 'some' | 'no'
@@ -54,12 +54,12 @@ export interface SherpaType {
   readonly punctuationField?: string
   /** The field that switches numbers as digits and the like. */
   readonly numbersField?: string
-  /** The longest audio that it reads well as a whole, in seconds. */
+  /** The longest audio that it reads accurately as a whole, in seconds. */
   readonly maxSeconds?: number
   /** Silence that is added before and behind the audio, in milliseconds. */
   readonly leadMs?: number
   readonly tailMs?: number
-  /** A field that says how much is added behind a final and a partial, as the package counts it. */
+  /** The field for how much is added behind a final and a partial, as the package counts it. */
   readonly tailField?: { readonly field: string; readonly final: number; readonly partial: number }
   /** Whether it has beam search, and hotwords with it. */
   readonly hasBeamSearch?: true
@@ -107,8 +107,8 @@ const ctc = (key: string, models: string, more: Partial<SherpaType> = {}): Sherp
 })
 
 /**
- * Every type of models that the recognizers of sherpa-onnx 1.13.8 have. `model.json`, its faults, `rxspeech models add` and
- * the table in ENGINES derive from it. Of two types with one key, the files tell which it is.
+ * Every type of models that the recognizers of sherpa-onnx 1.13.8 have. `model.json`, its faults, `rxspeech models add`
+ * and the table in ENGINES derive from it. Of two types with one key, the files decide.
  */
 export const sherpaTypes: readonly SherpaType[] = [
   {
@@ -370,7 +370,7 @@ export const sherpaTypes: readonly SherpaType[] = [
       ...sampling,
     },
     language: { by: 'load', field: 'language' },
-    // The package spreads its token times evenly, so there are none.
+    // The package spreads its token times evenly, so they are not used.
     punctuates: 'yes',
     numbersField: 'itn',
     maxSeconds: 28,

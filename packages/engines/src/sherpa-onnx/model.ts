@@ -75,7 +75,7 @@ const memoryOf = (fileBytes: number): number => processBytes + 3 * fileBytes
 const processesFor = (cpus: number, numThreads: number, fileBytes: number, memoryBytes: number): number =>
   Math.max(Math.floor(Math.min(cpus / numThreads, memoryBytes / 2 / memoryOf(fileBytes), 64)), 1)
 
-/** The type of the files: of two with the same names, what the encoder says of itself decides. */
+/** The type of the files: of two with the same names, the metadata of the encoder decides. */
 const chooseType = (model: ModelDescription, options: SherpaOptions, networks: Networks): SherpaType => {
   const [first, second] = options.types
   if (first === undefined) throw invalidModel(model, `"${options.key}" is of no type.`)
@@ -101,8 +101,8 @@ const languagesOf = (type: SherpaType, options: SherpaOptions, networks: Network
 }
 
 /**
- * Reads `model.json`, finds every file and looks into it, because the native library ends its process, or reads wrong words, where
- * they do not fit. Rejects with `invalid-model` that names the key.
+ * Reads `model.json`, finds every file and looks into it, because the native library ends its process, or reads wrong
+ * words, where they do not fit. Rejects with `invalid-model` that names the key.
  *
  * @param memoryBytes how much memory the machine has for all
  */

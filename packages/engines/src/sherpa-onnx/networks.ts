@@ -5,7 +5,7 @@ import type { SherpaType } from './model-types.js'
 import { readOnnxFile, type OnnxFacts } from './onnx-file.js'
 import type { SherpaSettings } from './package.js'
 
-/** A network of a model: what it says of itself, and how much memory it takes at least. */
+/** A network of a model: its metadata, and how much memory it takes at least. */
 export interface Network extends OnnxFacts {
   readonly bytes: number
 }
@@ -26,7 +26,7 @@ const isOrtFile = async (path: string): Promise<boolean> => {
   }
 }
 
-/** The size of a file beside the network that has its tensors; 0 if there is none. */
+/** The size of a file beside the network that has its tensors; 0 without such a file. */
 const externalBytes = (path: string): Promise<number> =>
   stat(`${path}.data`).then(
     ({ size }) => size,
@@ -52,7 +52,7 @@ const streamingKeys = ['decode_chunk_len', 'chunk_shift', 'chunk_length', 'windo
 export const isStreamingNetwork = (networks: Networks): boolean =>
   Object.values(networks).some(({ metadata }) => streamingKeys.some((key) => key in metadata))
 
-/** How many tokens the files of a model have by their metadata; undefined if they do not tell. */
+/** How many tokens the files of a model have by their metadata; undefined if that lacks it. */
 const tokenCountOf = (type: SherpaType, networks: Networks): number | undefined => {
   const found = Object.values(networks).flatMap(({ metadata }) => {
     // The first token that is not in the file begins a transcript; the one before it ends a text.
@@ -67,8 +67,8 @@ const tokenCountOf = (type: SherpaType, networks: Networks): number | undefined 
 const maxMoreTokens = 200
 
 /**
- * Rejects with `invalid-model` for tokens of another model, with which the library ends its process or returns wrong words.
- * Resolves with the letters of the tokens.
+ * Rejects with `invalid-model` for tokens of another model, with which the library ends its process or returns wrong
+ * words. Resolves with the letters of the tokens.
  */
 export const checkTokens = async (
   model: ModelDescription,

@@ -1,6 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises'
 
-/** What a file of ONNX says of itself. */
+/** The metadata of an ONNX file. */
 export interface OnnxFacts {
   readonly metadata: Readonly<Record<string, string>>
   readonly inputs: readonly string[]
@@ -88,8 +88,8 @@ const textsOf = async (window: Window, field: Field, numbers: readonly number[])
 }
 
 /**
- * Reads the structure of a file of ONNX (onnx.proto3 has the numbers of its fields), but not its tensors. Undefined if it is
- * none, or not whole: the native library ends its process then.
+ * Reads the structure of a file of ONNX (onnx.proto3 has the numbers of its fields), but not its tensors. Undefined if
+ * it is none, or not whole: the native library ends its process then.
  */
 export const readOnnxFile = async (path: string): Promise<OnnxFacts | undefined> => {
   const file = await open(path)

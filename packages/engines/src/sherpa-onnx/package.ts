@@ -37,7 +37,10 @@ export interface SherpaRecognizer {
 /** The audio of a segment as a whole. */
 export type SherpaOfflineStream = Omit<SherpaStream, 'inputFinished'>
 
-/** The same of the offline recognizer. It must have one stream in work at a time, and both must stay reachable meanwhile. */
+/**
+ * The same of the offline recognizer. It must have one stream in work at a time, and both must stay reachable
+ * meanwhile.
+ */
 export interface SherpaOfflineRecognizer {
   createStream(hotwords?: string): SherpaOfflineStream
   decodeAsync(stream: SherpaOfflineStream): Promise<SherpaResult>
@@ -56,7 +59,9 @@ export interface SherpaPackage {
   readonly OfflinePunctuation: new (config: object) => SherpaPunctuation
 }
 
-/** The configuration of the package's recognizers, as far as it is used here. A type of models has its own part of it. */
+/**
+ * The configuration of the package's recognizers, as far as it is used here. A type of models has its own part of it.
+ */
 export interface SherpaConfig {
   readonly featConfig?: { readonly sampleRate: number; readonly featureDim: number } | undefined
   readonly modelConfig: {
@@ -79,7 +84,9 @@ export interface SherpaConfig {
 
 const sherpa = ['sherpa-onnx-node', 'This engine'] as const
 
-/** Throws `missing-dependency` if the package is not installed. Whether its library loads shows when a worker starts. */
+/**
+ * Throws `missing-dependency` if the package is not installed. Whether its library loads shows when a worker starts.
+ */
 export const requireSherpa = (): void => {
   resolveOptional(...sherpa, __filename)
 }

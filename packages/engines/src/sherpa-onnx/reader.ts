@@ -10,8 +10,8 @@ export interface PoolReader extends Reader {
 }
 
 /**
- * Makes a reader of a pool of processes: a request is a segment that is written at once. A request that is aborted is read to its
- * end if its process has begun, because the library cannot stop; nothing else waits for that process then.
+ * Makes a reader of a pool of processes: a request is a segment that is written at once. A request that is aborted is
+ * read to its end if its process has begun, because the library cannot stop; nothing else waits for that process then.
  *
  * @param hasTimes whether readings have words
  */

@@ -42,8 +42,8 @@ const hotwordsOf = (phrases: readonly string[], letters: SherpaSettings['letters
 }
 
 /**
- * The segments of one process, each read as a whole, one at a time: the package's recognizer is not made for two, nor for a
- * change of its configuration meanwhile.
+ * The segments of one process, each read as a whole, one at a time: the package's recognizer is not made for two, nor
+ * for a change of its configuration meanwhile.
  */
 export class SherpaReadings {
   readonly #recognizer: SherpaOfflineRecognizer
@@ -97,7 +97,9 @@ export class SherpaReadings {
     }
   }
 
-  /** What has no text where Canary ends too early, or a result that is no JSON, is read once more with another start. */
+  /**
+   * What has no text where Canary ends too early, or a result that is no JSON, is read once more with another start.
+   */
   async #readAgain(
     request: Request,
     leadMs: number,

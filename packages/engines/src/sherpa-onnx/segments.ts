@@ -20,8 +20,8 @@ interface Segment {
 const toFloat = (samples: Int16Array): Float32Array => Float32Array.from(samples, (sample) => sample / 32768)
 
 /**
- * The segments of one worker, each a stream of the one recognizer. Messages are handled in order, one per turn of the event
- * loop, except that an abort precedes what was sent before it and is not decoded yet.
+ * The segments of one worker, each a stream of the one recognizer. Messages are handled in order, one per turn of the
+ * event loop, except that an abort precedes what was sent before it and is not decoded yet.
  */
 export class SherpaSegments {
   readonly #recognizer: SherpaRecognizer

@@ -96,12 +96,13 @@ export const createSherpaOnnx = (
 })
 
 /**
- * Models of sherpa-onnx, streaming ones and those that read a segment as a whole: any speech, in the languages of the model. The
- * recognizers run in processes of their own, because the native library ends its process when files are wrong or decoding fails:
- * then another process is started, and the segments that it had are read again.
+ * Models of sherpa-onnx, streaming ones and those that read a segment as a whole: any speech, in the languages of the
+ * model. The recognizers run in processes of their own, because the native library ends its process when files are
+ * wrong or decoding fails: then another process is started, and the segments that it had are read again.
  *
- * `open` finds every file, looks into it, then loads the model and decodes some silence: it rejects with `invalid-model` that names
- * the key of a missing file or says that the files do not load, and with `missing-dependency`.
+ * `open` finds every file, looks into it, then loads the model and decodes some silence: it rejects with
+ * `invalid-model` that names the key of a missing file or reports that the files do not load, and with
+ * `missing-dependency`.
  *
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [sherpaOnnx()] })

@@ -52,8 +52,9 @@ const groupTokens = (result: SherpaResult): readonly TokenGroup[] => {
 const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
 
 /**
- * The words of a segment, if the model provides tokens with times and marks where words begin; otherwise none. They have a
- * confidence if their tokens have probabilities. Without the length of its last token a word ends where the next begins.
+ * The words of a segment, if the model provides tokens with times and marks where words begin; otherwise none. They
+ * have a confidence if their tokens have probabilities. Without the length of its last token a word ends where the next
+ * begins.
  *
  * @param leadMs how much silence was read before the audio
  */

@@ -115,7 +115,8 @@ const run = (): void => {
     if (receive !== undefined) receive(message as ToWorker)
     else if (isSherpaSettings(message)) void start(message)
   })
-  // The service ends this process. A signal to all processes of a group, as Ctrl+C is, lets it end its sessions first, or reload.
+  // The service ends this process. A signal to all processes of a group, as Ctrl+C is, lets it end its sessions first,
+  // or reload.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
   process.on('disconnect', () => process.exit())
 }

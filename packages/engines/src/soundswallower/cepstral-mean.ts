@@ -23,9 +23,9 @@ const quantile = (sorted: Float64Array, part: number): number => sorted[Math.flo
 const speechPart = 0.2
 
 /**
- * The mean cepstrum of the frames with speech; undefined without a frame. Subtracting it removes the coloration by the line
- * and the speaker from the features. Quiet frames are left out, since a mean over all frames depends on how much silence
- * the segment contains.
+ * The mean cepstrum of the frames with speech; undefined without a frame. Subtracting it removes the coloration by the
+ * line and the speaker from the features. Quiet frames are left out, since a mean over all frames depends on how much
+ * silence the segment contains.
  */
 export const speechCepstralMean = ({ data, nfr, nfeat }: MelSpectrum): readonly number[] | undefined => {
   if (nfr === 0) return undefined

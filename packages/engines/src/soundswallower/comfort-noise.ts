@@ -3,8 +3,8 @@ import { decoderRateHz } from './package.js'
 /** The power of the noise of a quiet line, in steps of a sample squared: -60 dBFS. */
 const quietLinePower = 972
 /**
- * Soft speech has softer noise: its loudest block has this many times the power, 36 dB. Louder noise would hide a part of its
- * words.
+ * Soft speech has softer noise: its loudest block has this many times the power, 36 dB. Louder noise would hide a part
+ * of its words.
  */
 const loudestToNoise = 4000
 /** The loudest block counts as no softer than this, -50 dBFS, so that there is noise before the first word. */
@@ -17,9 +17,9 @@ const powerOf = (samples: Int16Array): number =>
   samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length
 
 /**
- * Gives a segment the noise of a quiet line as far as it has less, or less noise if its speech is soft. The acoustic models
- * know speech with noise: where there is none, as in synthetic speech or where a line sends zeros in pauses, right sentences
- * fit badly. The results of equal segments are equal.
+ * Gives a segment the noise of a quiet line as far as it has less, or less noise if its speech is soft. The acoustic
+ * models are trained on speech with noise: without noise, as in synthetic speech or where a line sends zeros in pauses,
+ * right sentences fit badly. The results of equal segments are equal.
  */
 export class ComfortNoise {
   /** The power of the quietest and of the loudest block so far. */

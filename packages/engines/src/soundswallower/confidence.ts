@@ -11,7 +11,7 @@ export interface WordFit {
   readonly score: number
 }
 
-/** What a reading by itself tells about how well it fits. */
+/** Measures of how well a reading fits, from the reading alone. */
 export interface ReadingFit {
   readonly words: readonly WordFit[]
   /** Frames of silence and noise between the first word and the last. */
@@ -79,9 +79,9 @@ interface Weights {
   readonly features: readonly number[]
 }
 
-// `bench/accuracy/fit-rejection.mjs` fits them to 785 readings of three grammars, of which 247 are right, by three voices of
-// espeak-ng and two of flite on clean and noisy lines. They are those of the English model and of the beams of the decoders.
-// `npm run accuracy -- rejection` measures them with other voices, and with a person.
+// `bench/accuracy/fit-rejection.mjs` fits them to 785 readings of three grammars, of which 247 are right, by three
+// voices of espeak-ng and two of flite on clean and noisy lines. They are those of the English model and of the beams
+// of the decoders. `npm run accuracy -- rejection` measures them with other voices, and with a person.
 const readingWeights: Weights = {
   constant: 7.6819,
   features: [0.0845, 0.0804, -1.1654, -0.5501, -9.0411, -6.3006, -10.6492],

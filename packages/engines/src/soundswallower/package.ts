@@ -11,7 +11,10 @@ export interface AlignedWord {
   readonly p: number
 }
 
-/** Of `p`, which is 1.0001 to the power of a score and has three decimals. It is no posterior: longer words have a lower one. */
+/**
+ * Of `p`, which is 1.0001 to the power of a score and has three decimals. It is no posterior: longer words have a lower
+ * one.
+ */
 const scoreBase = Math.log(1.0001)
 const smallestP = 0.0005
 
@@ -40,7 +43,9 @@ export interface Decoder {
   readonly cdecoder: number
 }
 
-/** The last six are functions and memory of the WebAssembly module, which the decoders of the package use themselves. */
+/**
+ * The last six are functions and memory of the WebAssembly module, which the decoders of the package use themselves.
+ */
 export interface SoundswallowerPackage {
   readonly Decoder: new (settings: Readonly<Record<string, string | number | boolean>>) => Decoder
   readonly HEAPU8: Uint8Array
@@ -51,12 +56,16 @@ export interface SoundswallowerPackage {
   readonly _decoder_init_grammar_s3file: (decoder: number, graph: number, jsgf: number) => number
 }
 
-/** The decoder raises the probabilities of a graph to this power, unlike those of a grammar. It is the default of the package. */
+/**
+ * The decoder raises the probabilities of a graph to this power, unlike those of a grammar. It is the default of the
+ * package.
+ */
 const languageWeight = 6.5
 
 /**
- * A graph in the format of the package, with a zero at its end. `variantsOf` are the names of the other pronunciations of a
- * word. The package would find them itself, with every state of the graph for each: for 1,000 sentences that takes a second.
+ * A graph in the format of the package, with a zero at its end. `variantsOf` are the names of the other pronunciations
+ * of a word. The package would find them itself, with every state of the graph for each: for 1,000 sentences that takes
+ * a second.
  */
 export const graphText = (
   { stateCount, final, arcs }: GrammarGraph,

@@ -32,14 +32,14 @@ export const fitOf = (
   }
 }
 
-/** What a reading of a decoder tells by itself. */
+/** Measures of a reading, from that decoder alone. */
 export const featuresOf = (decoder: Decoder, reading: Pick<RatedReading, 'words' | 'samples'>): readonly number[] =>
   readingFeatures(fitOf(reading, (word) => phonesOf(decoder, word).length))
 
 /** The audio around the words that is compared with them. The decoders learn the noise of the line from it. */
 const marginMs = 200
 
-/** What the comparison with any phones tells; undefined if there is none. */
+/** The score against the free-phone decoder; undefined if that did not run. */
 export const compareWith = async (
   verifier: Pick<Verifier, 'compare'>,
   decoder: Decoder,
@@ -48,7 +48,7 @@ export const compareWith = async (
   const spoken = words.filter(({ text }) => isSpoken(text))
   const [first, last] = [spoken[0], spoken.at(-1)]
   if (cepstralMean === undefined || first === undefined || last === undefined) return undefined
-  // Where a sentence was cut, the beginning of its next word follows, which is none of these.
+  // Where a sentence was cut, the beginning of its next word follows, which does not belong to these words.
   const endMs = last.endMs + (isIncomplete ? 0 : marginMs)
   const ratios = await verifier.compare(
     spoken.map(({ text }) => phonesOf(decoder, text)),

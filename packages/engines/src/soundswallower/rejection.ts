@@ -7,8 +7,8 @@ import type { RatedReading, Rejection } from './segment-decoder.js'
 import { Verifier } from './verifier.js'
 
 /**
- * The rejection of foreign speech in one worker. Most readings tell by themselves whether they are right; for the others the
- * worker has one `Verifier`, which its decoders share.
+ * The rejection of foreign speech in one worker. Most readings show by themselves whether they are right; for the
+ * others the worker has one `Verifier`, which its decoders share.
  */
 export class WorkerRejection {
   readonly #level: RejectLevel
@@ -36,7 +36,7 @@ export class WorkerRejection {
   async #rate(decoder: Decoder, reading: RatedReading, isThorough: boolean): Promise<number> {
     const features = featuresOf(decoder, reading)
     const confidence = confidenceOfReading(features)
-    // The words of a sentence that was cut tell less by themselves.
+    // The words of a sentence that was cut are weaker evidence.
     if (!isThorough || (isClear(confidence) && !reading.isIncomplete)) return confidence
     const verifier = await this.#verifiers.acquire()
     try {

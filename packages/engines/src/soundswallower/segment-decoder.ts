@@ -12,10 +12,14 @@ import { steadyAudio } from './steady-audio.js'
 import type { DecoderGrammar, WorkerGrammars } from './worker-grammars.js'
 
 const samplesPerMs = decoderRateHz / 1000
-/** How much audio is decoded at a time, whatever the length of chunks, so that partials and times do not depend on it. */
+/**
+ * How much audio is decoded at a time, whatever the length of chunks, so that partials and times do not depend on it.
+ */
 export const frameSamples = 800
 
-/** The mean cepstrum that the first pass assumes. The first coefficient is the level; 50 was the best in measurements. */
+/**
+ * The mean cepstrum that the first pass assumes. The first coefficient is the level; 50 was the best in measurements.
+ */
 const assumedMean = '50,3,-1'
 /** The second pass is done for segments up to this length, which bounds memory. */
 const maxSecondPassSamples = 60 * decoderRateHz
@@ -49,10 +53,10 @@ interface Reading {
 }
 
 /**
- * At the end of the audio the decoder completes a sentence, whatever was said last, and if it cannot, it has no words. So
- * the end of a cut sentence counts only if its words fit; otherwise the words count that were read without it, but for the
- * last, of which a part may be missing. Of 238 sentences that were cut anywhere 780 words were right and 84 wrong, where
- * the completed sentences had 443 and 141.
+ * At the end of the audio the decoder completes a sentence, whatever was spoken last, and if it cannot, it has no
+ * words. So the end of a cut sentence counts only if its words fit; otherwise the words count that were read without
+ * it, but for the last, of which a part may be missing. Of 238 sentences that were cut anywhere 780 words were right
+ * and 84 wrong, where the completed sentences had 443 and 141.
  */
 const cutFitPerSecond = -0.45
 
@@ -87,37 +91,42 @@ export interface RatedReading {
   readonly isIncomplete: boolean
   /** Those of the segment; undefined if it is too long to be decoded again. */
   readonly samples: Float32Array | undefined
-  /** The mean cepstrum of the segment, as a setting of decoders; undefined if the segment is too long to be decoded again. */
+  /**
+   * The mean cepstrum of the segment, as a setting of decoders; undefined if the segment is too long to be decoded
+   * again.
+   */
   readonly cepstralMean: string | undefined
   /** Decodes a part of the segment with another decoder, which is started. */
   readonly decode: DecodePart
 }
 
-/** Rejects readings that are unlikely to be what was said. */
+/** Rejects readings that are unlikely to be right. */
 export interface Rejection {
   /** The level of the model. */
   readonly level: RejectLevel
   /** How likely words are right, 0 to 1, by themselves. One of them is spoken. */
   readonly rateWords: (words: readonly DecodedWord[]) => number
   /**
-   * Resolves with how likely it is that a reading is right, 0 to 1. `isThorough`: other decoders are asked, too, if the
-   * reading by itself does not tell.
+   * Resolves with how likely it is that a reading is right, 0 to 1. `isThorough`: other decoders are used, too, if the
+   * reading by itself is not sufficient.
    */
   readonly rate: (reading: RatedReading, isThorough: boolean) => Promise<number>
 }
 
 /**
- * A complete sentence counts as over if its last word fits that well, or if silence follows it: a word of which only the
- * beginning was said fits worse, and so does one that is read into the beginning of another. Of 288 sentences of 6 voices on
- * clear and noisy lines none was cut, and 82 % ended with the first check; without this condition 5 were cut.
+ * A complete sentence counts as over if its last word fits that well, or if silence follows it: a word of which only
+ * the beginning was spoken fits worse, and so does one that is read into the beginning of another. Of 288 sentences of
+ * 6 voices on clear and noisy lines none was cut, and 82 % ended with the first check; without this condition 5 were
+ * cut.
  */
 const endFitPerSecond = -0.28
 const minSilenceAfterMs = 30
 
 /**
- * And only if its words are that likely to be right. In a pause within digits or letters the decoder makes four words of the
- * three that were said, because only then the sentence is complete: of 180 strings of a person with pauses of up to 0.3 s, 45
- * were cut without this condition, and 8 with it. Of 144 sentences of other kinds it lets 66 % end early instead of 77 %.
+ * And only if its words are that likely to be right. In a pause within digits or letters the decoder makes four words
+ * of the three that were spoken, because only then the sentence is complete: of 180 strings of a person with pauses of
+ * up to 0.3 s, 45 were cut without this condition, and 8 with it. Of 144 sentences of other kinds it lets 66 % end
+ * early instead of 77 %.
  */
 const leastConfidenceOfEnd = 0.7
 
@@ -129,12 +138,13 @@ const isOver = (words: readonly DecodedWord[]): boolean => {
 }
 
 /**
- * Decodes one segment after another. The result depends only on the samples of the segment: every segment begins with the
- * same state, and audio is decoded in frames of one length.
+ * Decodes one segment after another. The result depends only on the samples of the segment: every segment begins with
+ * the same state, and audio is decoded in frames of one length.
  *
- * The first pass yields the partials. It cannot know the mean cepstrum of the speaker and the line, nor how loud the segment
- * will be, so when the segment ends a second pass decodes it with its own mean: of 144 sentences on noisy and quiet lines 18 were
- * wrong instead of 31. The second reading does not depend on the place of the speech between two frames, and hardly on its level.
+ * The first pass yields the partials. It does not have the mean cepstrum of the speaker and the line, nor how loud the
+ * segment will be, so when the segment ends a second pass decodes it with its own mean: of 144 sentences on noisy and
+ * quiet lines 18 were wrong instead of 31. The second reading does not depend on the place of the speech between two
+ * frames, and hardly on its level.
  */
 export class TwoPassDecoder implements SegmentDecoder {
   readonly #decoder: Decoder
@@ -151,8 +161,8 @@ export class TwoPassDecoder implements SegmentDecoder {
 
   /**
    * `onTurn` is called during a second pass, which takes seconds for a long segment. `grammars` has the grammar of each
-   * segment; without it the decoder keeps the one that it has, no sentence of which counts as complete. Without `rejection`
-   * nothing is rejected, and the confidences of words are those of the decoder.
+   * segment; without it the decoder keeps the one that it has, no sentence of which counts as complete. Without
+   * `rejection` nothing is rejected, and the confidences of words are those of the decoder.
    */
   constructor(
     decoder: Decoder,
@@ -232,8 +242,8 @@ export class TwoPassDecoder implements SegmentDecoder {
   }
 
   /**
-   * The second reading counts, unless it does not reach the end of a sentence of the grammar. Most speech for which it does
-   * not is foreign to the grammar; it counts as such if anything is rejected, unless the speaker was interrupted.
+   * The second reading counts, unless it does not reach the end of a sentence of the grammar. Most speech for which it
+   * does not is foreign to the grammar; it counts as such if anything is rejected, unless the speaker was interrupted.
    */
   #choose(first: Reading, second: Reading | undefined, isCut: boolean): Reading {
     if (second === undefined || second.words.some(({ text }) => isSpoken(text))) return second ?? first

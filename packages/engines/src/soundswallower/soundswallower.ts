@@ -14,9 +14,15 @@ import type { WorkerSettings } from './worker.js'
 
 /** How many threads and decoders the engine runs. */
 export interface SoundswallowerLimits {
-  /** Threads per model, 1 to 64. Each takes about 15 MB and the memory of its decoders. @default the CPUs minus one, 1 to 4 */
+  /**
+   * Threads per model, 1 to 64. Each takes about 15 MB and the memory of its decoders. @default the CPUs minus one, 1
+   * to 4
+   */
   readonly workers?: number | undefined
-  /** Decoders per thread, 1 to 64, created when needed. Each takes about 30 MB. @default 8, fewer with less than a CPU per thread */
+  /**
+   * Decoders per thread, 1 to 64, created when needed. Each takes about 30 MB. @default 8, fewer with less than a CPU
+   * per thread
+   */
   readonly decodersPerWorker?: number | undefined
 }
 
@@ -93,9 +99,9 @@ const capabilities = {
 } as const
 
 /**
- * The embedded engine: grammars in English or French, at 8 kHz, decoded in worker threads. `open` resolves when the first
- * worker has loaded the model, and rejects with `invalid-model` or `missing-dependency`. Throws `invalid-options` for limits
- * out of range.
+ * The embedded engine: grammars in English or French, at 8 kHz, decoded in worker threads. `open` resolves when the
+ * first worker has loaded the model, and rejects with `invalid-model` or `missing-dependency`. Throws `invalid-options`
+ * for limits out of range.
  *
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [soundswallower({ workers: 2 })] })

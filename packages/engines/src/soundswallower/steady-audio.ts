@@ -7,7 +7,7 @@ const preEmphasis = 0.97
 const loudestLevel = 0.2
 /** The noise of a quiet line is this far below the power of the loudest frame, 45 dB. */
 const loudestToNoise = 10 ** 4.5
-/** What is softer than the loudest frame by this, 40 dB, at the begin and the end, is left out but for so many frames. */
+/** Begin and end that are softer than the loudest frame by this, 40 dB, are cut to this number of frames. */
 const loudestToEdge = 1e4
 const edgeFrames = 25
 /** The noise of a line is as loud as this part of the frames. */
@@ -26,8 +26,8 @@ const cycle = Float64Array.from({ length: hopSamples }, (_none, at) => (2 * Math
 const [cosines, sines] = [cycle.map(Math.cos), cycle.map(Math.sin)]
 
 /**
- * Where frames begin, 0 to 79, by the loudest pulses of the voice: the phase of the squared energy in a cycle of 10 ms. It moves
- * with the audio, and little else moves it.
+ * Where frames begin, 0 to 79, by the loudest pulses of the voice: the phase of the squared energy in a cycle of 10 ms.
+ * It moves with the audio, and little else moves it.
  */
 const frameOffset = (samples: Int16Array): number => {
   let [real, imaginary, previous] = [0, 0, samples[0] ?? 0]
@@ -56,9 +56,9 @@ const noiseAt = (place: number): number => {
 }
 
 /**
- * Makes equal audio of a segment, wherever its speech lies between two frames and whatever its level: a reading could have a
- * confidence of 0.9 or of 0.4 by a shift of 1 ms. As far as the line has less noise than a quiet one, it gets some, since the
- * acoustic models know speech with noise.
+ * Makes equal audio of a segment, wherever its speech lies between two frames and whatever its level: a reading could
+ * have a confidence of 0.9 or of 0.4 by a shift of 1 ms. As far as the line has less noise than a quiet one, it gets
+ * some, since the acoustic models are trained on speech with noise.
  */
 export const steadyAudio = (segment: Int16Array): SteadyAudio => {
   const offset = segment.length < 2 * hopSamples ? 0 : frameOffset(segment)

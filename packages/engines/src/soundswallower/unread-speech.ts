@@ -25,8 +25,8 @@ const powersOf = (samples: Float32Array): Float64Array => {
 }
 
 /**
- * The frames of 10 ms that sound like speech and belong to none of the spoken words of a reading. A decoder takes what its
- * grammar has no word for as silence or noise, and may read the word that is left with a good fit.
+ * The frames of 10 ms that sound like speech and belong to none of the spoken words of a reading. A decoder takes what
+ * its grammar has no word for as silence or noise, and may read the word that is left with a good fit.
  */
 export const unreadFrames = (words: readonly DecodedWord[], samples: Float32Array): number => {
   const powers = powersOf(samples)

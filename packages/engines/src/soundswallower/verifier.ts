@@ -3,7 +3,10 @@ import { alignedScore, decoderRateHz, type AlignedWord, type Decoder, type Sound
 
 /** Scores relative to the best of all states of the acoustic model can be compared between decoders. */
 const comparable = { compallsen: true, loglevel: 'FATAL', samprate: decoderRateHz }
-/** There is no such file: a decoder without a dictionary takes 8 MB instead of 30, and is created in a tenth of the time. */
+/**
+ * There is no such file: a decoder without a dictionary takes 8 MB instead of 30, and is created in a tenth of the
+ * time.
+ */
 const withoutDictionary = { dict: '/dev/null/no-dictionary' }
 const alignerBeams = { beam: 1e-64, pbeam: 1e-64, wbeam: 1e-48 }
 /** Phones without their context, of which there are few; and narrow, because any phone may follow any other. */
@@ -51,7 +54,7 @@ const run = async (decoder: Decoder, cepstralMean: string, decode: Decode): Prom
 }
 
 /**
- * Compares a reading with the best sequence of phones, whatever it says, in the same audio. Speech that the reading does not
+ * Compares a reading with the best sequence of any phones in the same audio. Speech that the reading does not
  * contain fits other phones much better. It has two decoders, one for the reading and one for any phones.
  */
 export class Verifier {
@@ -78,7 +81,7 @@ export class Verifier {
   }
 
   /**
-   * Resolves with the ratios of the words, each of which is given by its phones; with undefined if they cannot be aligned.
+   * Resolves with the ratios of the words, each as a list of its phones; with undefined if they cannot be aligned.
    */
   async compare(
     words: readonly (readonly string[])[],

@@ -29,8 +29,8 @@ const noGraph =
 const keyOf = (phrases: readonly string[]): string => phrases.join('\n')
 
 /**
- * The grammar of a model, and the grammars of it and the phrases of sessions. A grammar with phrases is made once for all
- * segments of all sessions that have the same ones, as long as it is one of the last that were used.
+ * The grammar of a model, and the grammars of it and the phrases of sessions. A grammar with phrases is made once for
+ * all segments of all sessions that have the same ones, as long as it is one of the last that were used.
  */
 export class WorkerGrammars {
   readonly #soundswallower: SoundswallowerPackage
@@ -55,8 +55,8 @@ export class WorkerGrammars {
   }
 
   /**
-   * Why these phrases cannot be added: a grammar that no graph can express, or words that the dictionary lacks. The first of
-   * these words has a suggestion if it is short.
+   * Why these phrases cannot be added: a grammar that no graph can express, or words that the dictionary lacks. The
+   * first of these words has a suggestion if it is short.
    */
   faultsOf(phrases: readonly string[]): readonly PhraseFault[] {
     if (this.#graph === undefined) return [{ reason: noGraph }]

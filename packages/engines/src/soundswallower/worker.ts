@@ -22,7 +22,7 @@ export interface WorkerSettings {
   /** The words of the grammar, which are looked up before it is used. */
   readonly words: readonly string[]
   readonly dictionary: readonly Pronunciation[]
-  /** How readily foreign speech is rejected, unless a session wants something else. */
+  /** How readily foreign speech is rejected, unless a session sets another value. */
   readonly reject: RejectLevel
   readonly maxDecoders: number
 }

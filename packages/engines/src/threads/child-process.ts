@@ -6,13 +6,16 @@ import type { ThreadEvents } from './worker-thread.js'
 const maxReportLength = 4_096
 
 export interface ProcessEvents<Message> extends ThreadEvents<Message> {
-  /** The process ended, killed or not; `cause` has the end of what it wrote to standard error. The last event, emitted once. */
+  /**
+   * The process ended, killed or not; `cause` has the end of what it wrote to standard error. The last event, emitted
+   * once.
+   */
   readonly ended: (cause: unknown) => void
 }
 
 /**
- * Starts a process of a file, without the options of this one. Messages of both directions are copied as between threads;
- * `settings` is the first that it gets. It ends with this process, because its channel closes then.
+ * Starts a process of a file, without the options of this one. Messages of both directions are copied as between
+ * threads; `settings` is the first that it gets. It ends with this process, because its channel closes then.
  */
 export const startProcess = <Message>(
   file: string,
@@ -50,7 +53,10 @@ export const setProcessRef = (child: ChildProcess, isReferenced: boolean): void 
   ;(child.stderr as Socket | null)?.[call]()
 }
 
-/** Kills the process; resolves when it has ended. Until then it keeps this one alive, so that what waits for it goes on. */
+/**
+ * Kills the process; resolves when it has ended. Until then it keeps this one alive, so that callers that wait for it
+ * can continue.
+ */
 export const killProcess = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) resolve()

@@ -13,7 +13,10 @@ import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 export const resolveOptional = (name: string, what: string, from: string): string =>
   orMissing(name, what, from, () => createRequire(from).resolve(name))
 
-/** Loads a package as `resolveOptional` finds it. Rejects with `missing-dependency`, also where the package does not load. */
+/**
+ * Loads a package as `resolveOptional` finds it. Rejects with `missing-dependency`, also where the package does not
+ * load.
+ */
 export const loadOptional = async <Module>(name: string, what: string, from: string): Promise<Module> => {
   const file = resolveOptional(name, what, from)
   try {
@@ -60,8 +63,8 @@ const manifestOf = (
 }
 
 /**
- * Why a package cannot be used, and what to do: it is not installed, it is installed without its native part for this system,
- * or it does not load.
+ * Why a package cannot be used, and what to do: it is not installed, it is installed without its native part for this
+ * system, or it does not load.
  */
 const reasonOf = (name: string, dependent: string, cause: unknown): string => {
   const installed = manifestOf(name, createRequire(dependent))

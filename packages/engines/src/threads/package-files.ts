@@ -12,7 +12,7 @@ const packageName = (folder: string): unknown => {
 
 /**
  * The folder of the package of a file: the nearest one upwards from `folder` with a package.json of `rxspeech` or
- * `rxspeech-…`. It is the same from the sources and from the build. Throws `internal` if there is none.
+ * `rxspeech-…`. It is the same from the sources and from the build. Throws `internal` if it is not found.
  */
 export const findPackageRoot = (folder: string): string => {
   if (/^rxspeech(-|$)/.test(String(packageName(folder)))) return folder

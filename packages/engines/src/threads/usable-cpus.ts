@@ -14,13 +14,14 @@ const readFile: ReadFile = (path) => {
 }
 
 /**
- * How many CPUs this process may use: those of its affinity and cpuset, or less if a quota of its control groups permits less.
- * A fraction, such as 0.2, is possible. Containers are limited by such quotas, which `availableParallelism` of Node 20 ignores.
+ * How many CPUs this process may use: those of its affinity and cpuset, or less if a quota of its control groups
+ * permits less. A fraction, such as 0.2, is possible. Containers are limited by such quotas, which
+ * `availableParallelism` of Node 20 ignores.
  */
 export const usableCpus = (cores: number = availableParallelism(), read: ReadFile = readFile): number =>
   Math.min(cores, ...quotasOf(read))
 
-/** The quotas of all control groups around this process; on systems without them there are none. */
+/** The quotas of all control groups around this process; empty on systems without control groups. */
 const quotasOf = (read: ReadFile): readonly number[] => {
   const mounts = linesOf(read('/proc/self/mountinfo')).flatMap(parseMount)
   return linesOf(read('/proc/self/cgroup')).flatMap((line) => {

@@ -53,7 +53,9 @@ const wordOf = (word: unknown, startMs: number, endMs: number): Word | undefined
   }
 }
 
-/** One segment as one stream of a server, which answers each frame of audio in order. Samples count as processed then. */
+/**
+ * One segment as one stream of a server, which answers each frame of audio in order. Samples count as processed then.
+ */
 export class VoskSegment implements EngineSegment {
   readonly #server: VoskServer
   readonly #startMs: number

@@ -81,10 +81,11 @@ export const createVosk = (env: Environment, scheduler: SchedulerLike): EngineKi
 })
 
 /**
- * A server of vosk-server as an engine, by its WebSocket: each segment is a stream on a connection of its own, with partials, and
- * words with times and confidences. Segments beyond `segmentsAtOnce` wait in a queue.
+ * A server of vosk-server as an engine, by its WebSocket: each segment is a stream on a connection of its own, with
+ * partials, and words with times and confidences. Segments beyond `segmentsAtOnce` wait in a queue.
  *
- * `open` connects once; it rejects with `engine-failed` if the server cannot be reached. Later failures are `engine-failed` too.
+ * `open` connects once; it rejects with `engine-failed` if the server cannot be reached. Later failures are
+ * `engine-failed` too.
  *
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [vosk()] })

@@ -26,10 +26,10 @@ const openSocket = ({ url, ca }: WyomingServer): Socket => {
 }
 
 /**
- * One conversation, on a connection of its own: sends the messages, and passes each answer to `receive` until that returns a
- * result. A server reports most failures only by closing the connection, so each of these ends as an error of its own: no
- * connection, bytes that are no messages, an end without a result, and no result within the deadline. Rejects at once when the
- * signal is aborted.
+ * One conversation, on a connection of its own: sends the messages, and passes each answer to `receive` until that
+ * returns a result. A server reports most failures only by closing the connection, so each of these ends as an error of
+ * its own: no connection, bytes that are no messages, an end without a result, and no result within the deadline.
+ * Rejects at once when the signal is aborted.
  */
 export const converse = <Result>(
   server: WyomingServer,

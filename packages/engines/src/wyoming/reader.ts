@@ -8,7 +8,7 @@ import { writeMessage, type WyomingMessage } from './messages.js'
 /** Of audio in a message. */
 const chunkMs = 100
 
-/** What the server is asked for. */
+/** What is requested from the server. */
 export interface WyomingChoice {
   readonly model?: string | undefined
   readonly language?: string | undefined

@@ -126,12 +126,12 @@ const open = async (model: ModelDescription, scheduler: SchedulerLike): Promise<
 }
 
 /**
- * A server of the Wyoming protocol as an engine, such as those of Home Assistant (`wyoming-faster-whisper`). Each segment is an
- * utterance on a connection of its own, or several if it is long.
+ * A server of the Wyoming protocol as an engine, such as those of Home Assistant (`wyoming-faster-whisper`). Each
+ * segment is an utterance on a connection of its own, or several if it is long.
  *
- * `open` asks the server for its models and languages, and lets it read a second of a tone, so that it has loaded its model. It
- * rejects with `invalid-model` for a model that the server lacks, and with `engine-failed` if the server cannot be reached. Later
- * failures are `engine-failed`.
+ * `open` asks the server for its models and languages, and lets it read a second of a tone, so that it has loaded its
+ * model. It rejects with `invalid-model` for a model that the server lacks, and with `engine-failed` if the server
+ * cannot be reached. Later failures are `engine-failed`.
  *
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [wyoming()] })

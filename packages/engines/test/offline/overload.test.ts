@@ -91,7 +91,9 @@ class Caller {
 const beginMs = 60_000
 const durationMs = 200_000
 
-/** So many callers ask for a session within a minute, and those that are refused again; the others speak until the end. */
+/**
+ * So many callers ask for a session within a minute, and those that are refused again; the others speak until the end.
+ */
 const offer = async (count: number, readsAtOnce: number, maxEngineDelayMs = 1_000) => {
   const clock = new VirtualClock()
   const reader = new PacedReader(readsAtOnce, clock)

@@ -34,7 +34,10 @@ class FakeStream implements SherpaStream {
   }
 }
 
-/** A recognizer that finds "ten of clubs" in any speech, with one more word every second step, in the format of the package. */
+/**
+ * A recognizer that finds "ten of clubs" in any speech, with one more word every second step, in the format of the
+ * package.
+ */
 export const fakeRecognizer = (): SherpaRecognizer & { readonly streams: () => number } => {
   let streams = 0
   const fake = (stream: SherpaStream): FakeStream => {

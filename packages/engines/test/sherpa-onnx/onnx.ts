@@ -1,4 +1,6 @@
-/** Writes files of ONNX, a format of Protocol Buffers (onnx.proto3 has the numbers of the fields), for models of tests. */
+/**
+ * Writes files of ONNX, a format of Protocol Buffers (onnx.proto3 has the numbers of the fields), for models of tests.
+ */
 
 type Field = readonly [number: number, value: bigint | number | string | Uint8Array | readonly Field[]]
 

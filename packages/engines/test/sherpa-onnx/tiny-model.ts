@@ -5,9 +5,9 @@ import type { ModelDescription } from '../../src/engine.js'
 import { onnxFile, type Constant, type Operator } from './onnx.js'
 
 /**
- * A streaming transducer of sherpa-onnx (`lstm`) with random weights, some 200 kB: 9 frames of 10 ms become one vector, a
- * layer of LSTM has the state, and a joiner chooses a token for each 40 ms. Its text is noise, yet it depends on the audio
- * and on the state, so what becomes of states, partials, the flush and faults is real.
+ * A streaming transducer of sherpa-onnx (`lstm`) with random weights, some 200 kB: 9 frames of 10 ms become one vector,
+ * a layer of LSTM has the state, and a joiner chooses a token for each 40 ms. Its text is noise, yet it depends on the
+ * audio and on the state, so what becomes of states, partials, the flush and faults is real.
  */
 const width = 32
 const features = 80

@@ -5,10 +5,13 @@ import type { ModelDescription } from '../../src/engine.js'
 import { onnxFile, type Constant, type OnnxModel, type Operator, type Port } from './onnx.js'
 import { randomNumbers, randomTensor, wholeNumbers } from './tiny-model.js'
 
-// Small networks with random weights, with the inputs, outputs and metadata that the package requires of each type. Each frame has a
-// token that depends on its audio alone, unless it says otherwise.
+// Small networks with random weights, with the inputs, outputs and metadata that the package requires of each type.
+// Each frame has a token that depends on its audio alone, unless it says otherwise.
 
-/** `<blk>` separates tokens, and stands at the beginning, which is where a package looks that does not look for its name. */
+/**
+ * `<blk>` separates tokens, and stands at the beginning, which is where a package looks that does not look for its
+ * name.
+ */
 const tokens = ['<blk>', '▁for', '▁ten', '▁of', '▁clubs', '▁go', 'ward', 'ly', '▁red']
 const size = tokens.length
 const repeated = (count: number, value: number): string => Array.from({ length: count }, () => value).join(',')

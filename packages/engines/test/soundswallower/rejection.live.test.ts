@@ -92,7 +92,8 @@ describe('the rejection of speech', { timeout: 120_000 }, () => {
   })
 
   it('reads a sentence alike wherever it begins between two frames, and at any level', async () => {
-    // Segments of "we will see you on friday" began within its first word, and it was rejected by a shift of 1, 5, 6 or 8 ms.
+    // Segments of "we will see you on friday" began within its first word, and it was rejected by a shift of 1, 5, 6 or
+    // 8 ms.
     const channel = await callChannel(0, 24_000, 32_000)
     const confidences: number[] = []
     for (const [shift, gain] of [

@@ -165,7 +165,10 @@ describe('a decoder of two passes', () => {
 })
 
 describe('a sentence that no word can follow', () => {
-  /** Whether a decoder that reads these words counts them as such a sentence; `confidence` is undefined without rejection. */
+  /**
+   * Whether a decoder that reads these words counts them as such a sentence; `confidence` is undefined without
+   * rejection.
+   */
   const isComplete = async (words: readonly AlignedWord[], confidence?: number, isSentence = true) => {
     const rejection: Rejection | undefined =
       confidence === undefined

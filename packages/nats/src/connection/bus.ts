@@ -36,19 +36,19 @@ export interface MessageBus {
   /** The same, at first and with each change. */
   readonly isUp$: Observable<boolean>
   /**
-   * Sends a message, whose memory must not be changed later. Returns false while the connection is down: the message is not
-   * sent later, because the client would keep any number of them. Also returns false for a message that is too large for the
-   * server (its `max_payload`).
+   * Sends a message, whose memory must not be changed later. Returns false while the connection is down: the message is
+   * not sent later, because the client would keep any number of them. Also returns false for a message that is too
+   * large for the server (its `max_payload`).
    */
   publish(subject: string, payload: Uint8Array | string, replyTo?: string): boolean
   /**
-   * The messages of a subject, which can contain wildcards, as long as it is subscribed, also after a reconnection. Never
-   * completes. Fails with `refused` if the server does not allow the subject.
+   * The messages of a subject, which can contain wildcards, as long as it is subscribed, also after a reconnection.
+   * Never completes. Fails with `refused` if the server does not allow the subject.
    */
   messages(subject: string): Observable<BusMessage>
   /**
-   * The subjects of messages that the server did not accept, because this user may not send them. It says so some time later,
-   * and not of which message.
+   * The subjects of messages that the server did not accept, because this user may not send them. The server reports it
+   * some time later, and not of which message.
    */
   readonly refused$: Observable<string>
   /** Emits each time that a server refuses the user when the connection is tried again. */

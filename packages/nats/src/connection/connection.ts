@@ -22,8 +22,8 @@ const dialTimeoutMs = 2_000
 const retryMs = 250
 
 /**
- * Once connected, the client tries for ever, often: another server of a cluster takes over within milliseconds. A server that
- * hangs is noticed after two pings.
+ * Once connected, the client tries for ever, often: another server of a cluster takes over within milliseconds. A
+ * server that hangs is noticed after two pings.
  */
 const persistence = {
   maxReconnectAttempts: -1,

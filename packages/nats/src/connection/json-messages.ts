@@ -4,7 +4,10 @@ import { filter, map, type Observable } from 'rxjs'
 import { parseJson } from 'rxspeech/internal/protocol/parse-json'
 import type { MessageBus } from './bus.js'
 
-/** The JSON messages of a subject that a codec accepts; others are ignored. Ends and fails as `messages` of the bus does. */
+/**
+ * The JSON messages of a subject that a codec accepts; others are ignored. Ends and fails as `messages` of the bus
+ * does.
+ */
 export const jsonMessages = <A>(
   bus: Pick<MessageBus, 'messages'>,
   subject: string,

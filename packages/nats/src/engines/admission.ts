@@ -27,8 +27,8 @@ export const capacityOf = (engines: readonly Pick<EnginePlaces, 'capacity'>[]): 
   engines.reduce((total, { capacity }) => total + capacity, 0)
 
 /**
- * Decides whether the engines of one model can take another session. A session that has just started is in the mean only
- * later, so it counts as one place at first, and as less and less for as long as the mean looks back.
+ * Decides whether the engines of one model can take another session. A session that has just started is in the mean
+ * only later, so it counts as one place at first, and as less and less for as long as the mean looks back.
  */
 export class Admission {
   readonly #now: () => number

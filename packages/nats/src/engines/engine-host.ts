@@ -120,7 +120,7 @@ export class EngineHost {
     return this.#capacity
   }
 
-  /** Whether its models were sent to services; without them it gets no segments, and tells nothing else. */
+  /** Whether its models were sent to services; without them it gets no segments, and sends nothing else. */
   get areModelsTold(): boolean {
     return this.#areModelsTold
   }
@@ -131,8 +131,8 @@ export class EngineHost {
   }
 
   /**
-   * Serves other models from now on. Segments that are open keep their engine, also beyond a lower capacity. To services this
-   * process is as new as one that has just started, so they prefer its contents to older ones.
+   * Serves other models from now on. Segments that are open keep their engine, also beyond a lower capacity. To
+   * services this process is as new as one that has just started, so they prefer its contents to older ones.
    */
   replaceModels(models: readonly ServedModel[], capacity: number): void {
     this.#models = byLabel(models)
@@ -153,7 +153,7 @@ export class EngineHost {
     })
   }
 
-  /** Gives back the segments that are open, and tells the edges that this engine is gone. */
+  /** Gives back the segments that are open, and reports to the edges that this engine is gone. */
   close(): void {
     if (this.#subscription.closed) return
     this.#abortAll({ t: 'lost', why: 'ended' })

@@ -13,13 +13,19 @@ import { maxFleetModels } from './model-offers.js'
 /** `engine` of the description of a model that engine processes serve. */
 const natsEngine = 'nats'
 
-/** A model without an engine counts as served for this long, so that a short outage does not make the service unready. */
+/**
+ * A model without an engine counts as served for this long, so that a short outage does not make the service unready.
+ */
 const servedForMs = 5_000
-/** Engine processes report in a quarter of a second; without any for longer than this, the service has seen an outage. */
+/**
+ * Engine processes report in a quarter of a second; without any for longer than this, the service has seen an outage.
+ */
 const outageMs = 2_000
 /** How long after an outage engine processes may take to come back one after another. */
 const returnMs = 60_000
-/** Short, because the fleet itself waits for an engine; a segment that kills engines must not kill all of them at once. */
+/**
+ * Short, because the fleet itself waits for an engine; a segment that kills engines must not kill all of them at once.
+ */
 const delaysAfterLossMs = [0, 0, 250, 1_000, 2_000]
 
 export interface FleetModelsOptions {
@@ -29,8 +35,8 @@ export interface FleetModelsOptions {
   /** Called with failures of engines that are retried. */
   readonly onFault: (error: SpeechError) => void
   /**
-   * A model that no engine process has reported for this long, while there were others, is forgotten; until then its sessions are
-   * refused as overloaded.
+   * A model that no engine process has reported for this long, while there were others, is forgotten; until then its
+   * sessions are refused as overloaded.
    * @default 300000
    */
   readonly forgetMs?: number | undefined
@@ -210,7 +216,7 @@ class FleetModels {
     this.#withoutSinceMs = undefined
   }
 
-  /** Of those that no engine process offers any more the latest first: made-up ones come after true ones. */
+  /** Of models without an engine process the latest goes first: invented ones come after real ones. */
   #forgetBeyond(reported: ReadonlySet<string>): void {
     if (this.#models.size <= maxFleetModels) return
     const gone = [...this.#models].filter(([label]) => !reported.has(label)).reverse()

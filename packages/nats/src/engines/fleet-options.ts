@@ -12,16 +12,16 @@ export interface NatsEnginesOptions extends NatsOptions {
   /** Whether engines of other regions are used while none of the own one has a free place. @default false */
   readonly otherRegions?: boolean | undefined
   /**
-   * Which models engine processes may offer, by their name: lists of `<tenant>/<name>`, `<tenant>/*` or `*`; the name `*` stands
-   * for every process. What a process offers beyond that is ignored and reported. With permissions for each name in NATS, no
-   * engine process can then get audio of models that are not its own.
-   * @default every process all models; with `user` or `credentials` a model is used only of the name that offered it first since
-   * the start, while that has an engine process
+   * Which models engine processes may offer, by their name: lists of `<tenant>/<name>`, `<tenant>/*` or `*`; the name
+   * `*` stands for every process. What a process offers beyond that is ignored and reported. With permissions for each
+   * name in NATS, no engine process can then get audio of models that are not its own.
+   * @default every process all models; with `user` or `credentials` a model is used only of the name that offered it
+   * first since the start, while that has an engine process
    */
   readonly models?: ModelsByName | undefined
   /**
-   * How long the start waits for the first model, in milliseconds; then it fails. If `defaultModel` is set, it waits for that
-   * one, for at most a second, and does not fail.
+   * How long the start waits for the first model, in milliseconds; then it fails. If `defaultModel` is set, it waits
+   * for that one, for at most a second, and does not fail.
    * @default 10000
    */
   readonly waitMs?: number | undefined

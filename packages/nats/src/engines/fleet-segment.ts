@@ -14,21 +14,23 @@ import {
 import type { WantedModel } from './placement.js'
 import { tickMs } from './roster.js'
 
-/** Audio that is sent and not yet read by the engine: so much, and the rest waits here. */
+/** Maximum audio that is sent and not yet read by the engine; the rest waits here. */
 const windowMs = 2_000
 const hopMs = 100
-/** An engine that has not answered the opening for this many ticks of 100 ms is left for another one. */
+/** Ticks of 100 ms until an opening that was not answered is tried at another engine. */
 const openTicks = 5
 /**
- * The maximum time without progress with a segment, plus twice the duration of its audio: an engine that begins when it has
- * all of it needs about that duration. The workers of an engine have the same 10 s.
+ * The maximum time without progress with a segment, plus twice the duration of its audio: an engine that begins when it
+ * has all of it needs about that duration. The workers of an engine have the same 10 s.
  */
 const maxStallMs = 10_000
 /** The maximum time without progress of an engine that works but is behind, while no other one is faster. */
 const maxSlowMs = 60_000
 /** The same before its first progress: it may have a queue, because its places are for all of its models. */
 const maxQueueMs = 30_000
-/** A segment waits this long for an engine to appear; it waits without a limit while there are engines, but no free one. */
+/**
+ * A segment waits this long for an engine to appear; it waits without a limit while there are engines, but no free one.
+ */
 const maxTicksWithoutEngine = 150
 /** It waits as long for one that answers. Attempts that are further apart do not count together. */
 const maxTicksBetweenAttempts = 20
@@ -89,9 +91,9 @@ type State =
   | { readonly type: 'over' }
 
 /**
- * One segment at engines of a fleet: it waits for a free place, opens there, and sends its audio in hops. Until an engine has
- * accepted it nothing is sent, so it can go to another one. Once it is accepted, the loss of the engine fails the segment; the
- * retry around all engines has its audio.
+ * One segment at engines of a fleet: it waits for a free place, opens there, and sends its audio in hops. Until an
+ * engine has accepted it nothing is sent, so it can go to another one. Once it is accepted, the loss of the engine
+ * fails the segment; the retry around all engines has its audio.
  */
 export class FleetSegment implements EngineSegment {
   readonly model: WantedModel
@@ -162,8 +164,8 @@ export class FleetSegment implements EngineSegment {
   }
 
   /**
-   * An engine may have a place: opens there, under a number that was never used. One of an older version that cannot check
-   * counts as one whose sentences can always continue.
+   * An engine may have a place: opens there, under a number that was never used. One of an older version that cannot
+   * check counts as one whose sentences can always continue.
    */
   open(engine: ProcessAddress, number: number, canCheck: boolean): void {
     if (this.#state.type !== 'waiting') return
@@ -193,7 +195,9 @@ export class FleetSegment implements EngineSegment {
     })
   }
 
-  /** An answer to its attempt; `gone` if no process receives what is sent to the engine, undefined if it cannot be read. */
+  /**
+   * An answer to its attempt; `gone` if no process receives what is sent to the engine, undefined if it cannot be read.
+   */
   receive(answer: EngineAnswer | 'gone' | undefined): void {
     if (this.#state.type !== 'attempting') return
     const { attempt } = this.#state
@@ -236,8 +240,8 @@ export class FleetSegment implements EngineSegment {
   }
 
   /**
-   * The engine has accepted the segment and answers pings, which is no progress. Audio that is held back waits for it too.
-   * One that is slow would be as slow elsewhere, and busier with it, unless another engine has clearly less lag.
+   * The engine has accepted the segment and answers pings, which is no progress. Audio that is held back waits for it
+   * too. One that is slow would be as slow elsewhere, and busier with it, unless another engine has clearly less lag.
    */
   #stallOf(attempt: Attempt): 'stalled' | 'slow' | undefined {
     const isAwaited = attempt.isClosed || this.#check === 'sent' || this.#hops.length > 0

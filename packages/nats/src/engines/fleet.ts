@@ -32,12 +32,12 @@ export interface FleetOptions extends RosterOptions {
   readonly scheduler?: SchedulerLike | undefined
 }
 
-/** So many that none is used twice. */
+/** Large enough that no number is used twice. */
 const maxAttempt = 2 ** 48 - 1
 
 /**
- * The engine processes that an edge sees, and the segments that it has there. A segment gets a place at once, or waits in
- * one line of this process, first come, first served.
+ * The engine processes that an edge sees, and the segments that it has there. A segment gets a place at once, or waits
+ * in one line of this process, first come, first served.
  */
 export class Fleet {
   readonly roster: Roster
@@ -202,7 +202,7 @@ export class Fleet {
 
   #tick(): void {
     this.#isAsking = false
-    // Without the bus no advert can arrive, which says nothing about the engines.
+    // Without the bus no advert can arrive, so silence does not mean that engines are gone.
     if (this.#bus.isUp) this.roster.tick()
     // One that returns to the line within this tick is not ticked again.
     const waiting = [...this.#line.keys()]
@@ -219,7 +219,7 @@ export class Fleet {
     for (const segment of [...this.#attempts.values()]) segment.lost(engine, cause)
   }
 
-  /** One that an engine had no place for returns before those that arrived after it. */
+  /** A segment that an engine had no place for returns to its order of arrival. */
   #queue(segment: FleetSegment): void {
     const behind = segment.tried.size === 0 ? [] : [...this.#line].filter(([{ arrival }]) => arrival > segment.arrival)
     this.#line.set(segment, this.#scheduler.now())
@@ -266,7 +266,7 @@ export class Fleet {
     segment.open(address, number, models.get(segment.model.label)?.checks === true)
   }
 
-  /** A random number: an engine process that gets one cannot tell those of others, for which it may not answer. */
+  /** A random number, so that an engine process cannot guess the attempts of others and answer for them. */
   #newAttempt(attempt: FleetSegment | PhraseCheck): number {
     let number = randomInt(maxAttempt)
     while (this.#attempts.has(number)) number = randomInt(maxAttempt)

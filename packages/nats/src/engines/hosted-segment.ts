@@ -87,7 +87,7 @@ export class HostedSegment {
     if (this.#silentTicks >= silentTicks) this.#end()
   }
 
-  /** Ends it without a result; the edge recognizes it elsewhere if it is told so. */
+  /** Ends it without a result; with an answer, the edge recognizes it elsewhere. */
   abort(answer?: EngineAnswer): void {
     this.#end(answer)
   }
@@ -159,7 +159,7 @@ export class HostedSegment {
     this.#answerSoon()
   }
 
-  /** What the engine said of the part before its result is not said behind it. */
+  /** A partial from before the result of the part is outdated. */
   #decidePart(part: DecidedSegment, samples: number): void {
     this.#partial = undefined
     if (!this.#takesParts) {
@@ -176,7 +176,7 @@ export class HostedSegment {
     this.#end({ t: 'decided', ...resultOf(segment), ...(from > 0 && { from }) })
   }
 
-  /** One answer for all that the engine says in one turn. */
+  /** One answer for all outputs of the engine in one turn. */
   #answerSoon(): void {
     if (this.#isAnswerDue) return
     this.#isAnswerDue = true
@@ -222,7 +222,7 @@ export class HostedSegment {
   }
 }
 
-/** What the edge does not know already. */
+/** The fields that the edge cannot derive. */
 const resultOf = ({ type: _type, startMs: _start, endMs: _end, decidedSamples: _count, ...result }: DecidedSegment) =>
   withoutUndefined(result)
 

@@ -1,6 +1,6 @@
 /**
- * Which models engine processes may offer, by their name: `*` for all, `<tenant>/*` or `<tenant>/<name>`. The name `*` stands for
- * every engine process.
+ * Which models engine processes may offer, by their name: `*` for all, `<tenant>/*` or `<tenant>/<name>`. The name `*`
+ * stands for every engine process.
  */
 export type ModelsByName = Readonly<Record<string, readonly string[]>>
 
@@ -16,7 +16,9 @@ export const mayOffer = (models: ModelsByName, engine: string, { tenant, name }:
     .flatMap((key) => (Object.hasOwn(models, key) ? (models[key] ?? []) : []))
     .some((pattern) => pattern === '*' || pattern === `${tenant}/*` || pattern === `${tenant}/${name}`)
 
-/** A name keeps its precedence for this many ticks of 100 ms after its last engine process, which may only be restarted. */
+/**
+ * A name keeps its precedence for this many ticks of 100 ms after its last engine process, which may only be restarted.
+ */
 const keptTicks = 50
 /** Models whose first name is remembered. */
 const maxModels = 1_000
@@ -30,8 +32,9 @@ interface Offer {
 }
 
 /**
- * For each model the names of engine processes that offer it, in the order in which they first did. Without a list of the
- * operator this decides whose segments are whose: a name that comes later takes over none while the first one is there.
+ * For each model the names of engine processes that offer it, in the order in which they first did. Without a list of
+ * the operator this decides whose segments are whose: a name that comes later takes over none while the first one is
+ * there.
  */
 export class NamePrecedence {
   readonly #models = new Map<string, Map<string, Offer>>()
@@ -54,7 +57,7 @@ export class NamePrecedence {
     offers.set(engine, { count: 1, lostTick: 0 })
   }
 
-  /** One of those that offer it does so no longer. */
+  /** One of the engines that offer the model stops doing so. */
   remove(model: VersionlessModel, engine: string): void {
     const offer = this.#models.get(keyOf(model))?.get(engine)
     if (offer === undefined) return
@@ -74,7 +77,7 @@ export class NamePrecedence {
     this.#ticks += 1
   }
 
-  /** Forgets the model that was offered last of those that no engine process has: made-up ones come after true ones. */
+  /** Removes the latest model that no engine process has: invented ones come after real ones. */
   #makeRoom(): void {
     if (this.#models.size < maxModels) return
     deleteLast(this.#models, (offers) => [...offers.values()].every(({ count }) => count === 0))

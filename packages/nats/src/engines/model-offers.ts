@@ -15,7 +15,9 @@ const maxReports = 64
 export interface ModelOffersOptions {
   /** Which models engine processes of which names may offer. @default every name all of them */
   readonly models?: ModelsByName | undefined
-  /** Whether a model is used only of the name that offered it first, while that has an engine process. @default false */
+  /**
+   * Whether a model is used only of the name that offered it first, while that has an engine process. @default false
+   */
   readonly prefersFirstName?: boolean | undefined
 }
 
@@ -62,7 +64,10 @@ export class ModelOffers<Process extends OfferingProcess> {
     return processes.filter(({ address }) => address.name === first)
   }
 
-  /** The process offers these models from now on. What it offered before stays known throughout, so that its name keeps its precedence. */
+  /**
+   * The process offers these models from now on. What it offered before stays known throughout, so that its name keeps
+   * its precedence.
+   */
   replace(process: Process, models: readonly AdvertisedModel[]): void {
     const { name } = process.address
     const before = process.models

@@ -2,9 +2,9 @@ import type { PhraseFault } from 'rxspeech-engines/engine'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { EngineAnswer, ProcessAddress } from './protocol.js'
 
-/** An engine that has not answered for this many ticks of 100 ms is left for another one. */
+/** Ticks of 100 ms until another engine is asked. */
 const answerTicks = 10
-/** So many engines are asked, one after another. */
+/** Maximum number of engines that are asked, one after another. */
 const maxAttempts = 3
 
 interface Attempt {
@@ -16,7 +16,7 @@ interface Attempt {
 
 /** What a check needs of its fleet. */
 export interface PhraseCheckOptions {
-  /** Asks an engine that was not tried. Undefined if there is none. */
+  /** Asks an engine that was not tried. Undefined if all were. */
   readonly ask: (check: PhraseCheck, tried: ReadonlySet<string>) => Attempt | undefined
   /** The attempt is over. */
   readonly release: (attempt: number) => void

@@ -45,9 +45,10 @@ const clearLagMs = 250
 
 /**
  * The better of two random engines with a free place: almost as good as the best of all, without all edges choosing the
- * same one at once. Engines that are not behind and have not just failed or been silent come first, if necessary in another
- * region. Then those of the own region come before others, those that have not failed before those that have, and those whose
- * model is of the newest engine before those that still have an older one. Undefined if no engine has a place.
+ * same one at once. Engines that are not behind and have not just failed or been silent come first, if necessary in
+ * another region. Then those of the own region come before others, those that have not failed before those that have,
+ * and those whose model is of the newest engine before those that still have an older one. Undefined if no engine has a
+ * free place.
  */
 export const chooseEngine = (
   serving: readonly Candidate[],
@@ -74,7 +75,10 @@ export const betterOfTwo = (engines: readonly RosterEngine[], random: () => numb
   return isBetter(second, first) ? second : first
 }
 
-/** Whether a segment that another engine with this lag has begun would clearly be decided sooner here, from its start on. */
+/**
+ * Whether a segment that another engine with this lag has begun would clearly be decided sooner here, from its start
+ * on.
+ */
 export const isFaster = (engine: Candidate, lagMs: number): boolean =>
   hasPlace(engine) && isFit(engine) && 2 * engine.lagMs + clearLagMs < lagMs
 

@@ -1,6 +1,6 @@
-// The messages between edges, which serve sessions, and engine processes, which recognize their segments. Each attempt to
-// recognize a segment has a random number of its own: late answers to earlier attempts are dropped, and only the engine that
-// was asked can answer.
+// The messages between edges, which serve sessions, and engine processes, which recognize their segments. Each attempt
+// to recognize a segment has a random number of its own: late answers to earlier attempts are dropped, and only the
+// engine that was asked can answer.
 //
 //   rxspeech.alive.<name>                           engine → edges    it is there, how many places it has, and its lag
 //   rxspeech.models.<name>                          engine → edges    its models; at the start and on request
@@ -22,7 +22,7 @@ import type { Word } from 'rxspeech/internal/protocol/session-event'
 
 /** The version of the messages. An engine refuses to open a segment of another one, so that another engine takes it. */
 export const protocolVersion = 1
-/** The version of an `open` with phrases, which engines refuse that know none. */
+/** The version of an `open` with phrases, which engines without phrases refuse. */
 export const phrasesVersion = 2
 
 /** The address of one run of a process. */
@@ -53,7 +53,7 @@ export const engineSubject = (engine: ProcessAddress): string => `${engineOf(eng
 export const goneSubject = (engine: ProcessAddress, place: number | '*'): string => `${engineOf(engine)}.gone.${place}`
 export const attemptSubject = (edge: ProcessAddress, attempt: number | '*'): string => `${edgeOf(edge)}.${attempt}`
 
-/** The number at the end of a subject; NaN if there is none. */
+/** The number at the end of a subject; NaN without one. */
 export const numberOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf('.') + 1))
 
 /** Whether a reply leads to an edge, and nowhere else. */
@@ -88,7 +88,7 @@ const engineAdvert = t.readonly(
   ]),
 )
 
-/** What an engine tells four times a second. */
+/** Sent by an engine four times a second. */
 export type EngineAdvert = t.TypeOf<typeof engineAdvert>
 
 const advertisedModel = t.readonly(
@@ -188,9 +188,9 @@ export type EngineRequest =
   /** Asks whether a model takes these phrases. It opens nothing. */
   | ({ readonly type: 'phrases' } & t.TypeOf<typeof phrasesBody>)
   /**
-   * The edge still waits. `sent`: what it has sent of the segment; whether a check waits for its answer, and whether it was
-   * the end. A message that was lost on the way shows then, and an answer that was lost is sent again. Edges of older versions
-   * send none.
+   * The edge still waits. `sent`: what it has sent of the segment; whether a check waits for its answer, and whether it
+   * was the end. A message that was lost on the way shows then, and an answer that was lost is sent again. Edges of
+   * older versions send none.
    */
   | ({ readonly type: 'ping' } & t.TypeOf<typeof pingBody>)
 
@@ -279,7 +279,10 @@ const engineAnswer = t.union([
   t.intersection([t.type({ t: t.literal('taken'), at: count }), t.partial({ partial: t.string, stableLength: count })]),
   /** The answer to a check after `total` samples, which engines of older versions omit. */
   t.intersection([t.type({ t: t.literal('checked'), isComplete: t.boolean }), t.partial({ total: count })]),
-  /** The result of `samples` at the beginning of what is not decided, behind the first `from` samples; the segment goes on. */
+  /**
+   * The result of `samples` at the beginning of what is not decided, behind the first `from` samples; the segment goes
+   * on.
+   */
   t.exact(
     t.intersection([
       t.type({ t: t.literal('part'), from: count, samples: count, text: t.string, words }),
@@ -309,7 +312,9 @@ export type EngineAnswer = t.TypeOf<typeof engineAnswer>
 export const encodeJson = (message: EngineAnswer | EngineAdvert | ModelsAdvert): string => JSON.stringify(message)
 
 export const decodeAnswer = (payload: Uint8Array): EngineAnswer | undefined => decodeJson(engineAnswer, payload)
-/** Undefined also for an advert of an engine with another name than its subject, which permissions can bind to a user. */
+/**
+ * Undefined also for an advert of an engine with another name than its subject, which permissions can bind to a user.
+ */
 export const decodeEngineAdvert = ({ subject, payload }: Received): EngineAdvert | undefined => {
   const advert = decodeJson(engineAdvert, payload)
   return advert?.engine.name === nameOf(subject) ? advert : undefined

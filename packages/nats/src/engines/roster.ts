@@ -20,16 +20,17 @@ import {
 /** How often leases and attempts are checked, in milliseconds. */
 export const tickMs = 100
 /**
- * An engine that is silent for this many ticks is lost. Ticks and not milliseconds: after a pause of this process itself,
- * its timer runs once before it reads the adverts that arrived meanwhile.
+ * An engine that is silent for this many ticks is lost. Ticks and not milliseconds: after a pause of this process
+ * itself, its timer runs once before it reads the adverts that arrived meanwhile.
  */
 const leaseTicks = 10
 /** An engine that this process may not send to is left alone for this many ticks: permissions rarely change. */
 const forbiddenTicks = 300
 /**
- * An engine that has failed a segment comes after the others for this many ticks. Otherwise one that fails at once would get
- * the most segments, because its places are always free, and a segment again that it has failed. Each time that it fails
- * again, without a result in between, it is twice as long, up to 320 s: if it answers late or never, each trial delays a segment.
+ * An engine that has failed a segment comes after the others for this many ticks. Otherwise one that fails at once
+ * would get the most segments, because its places are always free, and a segment again that it has failed. Each time
+ * that it fails again, without a result in between, it is twice as long, up to 320 s: if it answers late or never, each
+ * trial delays a segment.
  */
 const failedTicks = 100
 const maxFailedTicks = 3_200
@@ -37,13 +38,16 @@ const maxFailedTicks = 3_200
 const maxSilent = 256
 /** An engine whose work has not gone on for this many ticks is not slow, but hangs. */
 const hangingTicks = 100
-/** More engine processes than a deployment has; adverts of others are ignored. Of one name, so that no user can hide those of others. */
+/**
+ * More engine processes than a deployment has; adverts of others are ignored. Of one name, so that no user can hide
+ * those of others.
+ */
 const maxEngines = 4_096
 const maxEnginesOfName = 512
 /** A process that reports its places but not its models is asked for them again after this many ticks. */
 const askAgainTicks = 10
 
-/** It said that it ends, or it has been silent for a second. */
+/** It announced its end, or it has been silent for a second. */
 export type EngineEnd = 'gone' | 'silent'
 
 interface Entry extends Candidate {
@@ -91,7 +95,7 @@ export interface RosterOptions extends ModelOffersOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** Follows the adverts of all engines: who is there, with which models and how many free places. */
+/** Follows the adverts of all engines: which are there, with which models and how many free places. */
 export class Roster {
   readonly #options: RosterOptions
   readonly #now: () => number
@@ -231,7 +235,7 @@ export class Roster {
     )
   }
 
-  /** A place was taken, or the engine said that it has none: counts until its next advert. */
+  /** A place was taken, or the engine reported that it is full: counts until its next advert. */
   took({ instance }: ProcessAddress, isFull = false): void {
     const entry = this.#entries.get(instance)
     if (entry !== undefined) entry.used = isFull ? entry.capacity : entry.used + 1
@@ -244,8 +248,8 @@ export class Roster {
   }
 
   /**
-   * The engine accepted a segment and returned no result. The time spent waiting extends its penalty, so that the retry goes
-   * to another engine.
+   * The engine accepted a segment and returned no result. The time spent waiting extends its penalty, so that the retry
+   * goes to another engine.
    */
   failed({ instance }: ProcessAddress, afterTicks = 0): void {
     const entry = this.#entries.get(instance)

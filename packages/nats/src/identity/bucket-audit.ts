@@ -19,8 +19,8 @@ export interface BucketAuditOptions {
 }
 
 /**
- * Compares all entries of the bucket with the replica, because servers can lose a change that they confirmed. What takes rights
- * away is written again if the bucket lacks it; clients that it lacks are reported.
+ * Compares all entries of the bucket with the replica, because servers can lose a change that they confirmed. What
+ * takes rights away is written again if the bucket lacks it; clients that it lacks are reported.
  */
 export class BucketAudit {
   readonly #options: BucketAuditOptions

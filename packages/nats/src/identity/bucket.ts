@@ -12,7 +12,7 @@ export interface BucketEntry {
   readonly revision: number
 }
 
-/** What the servers know of a bucket. */
+/** The state of a bucket at the servers. */
 export interface BucketState {
   /** Differs when the bucket was deleted and created again. */
   readonly createdAt: string
@@ -24,21 +24,21 @@ export interface BucketState {
 export type BucketEvent = BucketEntry | 'read'
 
 /**
- * A key-value bucket, which all machines of a service share. Promises reject when the servers cannot be reached or do not
- * answer in time.
+ * A key-value bucket, which all machines of a service share. Promises reject when the servers cannot be reached or do
+ * not answer in time.
  */
 export interface Bucket {
   readonly name: string
   readonly state: () => Promise<BucketState>
   /**
-   * All entries, then `read`, then each change. They come from any server of the cluster, which may lag behind the others.
-   * Never completes; fails when it can no longer follow the bucket.
+   * All entries, then `read`, then each change. They come from any server of the cluster, which may lag behind the
+   * others. Never completes; fails when it can no longer follow the bucket.
    */
   readonly watch: () => Observable<BucketEvent>
   readonly get: (key: string) => Promise<BucketEntry | undefined>
   /**
-   * Sets the value if `revision` is still that of the key's entry, 0 for a key without entry. Returns the new revision, or
-   * `conflict` without a change.
+   * Sets the value if `revision` is still that of the key's entry, 0 for a key without entry. Returns the new revision,
+   * or `conflict` without a change.
    */
   readonly write: (key: string, value: string, revision: number) => Promise<number | 'conflict'>
   /** Removes all trace of the keys; watchers get no event. */
@@ -60,14 +60,15 @@ const openAgainMs = 500
 /** Error code 10071 of JetStream: the revision was not the last one of the key. */
 const wrongRevision = 10_071
 /**
- * Error codes of JetStream while servers that have started, or had lost each other, elect a leader: no server for the bucket
- * yet, temporarily unavailable, not the leader, and the bucket's own servers away.
+ * Error codes of JetStream while servers that have started, or had lost each other, elect a leader: no server for the
+ * bucket yet, temporarily unavailable, not the leader, and the bucket's own servers away.
  */
 const passingCodes: readonly unknown[] = [10_005, 10_008, 10_009, 10_118]
 
 /**
- * Opens a bucket of JetStream, and creates it if there is none; tries again while the servers elect a leader. Rejects with
- * `invalid-options` when the servers or the user have no JetStream, with `missing-dependency`, and with `connection-failed`.
+ * Opens a bucket of JetStream, and creates it if it does not exist; tries again while the servers elect a leader.
+ * Rejects with `invalid-options` when the servers or the user have no JetStream, with `missing-dependency`, and with
+ * `connection-failed`.
  */
 export const openBucket = async (
   connection: NatsConnection,

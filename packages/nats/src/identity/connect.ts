@@ -33,7 +33,9 @@ export interface ConnectSharedOptions {
   readonly name: string
   /** How long to try until a server answers, in milliseconds. @default 10000 */
   readonly connectWithinMs?: number | undefined
-  /** How long to try, once connected, until the servers have a leader for the bucket, in milliseconds. @default 30000 */
+  /**
+   * How long to try, once connected, until the servers have a leader for the bucket, in milliseconds. @default 30000
+   */
   readonly openWithinMs?: number | undefined
   readonly scheduler?: SchedulerLike | undefined
   readonly onFault: (error: unknown) => void
@@ -50,8 +52,8 @@ export interface ConnectedIdentity {
 }
 
 /**
- * Connects to NATS and reads the bucket. Rejects with `invalid-options`, `missing-dependency`, `connection-failed`, and with
- * `unauthenticated` if a server refuses the user.
+ * Connects to NATS and reads the bucket. Rejects with `invalid-options`, `missing-dependency`, `connection-failed`, and
+ * with `unauthenticated` if a server refuses the user.
  */
 export const connectSharedIdentity = async (
   options: IdentityNatsOptions,

@@ -7,7 +7,9 @@ import { isTokenLifetime, type StoredClient } from 'rxspeech-server/identity/cli
 export type EntryName =
   { readonly kind: 'client'; readonly clientId: string } | { readonly kind: 'revocation'; readonly tokenId: string }
 
-/** Keys have letters, digits, `-`, `_`, `/`, `=` and dots: any other character, and `=`, becomes `=` and its hex digits. */
+/**
+ * Keys have letters, digits, `-`, `_`, `/`, `=` and dots: any other character, and `=`, becomes `=` and its hex digits.
+ */
 const encodeName = (name: string): string =>
   Buffer.from(name, 'utf8')
     .toString('latin1')
@@ -23,7 +25,7 @@ const decodeName = (text: string): string =>
 export const keyOf = (name: EntryName): string =>
   name.kind === 'client' ? `client.${encodeName(name.clientId)}` : `revoked.${encodeName(name.tokenId)}`
 
-/** Undefined for a key that this version does not know. */
+/** Undefined for a key of a later version. */
 export const nameOf = (key: string): EntryName | undefined => {
   const [kind, name, ...more] = key.split('.')
   if (name === undefined || more.length > 0) return undefined
@@ -40,7 +42,10 @@ const secretHash = new t.Type<string, string, unknown>(
 
 const names = t.readonlyArray(t.string)
 
-/** The last instant that a date can have, in milliseconds from 1970 on, and before it as well (ECMA-262 section 21.4.1.1). */
+/**
+ * The last instant that a date can have, in milliseconds from 1970 on, and before it as well (ECMA-262 section
+ * 21.4.1.1).
+ */
 const maxInstantMs = 8_640_000_000_000_000
 
 const instantMs = t.refinement(t.number, (ms) => Math.abs(ms) <= maxInstantMs, 'Instant')

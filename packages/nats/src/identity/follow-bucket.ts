@@ -46,7 +46,7 @@ const checkWithinMs = 2_000
 /** How long no entry may come while all of them are read. A server that has lost the others may deliver none. */
 const stalledAfterMs = 5_000
 
-/** What a replica knows of its bucket. */
+/** The state of a replica. */
 export interface Following {
   /** Whether the replica has had all entries once. */
   readonly isRead$: Observable<boolean>
@@ -58,9 +58,10 @@ export interface Following {
 }
 
 /**
- * Keeps a replica equal to its bucket. With each connection all entries are read, so that no change is lost however long the
- * servers were away. Each second the state of the bucket is asked for: when the watch is silent although there are changes, or
- * the bucket is another one, all entries are read again. Beside that, audits find what the servers have lost.
+ * Keeps a replica equal to its bucket. With each connection all entries are read, so that no change is lost however
+ * long the servers were away. Each second the state of the bucket is asked for: when the watch is silent although there
+ * are changes, or the bucket is another one, all entries are read again. Beside that, audits find what the servers have
+ * lost.
  */
 export const followBucket = ({ bucket, replica, isUp$, scheduler, onFault }: FollowOptions): Following => {
   const isRead$ = new BehaviorSubject(false)

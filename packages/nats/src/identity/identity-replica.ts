@@ -7,8 +7,8 @@ import { decodeClient, decodeRevocation, encodeClient, encodeRevocation, keyOf, 
 import type { Withdrawal } from './withdrawals.js'
 
 /**
- * All entries of the bucket in memory. Without the servers it is as it was. A client whose entry cannot be read is unknown, a
- * token whose entry cannot be read is revoked.
+ * All entries of the bucket in memory. Without the servers it is as it was. A client whose entry cannot be read is
+ * unknown, a token whose entry cannot be read is revoked.
  */
 export class IdentityReplica {
   readonly #now: () => number
@@ -88,8 +88,8 @@ export class IdentityReplica {
   }
 
   /**
-   * The revocations and cancellations that are not among all entries of the bucket, each as it has to be written, with the
-   * revision of the key's entry. Neither is ever taken back, so they were lost.
+   * The revocations and cancellations that are not among all entries of the bucket, each as it has to be written, with
+   * the revision of the key's entry. Neither is ever taken back, so they were lost.
    */
   lostIn(entries: ReadonlyMap<string, BucketEntry>): readonly (BucketEntry & { readonly value: string })[] {
     const nowMs = this.#now()

@@ -31,8 +31,8 @@ export interface Migration {
 }
 
 /**
- * Compares two places. A migration only adds: it removes nothing, un-cancels nothing and replaces no secret, so it can be
- * repeated, and run in the other direction.
+ * Compares two places. A migration only adds: it removes nothing, un-cancels nothing and replaces no secret, so it can
+ * be repeated, and run in the other direction.
  */
 export const planMigration = (from: IdentityPlace, to: IdentityPlace, nowMs: number): Migration => {
   const existing = new Map(to.clients().map((client) => [client.clientId, client]))

@@ -23,7 +23,10 @@ import type { WithdrawalExchange } from './withdrawals.js'
 
 export interface SharedIdentityOptions {
   readonly bucket: Bucket
-  /** Each confirmed revocation and cancellation is sent over it too, so that one that the bucket loses is known elsewhere. */
+  /**
+   * Each confirmed revocation and cancellation is sent over it too, so that one that the bucket loses is known
+   * elsewhere.
+   */
   readonly withdrawals: WithdrawalExchange
   /** Whether the connection stands, at first and with each change. */
   readonly isUp$: Observable<boolean>

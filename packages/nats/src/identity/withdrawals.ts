@@ -10,7 +10,10 @@ export type Withdrawal = { readonly tokenId: string; readonly untilMs: number } 
 export interface WithdrawalExchange {
   /** Sends it to all others, at most once; nothing waits for an answer. */
   readonly publish: (withdrawal: Withdrawal) => void
-  /** Those of the others, and perhaps own ones. Never completes; fails with `refused` if NATS does not allow the subject. */
+  /**
+   * Those of the others, and perhaps own ones. Never completes; fails with `refused` if NATS does not allow the
+   * subject.
+   */
   readonly received$: Observable<Withdrawal>
 }
 

@@ -38,9 +38,9 @@ const countsCodec = t.type({
 const failuresCodec = t.type({ v: t.literal(1), from: t.string, keys: t.readonlyArray(t.string) })
 
 /**
- * Sends the number of sessions of each tenant and token to the other machines of a service, once a second, and each wrong
- * secret, and receives theirs. Limits are soft: what starts within a second on several machines can exceed them. Nothing
- * waits for an answer; while the bus is down every machine counts for itself.
+ * Sends the number of sessions of each tenant and token to the other machines of a service, once a second, and each
+ * wrong secret, and receives theirs. Limits are soft: what starts within a second on several machines can exceed them.
+ * Nothing waits for an answer; while the bus is down every machine counts for itself.
  */
 export class MachineExchange implements OtherCounts, FailureExchange {
   readonly #options: MachineExchangeOptions

@@ -112,7 +112,9 @@ export class LiveFleet {
     return service
   }
 
-  /** The next engine that gets audio within a segment, at that moment: a quarter of a second of the segment precedes it. */
+  /**
+   * The next engine that gets audio within a segment, at that moment: a quarter of a second of the segment precedes it.
+   */
   busy(): Promise<LiveEngine> {
     return firstValueFrom(
       this.bus.messages(engineSubject({ name: '*', instance: '*' })).pipe(

@@ -139,7 +139,8 @@ describe('engine processes to which 1.5 times their capacity is offered', () => 
       expect(over.admitted * speechShare).toBeLessThan(places)
       expect(over.waits.length).toBeGreaterThan(0.5 * channelsAtCapacity)
       for (const waitMs of over.waits) expect([(waitMs ?? 0) >= 2_000, (waitMs ?? 0) <= 10_000]).toEqual([true, true])
-      // The same in this sequence of random numbers. Without a refusal all segments wait longer and longer, beyond ten seconds.
+      // The same in this sequence of random numbers. Without a refusal all segments wait longer and longer, beyond ten
+      // seconds.
       expect(p99(over.latenciesMs)).toBeLessThan(1.5 * p99(full.latenciesMs))
     },
   )

@@ -33,11 +33,11 @@ export type ChannelEvent =
       readonly stableLength?: number
     }
   /**
-   * Never empty. Each one after the first begins with the separator, so that all texts concatenated give the final's. Its
-   * confidence is the mean of the words' posteriors weighted by their length, if the engine gives some.
+   * Never empty. Each one after the first begins with the separator, so that all texts concatenated give the final's.
+   * Its confidence is the mean of the words' posteriors weighted by their length, if the engine gives some.
    */
   | ({ readonly type: 'milestone'; readonly isIncomplete?: true } & Defined<Omit<RecognizedSegment, 'isIncomplete'>>)
-  /** The segment `[startMs, endMs)` has no text: it was no speech, or none that the model knows. */
+  /** The segment `[startMs, endMs)` has no text: it was not speech, or not speech of this model. */
   | { readonly type: 'no-match'; readonly startMs: number; readonly endMs: number }
   /** The last event, exactly one. It spans the milestones, or all of the audio if there was none. */
   | {
@@ -52,14 +52,13 @@ export type ChannelEvent =
       readonly cause: EndCause
     }
   /**
-   * The engine failed within the segment that began at `startMs`. If `retried`, the segment is decoded again; if not, the
-   * error itself follows.
+   * The engine failed within the segment that began at `startMs`. If `retried`, the segment is decoded again; if not,
+   * the error itself follows.
    */
   | { readonly type: 'fault'; readonly startMs: number; readonly error: SpeechError; readonly retried: boolean }
   /**
-   * The service is overloaded and withholds partials that come within `intervalMs` of another, or its engine has no time for more, or
-   * both are over.
-   * `startMs` is the position up to which the audio was read.
+   * The service is overloaded and withholds partials that come within `intervalMs` of another, or its engine has no
+   * time for more, or both are over. `startMs` is the position up to which the audio was read.
    */
   | {
       readonly type: 'partials-thinned'

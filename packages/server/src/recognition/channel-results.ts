@@ -131,8 +131,8 @@ export class ChannelResults {
   }
 
   /**
-   * Reports when partials begin to be thinned, and when no longer; call it as audio arrives. The service thins them only
-   * when it withholds one, and the engine only those of an open segment, but both may end without any speech.
+   * Reports when partials begin to be thinned, and when no longer; call it as audio arrives. The service thins them
+   * only when it withholds one, and the engine only those of an open segment, but both may end without any speech.
    */
   thinning(): readonly ChannelEvent[] {
     const engineMs = this.#partialLimit.engineIntervalMs?.() ?? 0
@@ -202,8 +202,8 @@ class MeanConfidence {
 }
 
 /**
- * The segment in whole milliseconds, none of them beyond the received audio: an engine may count its times in frames, and
- * clients take the span of a result as confirmed.
+ * The segment in whole milliseconds, none of them beyond the received audio: an engine may count its times in frames,
+ * and clients take the span of a result as confirmed.
  */
 const withinAudio = (segment: DecidedSegment, receivedMs: number): DecidedSegment => {
   const clip = <Span extends { readonly startMs: number; readonly endMs: number }>(span: Span): Span => {

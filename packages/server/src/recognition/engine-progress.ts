@@ -11,8 +11,9 @@ interface PendingSegment {
 const maxStepMs = 200
 
 /**
- * Counts how far a channel is processed. Samples that no segment needs are processed at once, those of a segment when the
- * engine has taken them in. Audio that the segmenter holds back counts as processed, because it has a bound of its own.
+ * Counts how far a channel is processed. Samples that no segment needs are processed at once, those of a segment when
+ * the engine has taken them in. Audio that the segmenter holds back counts as processed, because it has a bound of its
+ * own.
  */
 export class EngineProgress {
   readonly #inputRateHz: number
@@ -76,7 +77,7 @@ export class EngineProgress {
     this.#acknowledged = Math.max(this.#acknowledged, decided.to)
   }
 
-  /** The engine decided so many samples of its oldest segment, which goes on at `endMs`. */
+  /** The engine decided the first samples of its oldest segment, which continues at `endMs`. */
   decidePart(sampleCount: number, endMs: number): void {
     const [oldest] = this.#pending
     if (oldest === undefined) return
@@ -85,7 +86,10 @@ export class EngineProgress {
     this.#acknowledged = Math.max(this.#acknowledged, oldest.from)
   }
 
-  /** Whether the engine lags by more than a decoding step. As long as it does, missing audio is not the client's silence. */
+  /**
+   * Whether the engine lags by more than a decoding step. As long as it does, missing audio is not the client's
+   * silence.
+   */
   get isEngineBehind(): boolean {
     return ((this.#sent - this.#acknowledged) * 1000) / this.#engineRateHz > maxStepMs
   }

@@ -1,6 +1,9 @@
 import type { SegmenterParameters } from './segmenter-parameters.js'
 
-/** Where a segment that is too long is cut, in samples: it ends at `end`; the next one starts at `start`, its speech at `onset`. */
+/**
+ * Where a segment that is too long is cut, in samples: it ends at `end`; the next one starts at `start`, its speech at
+ * `onset`.
+ */
 interface Cut {
   readonly end: number
   readonly start: number
@@ -35,7 +38,10 @@ export const createForcedCut = (parameters: SegmenterParameters, samplesPerMs: n
     : realtimeCut(parameters.maxSpeechDurationMs, samplesPerMs, firstFrame)
 }
 
-/** The causal rule: from 80 % of the limit on a gap of 100 ms, at the limit the end of the quietest frame of the last 300 ms. */
+/**
+ * The causal rule: from 80 % of the limit on a gap of 100 ms, at the limit the end of the quietest frame of the last
+ * 300 ms.
+ */
 const realtimeCut = (maxSpeechDurationMs: number, samplesPerMs: number, firstFrame: number): ForcedCut => {
   const hop = frameMs * samplesPerMs
   const limit = maxSpeechDurationMs * samplesPerMs
@@ -52,8 +58,8 @@ const realtimeCut = (maxSpeechDurationMs: number, samplesPerMs: number, firstFra
 }
 
 /**
- * The rule for recordings: no audio leaves before the segment is decided, so the cut is placed in the quietest gap of all
- * the speech and both sides share the gap. Speech without a gap is cut at the quietest frame of its second half.
+ * The rule for recordings: no audio leaves before the segment is decided, so the cut is placed in the quietest gap of
+ * all the speech and both sides share the gap. Speech without a gap is cut at the quietest frame of its second half.
  */
 const lookAheadCut = (parameters: SegmenterParameters, samplesPerMs: number, firstFrame: number): ForcedCut => {
   const { maxSpeechDurationMs, preSpeechBufferMs, postSpeechBufferMs } = parameters
@@ -122,7 +128,9 @@ class FrameHistory {
     this.#count += 1
   }
 
-  /** The quietest frame of `[from, now)`; the newest of equal ones, so that a steady sound is cut as late as possible. */
+  /**
+   * The quietest frame of `[from, now)`; the newest of equal ones, so that a steady sound is cut as late as possible.
+   */
   quietestFrame(from: number): number {
     let quietest = this.#count - 1
     for (let frame = quietest - 1; frame >= this.#oldestFrom(from); frame -= 1) {

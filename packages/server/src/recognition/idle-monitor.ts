@@ -10,16 +10,19 @@ export interface IdleRules {
   /** Whether the client's audio is held back at the moment. Then missing audio is not the client's silence. */
   readonly isPaused?: (() => boolean) | undefined
   /**
-   * Whether the client is known to be there and to have sent nothing since its last audio; the first call asks it. Without an
-   * answer the network may be interrupted, and the audio on its way.
+   * Whether the client is known to be there and to have sent nothing since its last audio; the first call asks it.
+   * Without an answer the network may be interrupted, and the audio on its way.
    * @default () => true
    */
   readonly isAnswering?: (() => boolean) | undefined
-  /** Knows when audio arrived if it may be held back before it is received here. */
+  /** When audio arrived, if it may be held back before it is received here. */
   readonly incoming?: Pick<IncomingAudio, 'lastMs' | 'playedMs'> | undefined
 }
 
-/** How much longer the open segment is kept for a client that does not answer. By default clients leave within this time. */
+/**
+ * How much longer the open segment is kept for a client that does not answer. By default clients leave within this
+ * time.
+ */
 const maxUnansweredMs = 10_000
 
 /** The period of the checks whether the client has answered. */
@@ -38,8 +41,8 @@ const maxQuietChecks = 2
 const stallMs = 200
 
 /**
- * Watches by the wall clock whether audio still arrives (PROTOCOL 5.5). It has a single timer, which is set again when it
- * fires, regardless of the amount of audio.
+ * Watches by the wall clock whether audio still arrives (PROTOCOL 5.5). It has a single timer, which is set again when
+ * it fires, regardless of the amount of audio.
  */
 export class IdleMonitor {
   readonly #rules: IdleRules

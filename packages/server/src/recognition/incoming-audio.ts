@@ -2,8 +2,9 @@
 export const maxLeadMs = 5_000
 
 /**
- * The audio of a channel on its way from the client, which can be held back as long as the channel cannot decide anything.
- * So one call passes on several messages, and the processor loads the state of a session once for all of them.
+ * The audio of a channel on its way from the client, which can be held back as long as the channel cannot decide
+ * anything. So one call passes on several messages, and the processor loads the state of a session once for all of
+ * them.
  */
 export interface IncomingAudio {
   /** When the newest audio arrived, held back or not, by the scheduler's clock. */

@@ -16,7 +16,8 @@ export interface ReadParameters {
 }
 
 /**
- * The parameters of a session, with `defaults` for the absent ones of the segmenter. Throws `invalid-field` for a phrase.
+ * The parameters of a session, with `defaults` for the absent ones of the segmenter. Throws `invalid-field` for a
+ * phrase.
  *
  * @param phrasesName the name of the phrases in the error
  */

@@ -54,20 +54,20 @@ type Input =
 
 /**
  * Recognizes the speech of one channel: chunks of samples in, `ChannelEvent`s out, by plain calls. Voice events are
- * emitted when they are decided, so with an engine that lags, the milestone of a segment may follow the start of the next
- * one. Partials and milestones come in the order of the segments.
+ * emitted when they are decided, so with an engine that lags, the milestone of a segment may follow the start of the
+ * next one. Partials and milestones come in the order of the segments.
  *
  * When the samples complete, the open segment is flushed; after its milestone comes the one `final`, and the output
- * completes. A graceful silence, silence by the wall clock and `drain` end it the same way: later samples are dropped. An
- * error of the engine (`engine-failed`) passes through, without a final, and so do the errors of `createSegmenter`.
+ * completes. A graceful silence, silence by the wall clock and `drain` end it the same way: later samples are dropped.
+ * An error of the engine (`engine-failed`) passes through, without a final, and so do the errors of `createSegmenter`.
  * Unsubscribing aborts the engine and frees the segmenter at once.
  *
  * Samples wait, without a bound, until the segmenter is open and in the engine until it is processed. The caller bounds
- * both by the `progress` events. The segmenter holds back at most the silence trigger, or 30 s with the audio segmenter.
- * Samples that arrive while an event is emitted wait, too, so calls never nest.
+ * both by the `progress` events. The segmenter holds back at most the silence trigger, or 30 s with the audio
+ * segmenter. Samples that arrive while an event is emitted wait, too, so calls never nest.
  *
- * While the engine is asked whether a sentence is complete, all input waits for its answer: the decision is made at a position
- * of the audio, and is the same however late the engine answers. That audio does not count as processed.
+ * While the engine is asked whether a sentence is complete, all input waits for its answer: the decision is made at a
+ * position of the audio, and is the same however late the engine answers. That audio does not count as processed.
  */
 export class RecognitionChannel implements Unsubscribable {
   readonly #options: RecognitionChannelOptions
@@ -157,8 +157,8 @@ export class RecognitionChannel implements Unsubscribable {
   }
 
   /**
-   * Applies parameters, which must be valid, from the next silence on, and the language from the next segment on; an open
-   * segment keeps its own. Without a language it stays as it is.
+   * Applies parameters, which must be valid, from the next silence on, and the language from the next segment on; an
+   * open segment keeps its own. Without a language it stays as it is.
    */
   setParameters(parameters: SegmenterParameters, language?: string): void {
     this.#postAfterAudio({ type: 'parameters', parameters: this.#adapted(parameters), language })
@@ -224,7 +224,10 @@ export class RecognitionChannel implements Unsubscribable {
     this.#isBusy = false
   }
 
-  /** Handles the answer of the engine, if it was asked, or the input that has waited longest; returns whether there was one. */
+  /**
+   * Handles the answer of the engine, if it was asked, or the input that has waited longest; returns whether there was
+   * one.
+   */
   #handleNext(segmenter: Segmenter): boolean {
     if (segmenter.isAsking) {
       const answer = this.#answer

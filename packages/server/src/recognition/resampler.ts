@@ -12,11 +12,14 @@ export interface ResamplerOptions {
 
 /** Resamples one stream. Samples of two channels are interleaved. */
 export interface Resampler {
-  /** Returns the samples that are ready; a few milliseconds remain until `flush`. Accepts any number of samples, also partial frames. */
+  /**
+   * Returns the samples that are ready; a few milliseconds remain until `flush`. Accepts any number of samples, also
+   * partial frames.
+   */
   readonly process: (samples: Int16Array) => Int16Array
   /**
-   * Returns the remaining samples and ends the stream: `process` throws `invalid-options` afterwards, and a second flush
-   * returns nothing. Throws `cut-sample` if the stream ended within a frame.
+   * Returns the remaining samples and ends the stream: `process` throws `invalid-options` afterwards, and a second
+   * flush returns nothing. Throws `cut-sample` if the stream ended within a frame.
    */
   readonly flush: () => Int16Array
   /** Frees the memory; the resampler throws `invalid-options` afterwards. Idempotent. */
@@ -160,12 +163,12 @@ const resampleWith = (stream: SpeexStream, { fromHz, toHz, channels }: Resampler
 const unchanged: Resampler = { process: (samples) => samples, flush: () => noSamples, free: () => undefined }
 
 /**
- * Creates a resampler for one stream (SpeexDSP, as WebAssembly). The latency of its filter is removed: sample `k` of the
- * output has the time `k / toHz`, and the total output is `input frames × toHz / fromHz` frames, rounded. Equal rates return
- * the same arrays.
+ * Creates a resampler for one stream (SpeexDSP, as WebAssembly). The latency of its filter is removed: sample `k` of
+ * the output has the time `k / toHz`, and the total output is `input frames × toHz / fromHz` frames, rounded. Equal
+ * rates return the same arrays.
  *
- * Rejects with `invalid-options` for rates and channels out of range, `missing-dependency` if the optional package is not
- * installed, `overloaded` if the WebAssembly heap is full. Call `free` at every end of the stream.
+ * Rejects with `invalid-options` for rates and channels out of range, `missing-dependency` if the optional package is
+ * not installed, `overloaded` if the WebAssembly heap is full. Call `free` at every end of the stream.
  */
 export const createResampler = async (options: ResamplerOptions): Promise<Resampler> => {
   checkOptions(options)

@@ -1,7 +1,7 @@
 /**
  * The newest samples of one channel that no segment has taken yet, addressed by their positions since the first sample.
- * It holds the audio before a segment, the part of an open segment that may not leave yet, and what arrived ahead of the
- * decisions; the reader decides what is discarded.
+ * It holds the audio before a segment, the part of an open segment that may not leave yet, and what arrived ahead of
+ * the decisions; the reader decides what is discarded.
  */
 export class SampleQueue {
   /** A ring: the oldest sample is at the offset, and the others follow, round the end. */

@@ -34,9 +34,9 @@ export interface Silence {
 
 /**
  * The outputs of a segmenter, in order. For each segment: `speech-started`, `open`, `audio`…, `speech-ended`, `close`.
- * Between segments: `silence` for each 30 s of it, and `graceful-silence` once for each silence that reaches the threshold.
- * After `drain`: `pause` once, when no segment is open. If the engine checks: `check` within a segment, after which nothing
- * follows before `answer`.
+ * Between segments: `silence` for each 30 s of it, and `graceful-silence` once for each silence that reaches the
+ * threshold. After `drain`: `pause` once, when no segment is open. If the engine checks: `check` within a segment,
+ * after which nothing follows before `answer`.
  */
 export type SegmenterOutput =
   | SegmentPart
@@ -64,7 +64,7 @@ type State =
   | { readonly type: 'speech'; readonly segment: OpenSegment }
   /** Silence that is too short to end the segment. */
   | { readonly type: 'trail'; readonly segment: OpenSegment }
-  /** Silence that ends the segment if its sentence is complete, which the engine was asked. No frame may follow. */
+  /** Silence that ends the segment if the engine answers that its sentence is complete. No frame may follow. */
   | { readonly type: 'asking'; readonly segment: OpenSegment }
   /** Silence that is long enough, while the post-speech buffer is not full. */
   | { readonly type: 'post'; readonly segment: OpenSegment }
@@ -78,17 +78,17 @@ interface Rules {
   readonly preSpeech: number
   readonly postSpeech: number
   readonly silenceTrigger: number
-  /** Infinity if the engine is not asked. */
+  /** Infinity without checks by the engine. */
   readonly completeSilence: number
   readonly gracefulSilence: number
   readonly onsetRun: number
   readonly forcedCut: ForcedCut
 }
 
-/** Doubtful sound that pauses for so long opens no segment any more. */
+/** A pause of this length discards doubtful sound, which then opens no segment. */
 const doubtMs = 200
 
-/** In one silence the engine is asked again after so much audio. Decoders work in steps of up to 100 ms. */
+/** Audio between two checks by the engine in one silence. Decoders work in steps of up to 100 ms. */
 const askAgainMs = 50
 
 const rulesOf = (
@@ -111,8 +111,8 @@ const none: readonly SegmenterOutput[] = []
 
 /**
  * Cuts the audio of one channel into segments, given one speech verdict a frame (PROTOCOL 7). Its clock is the audio: a
- * position is the number of samples received. A verdict holds for its whole frame and is applied at the frame's end. The
- * outputs collect until `takeOutputs`.
+ * position is the number of samples received. A verdict holds for its whole frame and is applied at the frame's end.
+ * The outputs collect until `takeOutputs`.
  */
 export class SegmentMachine {
   #state: State = idle
@@ -135,8 +135,8 @@ export class SegmentMachine {
   #rules: Rules
 
   /**
-   * With `asksEngine`, `check` is put out, and `answer` must be called before the next frame. `contextMs` is that of the
-   * engine's capabilities.
+   * With `asksEngine`, `check` is put out, and `answer` must be called before the next frame. `contextMs` is that of
+   * the engine's capabilities.
    */
   constructor(parameters: SegmenterParameters, sampleRateHz: number, asksEngine = false, contextMs = 0) {
     const samplesPerMs = sampleRateHz / 1000
@@ -209,9 +209,9 @@ export class SegmentMachine {
   }
 
   /**
-   * Takes the next frame of 10 ms, which `readFrame` copied; the caller may reuse the array. While speech `isDoubtful` it opens no segment; a segment that
-   * opens when the doubt ends begins where it would have begun without. With `soundFrames` it begins before the sound, which
-   * has lasted so long by now.
+   * Takes the next frame of 10 ms, which `readFrame` copied; the caller may reuse the array. While speech `isDoubtful`
+   * it opens no segment; a segment that opens when the doubt ends begins where it would have begun without. With
+   * `soundFrames` it begins before the sound, which has lasted so long by now.
    */
   step(isSpeech: boolean, frame: Int16Array, isDoubtful = false, soundFrames = 0): void {
     const frameStart = this.#queue.end

@@ -6,21 +6,24 @@ import { createVoiceDetector, type VoiceDetector } from './voice-activity/voice-
 /** Cuts the samples of one channel into segments of speech. The segments do not depend on the size of the chunks. */
 export interface Segmenter {
   /**
-   * Takes in any number of samples and copies them. Returns what is decided, and the audio that may leave, by now. Up to
-   * 60 ms may wait for the next call, but never the end of a segment.
+   * Takes in any number of samples and copies them. Returns what is decided, and the audio that may leave, by now. Up
+   * to 60 ms may wait for the next call, but never the end of a segment.
    */
   push(samples: Int16Array): readonly SegmenterOutput[]
   /**
-   * Whether the engine was asked (`check`). Until `answer` samples are only kept, and no other method but `free` may be called.
+   * Whether the engine was asked (`check`). Until `answer` samples are only kept, and no other method but `free` may be
+   * called.
    */
   readonly isAsking: boolean
   /** How many samples of the engine's rate are kept for that. */
   readonly kept: number
   /** The answer of the engine. Returns what was decided by it and by the samples that were kept. */
   answer(isComplete: boolean): readonly SegmenterOutput[]
-  /** So many samples can wait before they are pushed, because nothing can be decided without them. */
+  /** The number of samples that can wait before they are pushed, because nothing can be decided without them. */
   readonly room: number
-  /** The audio ended: closes the open segment where it ended, including the last part of a frame. Must be the last call. */
+  /**
+   * The audio ended: closes the open segment where it ended, including the last part of a frame. Must be the last call.
+   */
   finish(): readonly SegmenterOutput[]
   /** No audio arrived for a while by the wall clock: closes the open segment, if any. Audio may follow. */
   interrupt(): readonly SegmenterOutput[]
@@ -48,8 +51,8 @@ export interface SegmenterOptions {
 }
 
 /**
- * Opens a segmenter for one channel; it resamples if the rates differ. Rejects with `invalid-format`, `invalid-options` for
- * an input rate out of range, or `missing-dependency`.
+ * Opens a segmenter for one channel; it resamples if the rates differ. Rejects with `invalid-format`, `invalid-options`
+ * for an input rate out of range, or `missing-dependency`.
  */
 export const createSegmenter = async (options: SegmenterOptions): Promise<Segmenter> => {
   const { parameters, inputRateHz, engineRateHz = inputRateHz, asksEngine, contextMs } = options

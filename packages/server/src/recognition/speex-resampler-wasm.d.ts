@@ -1,4 +1,6 @@
-/** The used part of the package, which has no types: functions of SpeexDSP in speex_resampler.h on an Emscripten heap. */
+/**
+ * The used part of the package, which has no types: functions of SpeexDSP in speex_resampler.h on an Emscripten heap.
+ */
 declare module '@echogarden/speex-resampler-wasm' {
   export interface SpeexModule {
     /** Views of the heap. They are replaced when it grows, so read them again after every allocation. */

@@ -11,7 +11,10 @@ const riseDbPerFrame = 0.01
 const warmUpFrames = 10
 /** The floor starts with the first sound, whose first frame may be incomplete. */
 const learningFrames = 2
-/** During this time a fall by `fallDb`, or a voice, shows that the audio began with speech and not with background noise. */
+/**
+ * During this time a fall by `fallDb`, or a voice, shows that the audio began with speech and not with background
+ * noise.
+ */
 const uncertainFrames = 50
 const fallDb = 8
 /** The background noise is then assumed to be at least this far below a voice. */
@@ -25,8 +28,8 @@ const blocks = 24
 const steadyRangeDb = 6
 
 /**
- * The level of the background noise in dBFS, tracked frame by frame: it falls fast, rises by 1 dB a second, and does not
- * rise while frozen. A sound that stays level for 1.2 s, as speech never does, becomes the floor even while frozen:
+ * The level of the background noise in dBFS, tracked frame by frame: it falls fast, rises by 1 dB a second, and does
+ * not rise while frozen. A sound that stays level for 1.2 s, as speech never does, becomes the floor even while frozen:
  * noise that sets in would otherwise freeze the floor itself and count as speech for ever.
  */
 export class NoiseFloor {

@@ -9,12 +9,15 @@ const clearAboveRoomDb = 9
 /** Every nth frame of the background noise updates its level by this share. */
 const roomInterval = 8
 const roomShare = 0.2
-/** A frame of sound is this far above the noise floor; others are a pause, or what the detector holds on to after a sound. */
+/**
+ * A frame of sound is this far above the noise floor; others are a pause, or what the detector holds on to after a
+ * sound.
+ */
 const soundDb = 6
 
 /**
- * What a predictor leaves of steady noise of any color is white: its level stays within about 1 dB. That of speech moves: over
- * this many frames it is off a straight line, or rises or falls faster than noise that fades.
+ * What a predictor leaves of steady noise of any color is white: its level stays within about 1 dB. That of speech
+ * moves: over this many frames it is off a straight line, or rises or falls faster than noise that fades.
  */
 const movingFrames = 4
 const minDeviationDb = 2.2
@@ -22,20 +25,22 @@ const minSlopeDb = 2
 /** The level of a tone stays within this range, even if what the predictor leaves of it moves. */
 const levelRangeDb = 1
 
-/** So many frames in a row that are no tone are evidence as long as the noise floor is a guess. */
+/** Consecutive frames without a tone that are evidence while the noise floor is a guess. */
 const minClearFrames = 3
 /** Louder noise of a room hides what a predictor leaves of speech, so that the level of the sound has to move. */
 const noisyRoomDb = -58
 /** Of rumble, whose level moves too, a predictor leaves less than this share. */
 const noisyShare = 0.04
-/** A quiet room, until it is heard. */
+/** The level of a quiet room, until the background noise is measured. */
 const initialRoomDb = -65
 /** Digital silence is no room. */
 const silenceDb = -80
 
 /** The pitch is looked for in frames this far above the noise floor. */
 const pitchDb = 4
-/** In a quiet room tones have a pitch too, which moves if two of them beat, but a spectrum that changes less than this. */
+/**
+ * In a quiet room tones have a pitch too, which moves if two of them beat, but a spectrum that changes less than this.
+ */
 const minChangeDb = 1
 /** After this pause in the sound its evidence counts no more. */
 const maxPauseFrames = 20
@@ -50,13 +55,13 @@ interface OnsetFrame {
   readonly levelDb: number
   readonly isSpeech: boolean
   readonly floorDb: number
-  /** Whether the background noise was not heard yet, so that `floorDb` is a guess. */
+  /** Whether the background noise is not measured yet, so that `floorDb` is a guess. */
   readonly isFloorGuess: boolean
 }
 
 /**
- * Looks for evidence of a voice in sound that begins: what a predictor leaves of it moves, as that of noise and of tones in a
- * room does not, or it has the pitch of a voice. Costs nothing while there is no sound.
+ * Looks for evidence of a voice in sound that begins: what a predictor leaves of it moves, as that of noise and of
+ * tones in a room does not, or it has the pitch of a voice. Costs nothing while there is no sound.
  */
 export class OnsetEvidence {
   #pitch: PitchTrack | undefined

@@ -3,7 +3,7 @@ import { bandFrame, bandRateHz } from './telephone-band.js'
 const windowPoints = 160
 const bufferPoints = 320
 const windowFrom = bufferPoints - windowPoints
-/** So many frames fill a window and the longest period before it. */
+/** The number of frames that fill a window and the longest period before it. */
 const fillFrames = 3
 
 /** Noise of rooms is strong below this frequency, where voices have nothing. */
@@ -26,9 +26,11 @@ const maxDrift = 0.12
 const minDriftPoints = 2
 /** Noise has a steady period for fewer frames. */
 const minRun = 4
-/** So many are kept. */
+/** The number of points that are kept. */
 const maxRun = 40
-/** The level moves if means over `meanFrames` differ by this, and the pitch if the period does by so many points. */
+/**
+ * The level moves if means over `meanFrames` differ by this, and the pitch if the period does by this number of points.
+ */
 const meanFrames = 3
 const levelRangeDb = 1.5
 const periodRangePoints = 3
@@ -65,8 +67,8 @@ const periodOf = (buffer: Float64Array): number => {
 export type Pitch = 'none' | 'level' | 'moving'
 
 /**
- * Follows the pitch of a sound from frame to frame. A voice in noise has a period that is steady for longer than that of noise
- * alone, and its level or its pitch moves, unlike those of a machine. A frame costs about 25 µs.
+ * Follows the pitch of a sound from frame to frame. A voice in noise has a period that is steady for longer than that
+ * of noise alone, and its level or its pitch moves, unlike those of a machine. A frame costs about 25 µs.
  */
 export class PitchTrack {
   readonly #buffer = new Float64Array(bufferPoints)

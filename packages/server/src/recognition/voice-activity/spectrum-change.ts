@@ -1,15 +1,18 @@
 import { shareLeftBy, type Prediction } from './tone-test.js'
 
-/** A frame is compared with those 40 and 50 ms before: two tones that beat, as ringing tones do, look the same after one of both. */
+/**
+ * A frame is compared with those 40 and 50 ms before: two tones that beat, as ringing tones do, look the same after one
+ * of both.
+ */
 const distances = [4, 5]
 const kept = Math.max(...distances) + 1
-/** A mean over so many frames, of which one alone says little. */
+/** Frames of a mean: a single frame is too noisy. */
 const meanFrames = 4
 const maxChangeDb = 6
 
 /**
- * How fast the spectrum of a sound changes: how much more than the predictor of a frame the predictors of earlier frames leave of
- * it. That is several dB for a voice, and less than one for tones and noise, however soft they are.
+ * How fast the spectrum of a sound changes: how much more than the predictor of a frame the predictors of earlier
+ * frames leave of it. That is several dB for a voice, and less than one for tones and noise, however soft they are.
  */
 export class SpectrumChange {
   #predictors: readonly Float64Array[] = []

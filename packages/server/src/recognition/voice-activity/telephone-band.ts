@@ -25,8 +25,9 @@ const lowPass = (step: number): Float64Array => {
 }
 
 /**
- * Takes the frames of a channel down to 8 kHz, the band of a telephone. Voices have nearly all of their power there; of white noise
- * half or more is above it, and would hide soft speech from a test of the level. Allocates nothing for a frame.
+ * Takes the frames of a channel down to 8 kHz, the band of a telephone. Voices have nearly all of their power there; of
+ * white noise half or more is above it, and would hide soft speech from a test of the level. Allocates nothing for a
+ * frame.
  */
 export class TelephoneBand {
   readonly #step: number
@@ -52,8 +53,8 @@ export class TelephoneBand {
   }
 
   /**
-   * Four sums at a time, which do not wait for each other. The taps are taken in steps, so that the sample of one point is that of
-   * the next one with the tap before.
+   * Four sums at a time, which do not wait for each other. The taps are taken in steps, so that the sample of one point
+   * is that of the next one with the tap before.
    */
   #filterPoints(point: number): void {
     const filter = this.#filter

@@ -14,7 +14,8 @@ const at = (array: Float64Array, index: number): number => array[index] ?? 0
 
 /**
  * `products[i, j]` is the sum of x[t − i]·x[t − j]. Only the first column is summed; a step down the diagonal changes a
- * sum by one product at each end. Rows and columns 1 to 4 are the equations of the predictor, column 0 their right side.
+ * sum by one product at each end. Rows and columns 1 to 4 are the equations of the predictor, column 0 their right
+ * side.
  */
 const fillProducts = (): void => {
   for (let shift = 0; shift < size; shift += 1) {
@@ -53,9 +54,9 @@ const explainedPower = (): number => {
 }
 
 /**
- * The share of the power of a 10 ms frame that a predictor of order 4 does not explain, 0 to 1; 1 for digital silence. Four
- * past samples predict one or two sines (dial, ringing, busy and hold tones, hum): after G.711 the share is 0.004 for loud
- * ones and 0.01 for soft ones. Speech has a larger share, except for sonorants, for up to 250 ms.
+ * The share of the power of a 10 ms frame that a predictor of order 4 does not explain, 0 to 1; 1 for digital silence.
+ * Four past samples predict one or two sines (dial, ringing, busy and hold tones, hum): after G.711 the share is 0.004
+ * for loud ones and 0.01 for soft ones. Speech has a larger share, except for sonorants, for up to 250 ms.
  */
 export const unpredictedShare = (frame: Int16Array): number => {
   signal.set(frame)
@@ -82,7 +83,10 @@ export const predict = (frame: Int16Array): Prediction => {
   return { share, noiseGainDb, coefficients: solution.slice() }
 }
 
-/** The share of the power of a frame that the predictor of another frame does not explain, as `unpredictedShare`; it can be above 1. */
+/**
+ * The share of the power of a frame that the predictor of another frame does not explain, as `unpredictedShare`; it can
+ * be above 1.
+ */
 export const shareLeftBy = (coefficients: Float64Array, frame: Int16Array): number => {
   signal.set(frame)
   let power = 0

@@ -13,13 +13,15 @@ export interface VoiceDetector {
   /** Whether the speech of the last frames may still prove to be noise. Always false within speech. */
   readonly isDoubtful: boolean
   /**
-   * For how many frames there has been sound that may belong to the speech: 0 in a room, 50 at most. Not all of it is speech by
-   * itself: sonorants at the start of a sentence, as in "we will", may be as predictable as a tone.
+   * For how many frames there has been sound that may belong to the speech: 0 in a room, 50 at most. Not all of it is
+   * speech by itself: sonorants at the start of a sentence, as in "we will", may be as predictable as a tone.
    */
   readonly soundFrames: number
   /** Whether the noise floor must not rise, as within speech. */
   freezeFloor(isFrozen: boolean): void
-  /** Changes the sensitivity, 1 to 10, from the next frame on; throws `invalid-field` otherwise. Keeps the noise floor. */
+  /**
+   * Changes the sensitivity, 1 to 10, from the next frame on; throws `invalid-field` otherwise. Keeps the noise floor.
+   */
   setSensitivity(sensitivity: number): void
   /** Frees the memory; after that no frame is speech. */
   free(): void
@@ -34,7 +36,10 @@ export interface VoiceDetectorOptions {
 
 const rates = [8000, 16_000, 32_000, 48_000] as const
 
-/** Opens a detector (PROTOCOL 7). Rejects with `invalid-format` for another rate, `invalid-field` for another sensitivity. */
+/**
+ * Opens a detector (PROTOCOL 7). Rejects with `invalid-format` for another rate, `invalid-field` for another
+ * sensitivity.
+ */
 export const createVoiceDetector = async ({
   sampleRateHz,
   sensitivity,
@@ -63,8 +68,8 @@ const thresholdsOf = (sensitivity: number): { readonly mode: number; readonly en
 }
 
 /**
- * A tone that sets in is detected by this many frames in a row that are predictable to within the share. A sonorant at the
- * start of a word may be as well, for half the pre-speech buffer at most.
+ * A tone that sets in is detected by this many frames in a row that are predictable to within the share. A sonorant at
+ * the start of a word may be as well, for half the pre-speech buffer at most.
  */
 const clearTone = { share: 0.01, frames: 3 }
 
@@ -72,8 +77,8 @@ const clearTone = { share: 0.01, frames: 3 }
 const lastingTone = { share: 0.01, frames: 30 }
 
 /**
- * Sound that sets in and stays within `levelRangeDb` for this many frames is noise if a predictor leaves `noiseShare` of
- * it: a held vowel is as steady, but more predictable.
+ * Sound that sets in and stays within `levelRangeDb` for this many frames is noise if a predictor leaves `noiseShare`
+ * of it: a held vowel is as steady, but more predictable.
  */
 const levelRun = 5
 const levelRangeDb = 3
@@ -84,8 +89,8 @@ const soundPauseFrames = 20
 const maxSoundFrames = 50
 
 /**
- * Combines WebRTC's verdict with an adaptive gate; each alone would classify steady noise or a soft rustle as speech. Both examine
- * the band of a telephone, whatever the rate.
+ * Combines WebRTC's verdict with an adaptive gate; each alone would classify steady noise or a soft rustle as speech.
+ * Both examine the band of a telephone, whatever the rate.
  */
 class GatedDetector implements VoiceDetector {
   readonly #fvad: Fvad

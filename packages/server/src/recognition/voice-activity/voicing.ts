@@ -7,7 +7,10 @@ const bufferPoints = 240
 /** The pitch periods of voices, 400 to 70 Hz. */
 const minLag = 20
 const maxLag = 114
-/** The correlation dips between this lag and the period. Soft noise has no dip, because its neighboring samples are alike. */
+/**
+ * The correlation dips between this lag and the period. Soft noise has no dip, because its neighboring samples are
+ * alike.
+ */
 const firstLag = 4
 const minDip = 0.3
 
@@ -16,7 +19,9 @@ const minCorrelation = 0.85
 const toneShare = 0.005
 const minVoicedRun = 2
 
-/** Machine noise is periodic too, but level: means over `meanFrames` that stay within `levelRangeDb` are not a voice. */
+/**
+ * Machine noise is periodic too, but level: means over `meanFrames` that stay within `levelRangeDb` are not a voice.
+ */
 const meanFrames = 3
 const means = 4
 const levelRangeDb = 1.5
@@ -65,16 +70,18 @@ const isMoving = (powers: readonly number[]): boolean => {
 }
 
 /**
- * Detects voiced speech by its pitch: it is periodic with 2.5 to 14 ms, which noise is not; it is not a tone; and its level
- * moves, which that of a machine does not. Unvoiced consonants are not detected. A frame costs about 20 µs, so only some
- * frames are examined.
+ * Detects voiced speech by its pitch: it is periodic with 2.5 to 14 ms, which noise is not; it is not a tone; and its
+ * level moves, which that of a machine does not. Unvoiced consonants are not detected. A frame costs about 20 µs, so
+ * only some frames are examined.
  */
 export class Voicing {
   readonly #buffer = new Float64Array(bufferPoints)
   #powers: readonly number[] = []
   #run = 0
 
-  /** Whether this 10 ms frame and the one before are voiced. All frames must be passed; only candidates are examined. */
+  /**
+   * Whether this 10 ms frame and the one before are voiced. All frames must be passed; only candidates are examined.
+   */
   isVoiced(frame: Int16Array, levelDb: number, isCandidate: boolean): boolean {
     this.#append(frame)
     this.#powers = levelDb < silenceDb ? [] : [...this.#powers, 10 ** (levelDb / 10)].slice(-levelFrames)
