@@ -411,7 +411,7 @@ describe('retrySegments with an engine that is lost', () => {
     expect(output).toEqual(['fault 0 retried', 'fault 0 retried', 'fault 0 over', 'error'])
   })
 
-  it('counts losses and failures separately, and anew for each segment', () => {
+  it('counts losses and failures separately, from zero for each segment', () => {
     const faults = [lost(), new SpeechError('engine-failed', 'x'), new SpeechError('engine-failed', 'y'), lost()]
     const { clock, input$, output } = loseTimes(4, { fault: () => faults.shift() })
     for (const part of twoSegments) input$.next(part)

@@ -58,7 +58,7 @@ describe('requirePhrases', () => {
     await expect(requirePhrases(asking, undefined, 'Phrases')).resolves.toBeUndefined()
   })
 
-  it('tells as many faults as a client shows, the first at any rate', async () => {
+  it('names as many faults as a client shows, and always the first', async () => {
     const faults = [1, 20, 3].map((index) => ({ index, reason: `has ${'x'.repeat(100)}.` }))
     const error = await refusalOf(engineWith(() => Promise.resolve(faults)))
     expect(error).toMatchObject({
@@ -69,7 +69,7 @@ describe('requirePhrases', () => {
     expect(whole).toMatchObject({ code: 'invalid-field', message: 'Phrases cannot be added.' })
   })
 
-  it('passes on the error of an engine that cannot tell', async () => {
+  it('passes on the error of an engine that cannot check phrases', async () => {
     const error = new SpeechError('engine-failed', 'It is gone.')
     expect(await refusalOf(engineWith(() => Promise.reject(error)))).toBe(error)
   })

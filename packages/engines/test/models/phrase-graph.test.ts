@@ -52,7 +52,7 @@ describe('withPhrases', () => {
     expect(probabilityOf(graph, 'three one')).toBe(0)
   })
 
-  it('decides anew which sentences can continue', () => {
+  it('decides again which sentences can continue', () => {
     const isComplete = completeSentences(withPhrases(lights, ['stop now', 'turn left', 'go', 'go home']))
     expect(['stop now', 'turn left', 'turn right', 'go home'].map(isComplete)).toEqual([true, true, true, true])
     expect(['stop', 'go', 'turn', 'home'].map(isComplete)).toEqual([false, false, false, false])

@@ -89,7 +89,7 @@ describe('the slots of a sentence', () => {
     expect(slotsOf('public <a> = <a> y {y} | x;', 'x y')).toBeUndefined()
   })
 
-  it('a grammar without slots has no reader, and neither has a text that is none', () => {
+  it('returns no reader for a grammar without slots, or a text that is not a grammar', () => {
     for (const grammar of [
       '',
       'public <a> = x;',

@@ -126,7 +126,7 @@ describe('an offline engine', () => {
     expect(output).toEqual(Array.from({ length: 3 }, () => ({ type: 'progress', sampleCount: 100 })))
   })
 
-  it('cuts a long segment at the quietest point of its last seconds, and goes on behind it', async () => {
+  it('cuts a long segment at the quietest point of its last seconds, and continues behind it', async () => {
     start({ partials: 'off' })
     parts$.next({ type: 'open', startMs: 1000 })
     speak(sound(20_000, [17_000, 17_200]))
@@ -182,7 +182,7 @@ describe('an offline engine', () => {
     expect(reader.requests).toEqual([])
   })
 
-  it('has times of words only from a reader that knows them, and then no context', async () => {
+  it('has times of words only from a reader with times, and then no context', async () => {
     const { engine } = start({ words: false, partials: 'off' })
     parts$.next({ type: 'open', startMs: 0, before: sound(300) })
     speak(sound(900, [0, 300]))

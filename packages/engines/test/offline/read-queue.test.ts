@@ -65,7 +65,7 @@ describe('the queue of readings', () => {
     expect(reader.reading).toEqual([])
   })
 
-  it('reads no partials while the reader was busy for three quarters of the last seconds, and goes on later', async () => {
+  it('reads no partials while the reader was busy for three quarters of the last seconds, and continues later', async () => {
     const reader = new FakeReader()
     const queue = queueOf(reader)
     for (let second = 0; second < 8; second += 1) {

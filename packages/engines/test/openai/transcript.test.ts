@@ -138,9 +138,12 @@ describe('the answer of a transcription server', () => {
     expect(others).toEqual({})
   })
 
-  it.each([{}, { error: { message: 'no' } }, { text: 3 }, { segments: [] }])('is none without a text: %j', (answer) => {
-    expect(readTranscript(answer, 1000)).toBeUndefined()
-  })
+  it.each([{}, { error: { message: 'no' } }, { text: 3 }, { segments: [] }])(
+    'is undefined without a text: %j',
+    (answer) => {
+      expect(readTranscript(answer, 1000)).toBeUndefined()
+    },
+  )
 })
 
 describe('the text of an error', () => {

@@ -59,7 +59,7 @@ describe('createWorkerStarter', () => {
     await pool.close()
   })
 
-  it('lets the process end while an engine is idle and was not closed', { timeout: 130_000 }, async () => {
+  it('does not keep the process alive while an engine is idle and was not closed', { timeout: 130_000 }, async () => {
     const script = `
       const { soundswallower } = require('./packages/engines/dist/soundswallower/soundswallower.js')
       const folder = 'packages/engines/test/fixtures/Default/cards/1'
@@ -76,7 +76,7 @@ describe('findPackageRoot', () => {
     expect(findPackageRoot(join(root, 'packages/engines/dist'))).toBe(root)
   })
 
-  it('throws if there is none', () => {
+  it('throws without it', () => {
     expect(() => findPackageRoot('/')).toThrow(expect.objectContaining({ code: 'internal' }))
   })
 })

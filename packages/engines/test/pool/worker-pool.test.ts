@@ -105,7 +105,7 @@ describe('WorkerPool', () => {
     expect(worker(0).busy).toBe(false)
   })
 
-  it('lets the least busy worker check phrases, and keeps the process alive until it has', async () => {
+  it('checks phrases at the least busy worker, and keeps the process alive until it has', async () => {
     const { pool, open, worker } = fakePool(2, 2)
     open('a')
     worker(0).events.message(ready)

@@ -80,7 +80,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('a bus over NATS'), () => {
     expect(await firstValueFrom(answer$)).toMatchObject({ subject: 'answers.1', hasNoReceiver: true })
   })
 
-  it('publishes nothing while the server is away, and goes on when it is back', async () => {
+  it('publishes nothing while the server is away, and continues when it is back', async () => {
     const server = await startServer()
     const [here, there] = [await openBus(server), await openBus(server)]
     const message$ = received(there, 'audio')
@@ -115,7 +115,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('a bus over NATS'), () => {
     })
   })
 
-  it('tells which messages the server does not accept, and reports each kind once', async () => {
+  it('reports each kind of message that the server does not accept, once', async () => {
     const config =
       'authorization { users: [{ user: u, password: p, permissions: { publish: ["mine.>", "settled"] } }] }'
     const bus = await openBus(await startServer({ config }), { user: 'u', password: 'p' })

@@ -77,7 +77,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('the engines of docs/deploy/nats.conf')
       ),
     )
 
-  it('lets services and engine processes work, and operators list them', async () => {
+  it('permits services and engine processes to work, and operators to list them', async () => {
     const [edge, engine] = [await openBus('edge'), await openBus('engine')]
     const faults: unknown[] = []
     const onFault = (error: unknown): void => void faults.push(error)
@@ -175,7 +175,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('the engines of docs/deploy/nats.conf')
     expect(engine.refusedCount).toBeGreaterThanOrEqual(2)
   })
 
-  it('lets a service use the engines that it may send to, and names the others', async () => {
+  it('permits a service the engines that it may send to, and names the others', async () => {
     // With the rights of this user, who may send to nobody else.
     const configFile = await adaptConfiguration(
       'nats.conf',
@@ -237,7 +237,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('the engines of docs/deploy/nats.conf')
     ])
   })
 
-  it('lets the engine of a name advertise under it', async () => {
+  it('permits the engine of a name to advertise under it', async () => {
     const [engine, edge] = [await openBus('engine'), await openBus('edge')]
     const seen = outcome(edge, 'rxspeech.alive.*')
     // The server may learn of the subscription only after the first of them.

@@ -103,7 +103,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('an engine process that reloads'), () =
     }
   })
 
-  it('finishes open segments with the old model, tells services the new one, and uses it from then on', async () => {
+  it('finishes open segments with the old model, advertises the new one, and uses it from then on', async () => {
     const audio = await spoken(3_200)
     const socket = await startSession()
     socket.audio(audio.subarray(0, 28_000))

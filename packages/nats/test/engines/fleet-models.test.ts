@@ -29,7 +29,7 @@ const codeOf = (act: () => unknown): string => {
 }
 
 describe('the models of a fleet', () => {
-  it('are those that engines tell, the newest version first', async () => {
+  it('are those that engines advertise, the newest version first', async () => {
     const fleet = newFleet()
     expect(fleet.models.find(calls)).toBeUndefined()
     for (const version of ['1', '10', '9']) fleet.startEngine({ model: { ...callsModel, version, batch: true } })

@@ -70,7 +70,7 @@ describe('segments over NATS', () => {
     expect(lane.faults).toEqual([])
   })
 
-  it('tells the engine that the audio was cut, and the service that the text is incomplete', async () => {
+  it('passes on that the audio was cut, and that the text is incomplete', async () => {
     const fleet = await fleetOf(1)
     const lane = await fleet.openLane()
     for (const isCut of [true, false]) {
@@ -131,7 +131,7 @@ describe('segments over NATS', () => {
     expect((await fleet.engineOf()).capabilities.checks).toBe(false)
   })
 
-  it('tells the engine how readily the session rejects speech, also one that reads a segment again', async () => {
+  it('sends the rejection of the session, also to an engine that reads a segment again', async () => {
     const fleet = await fleetOf(0)
     const engines = [fleet.startEngine(), fleet.startEngine()]
     await fleet.pass(300)
@@ -157,7 +157,7 @@ describe('segments over NATS', () => {
       return engine.checkPhrases?.(phrases).catch((error: unknown) => (error as { readonly code: string }).code)
     }
 
-    it('tells them the engine, also one that reads a segment again', async () => {
+    it('sends them to the engine, also to one that reads a segment again', async () => {
       const fleet = await fleetOf(0)
       const engines = [startWithPhrases(fleet), startWithPhrases(fleet)]
       await fleet.pass(300)
@@ -176,7 +176,7 @@ describe('segments over NATS', () => {
       ])
     })
 
-    it('lets an engine check them, without a place', async () => {
+    it('checks them at an engine without taking a place', async () => {
       const fleet = await fleetOf(0)
       const { engine, host } = startWithPhrases(fleet)
       await fleet.pass(300)
@@ -186,7 +186,7 @@ describe('segments over NATS', () => {
       expect([engine.checked(), engine.opened(), host.used, fleet.fleet.counts.lost]).toEqual([2, 0, 0, {}])
     })
 
-    it('asks another engine if one is silent, gone or knows no phrases, and gives up after three', async () => {
+    it('asks another engine if one is silent, gone or without phrases, and gives up after three', async () => {
       const fleet = await fleetOf(0)
       const silent = startWithPhrases(fleet)
       silent.engine.checkPhrases = () => new Promise(() => undefined)
@@ -230,7 +230,7 @@ describe('segments over NATS', () => {
       expect(lane.error).toMatchObject({ code: 'engine-failed' })
     })
 
-    it('opens them at no engine that knows none', async () => {
+    it('opens them only at engines with phrases', async () => {
       const fleet = await fleetOf(0)
       const { phrases: _none, ...older } = withPhrases
       const unknowing = fleet.startEngine({ model: older, capacity: 100 })
@@ -245,7 +245,7 @@ describe('segments over NATS', () => {
     })
   })
 
-  it('opens a segment with a language only where the model has it, and tells the engine the one of each segment', async () => {
+  it('opens a segment with a language only where the model has it, and sends the language of each segment', async () => {
     const fleet = await fleetOf(0)
     const start = (languages?: readonly string[]) =>
       fleet.startEngine({
@@ -360,7 +360,7 @@ describe('segments over NATS', () => {
     expect(new Set(audio.map(({ attempt }) => attempt)).size).toBe(1)
   })
 
-  it('lets no engine process answer for a segment of another one', async () => {
+  it('ignores answers for a segment of another engine process', async () => {
     const fleet = await fleetOf(2)
     const lanes = await Promise.all([1, 2, 3, 4].map(() => fleet.openLane()))
     for (const lane of lanes) {
@@ -710,7 +710,7 @@ describe('segments over NATS', () => {
         expect(fleet.fleet.counts.lost).toEqual({ stalled: 1 })
       })
 
-      it('does not wait if nothing of its work goes on', async () => {
+      it('does not wait if its work has stopped', async () => {
         const { fleet, lane } = await slow(false)
         lane.end()
         await passTicks(fleet, 10_000 + 2 * 300 + 300)

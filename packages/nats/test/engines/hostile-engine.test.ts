@@ -244,7 +244,7 @@ describe('adverts', () => {
     expect(updates).toBe(22)
   })
 
-  it('are requested again each second only by a process that tells its places and no models', async () => {
+  it('are requested again each second only from a process that advertises places but no models', async () => {
     const { fleet, bus } = await attacked()
     const engine = addressOf('hostile', 0)
     const before = fleet.broker.posted.length

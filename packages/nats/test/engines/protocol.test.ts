@@ -91,7 +91,7 @@ describe('the messages between edges and engines', () => {
     expect(decodeModelsAdvert(advertOf(models))?.models[0]).toMatchObject(callsModel)
   })
 
-  it('reads the lag of an engine, which older ones do not tell, and refuses others', () => {
+  it('reads the lag of an engine, which older ones omit, and refuses invalid ones', () => {
     const alive = { v: 1, engine, capacity: 4, used: 1, state: 'serving' }
     expect(decodeEngineAdvert(advertOf(alive))?.lagMs).toBeUndefined()
     expect(decodeEngineAdvert(advertOf({ ...alive, lagMs: 1_200, progress: 3 }))).toMatchObject({
@@ -142,7 +142,7 @@ describe('the messages between edges and engines', () => {
     expect(createAddress('a').instance).not.toBe(createAddress('a').instance)
   })
 
-  it('tells replies to edges from other subjects', () => {
+  it('distinguishes replies to edges from other subjects', () => {
     expect(isAttemptSubject(attemptSubject(engine, 12))).toBe(true)
     for (const subject of ['rxspeech.models.a', 'rxspeech.edge.a.b.1', `${attemptSubject(engine, 12)}.x`, '']) {
       expect(isAttemptSubject(subject)).toBe(false)

@@ -112,7 +112,7 @@ describe('an engine process that is behind', () => {
     }
   })
 
-  it('is slow if its work goes on, and hangs otherwise', () => {
+  it('is slow if its work continues, and hangs otherwise', () => {
     const { roster, large, advertise, tick } = pairOf()
     const work = (progress: number): boolean => {
       advertise(large, { lagMs: 2_000, progress })

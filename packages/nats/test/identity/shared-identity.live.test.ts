@@ -117,7 +117,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over NATS'), () => {
     }
   })
 
-  it('goes on from memory while the server is away, refuses changes, and misses none afterwards', async () => {
+  it('continues from memory while the server is away, refuses changes, and misses none afterwards', async () => {
     nextBucket()
     const [{ identity: one }, { identity: two, bus }] = [await open(), await open()]
     await one.add(client('acme'))

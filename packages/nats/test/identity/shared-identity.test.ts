@@ -225,7 +225,7 @@ describe('a shared identity', () => {
     expect(identity.find('acme')).toEqual(client('acme'))
   })
 
-  it('knows at once of a revocation that another machine was faster with', async () => {
+  it('applies a revocation at once that another machine wrote first', async () => {
     const identity = await open()
     bucket.isSilent = true
     bucket.set(revokedKey('t1'), encodeRevocation(1e12))

@@ -88,24 +88,27 @@ describe('recognizeChannel', () => {
     })
   })
 
-  it.each([0, 1, 7, 400, 5000])('decides the same when the engine answers after %d ms and audio goes on', (checkMs) => {
-    virtual(({ flush }, scheduler) => {
-      const checks = [false, true]
-      const texts = ['one', 'two']
-      const run = (source$: Observable<Int16Array>, engine: ReturnType<typeof scriptedEngine>): string[] => {
-        const output: string[] = []
-        source$.pipe(channel({ engine, scheduler }), results).subscribe((event) => output.push(event))
-        flush()
-        return output
-      }
-      const atOnce = run(of(twoSentences), scriptedEngine({ texts, checks }))
-      const chunks = Array.from({ length: 108 }, (_none, at) => twoSentences.slice(20 * at, 20 * at + 20))
-      const paced$ = from(chunks).pipe(concatMap((chunk) => of(chunk).pipe(delay(20, scheduler))))
-      const paced = run(paced$, scriptedEngine({ texts, checks, checkMs }))
-      expect(atOnce).toContain('ended 0-670')
-      expect(paced.toSorted()).toEqual(atOnce.toSorted())
-    })
-  })
+  it.each([0, 1, 7, 400, 5000])(
+    'decides the same when the engine answers after %d ms while audio arrives',
+    (checkMs) => {
+      virtual(({ flush }, scheduler) => {
+        const checks = [false, true]
+        const texts = ['one', 'two']
+        const run = (source$: Observable<Int16Array>, engine: ReturnType<typeof scriptedEngine>): string[] => {
+          const output: string[] = []
+          source$.pipe(channel({ engine, scheduler }), results).subscribe((event) => output.push(event))
+          flush()
+          return output
+        }
+        const atOnce = run(of(twoSentences), scriptedEngine({ texts, checks }))
+        const chunks = Array.from({ length: 108 }, (_none, at) => twoSentences.slice(20 * at, 20 * at + 20))
+        const paced$ = from(chunks).pipe(concatMap((chunk) => of(chunk).pipe(delay(20, scheduler))))
+        const paced = run(paced$, scriptedEngine({ texts, checks, checkMs }))
+        expect(atOnce).toContain('ended 0-670')
+        expect(paced.toSorted()).toEqual(atOnce.toSorted())
+      })
+    },
+  )
 
   it('does not count audio as processed that waits for an answer, and ends nothing by the clock meanwhile', () => {
     virtual(({ flush }, scheduler) => {
@@ -161,7 +164,7 @@ describe('recognizeChannel', () => {
     })
   })
 
-  it('does not ask an engine that cannot tell, nor with a complete silence of 0', () => {
+  it('does not ask an engine without checks, nor with a complete silence of 0', () => {
     virtual(({ flush }, scheduler) => {
       for (const [checks, completeSilenceMs] of [
         [undefined, 120],

@@ -251,7 +251,7 @@ describe('a sentence that is complete and cannot continue', () => {
     expect(checks(during([1000, 2100]), { untilMs: 5000, parameters: limited, isComplete: always })).toEqual([])
   })
 
-  it('is not asked for with 0, nor of an engine that cannot tell', () => {
+  it('is not checked with 0, nor by an engine without checks', () => {
     expect(checks(item, { untilMs: 5000, parameters: { completeSilenceMs: 0 } })).toEqual([])
     expect(runMachine(item, { untilMs: 5000 }).outputs.some(({ type }) => type === 'check')).toBe(false)
   })
