@@ -66,15 +66,18 @@ const npmInstall = async (folder, ...args) => {
 /** The path of a development dependency's program. */
 const tool = (/** @type {string} */ file) => join(root, 'node_modules', file)
 
-/** @param {string} folder @returns {Promise<{ file: string, folder: string, files: string[] }>} */
+/** The tarball of a package, and the folder in which it is unpacked. @param {string} folder @returns {Promise<{ file: string, folder: string, files: string[] }>} */
 const pack = async (folder) => {
   // The build, which the library would make before it is packed, is there.
   const options = folder === root ? ['--ignore-scripts'] : []
   const packed = JSON.parse(await run('npm', ['pack', '--json', ...options, '--pack-destination', scratch], folder))
   const [{ filename, files }] = Object.values(packed)
+  const unpacked = join(scratch, 'unpacked', filename)
+  await mkdir(unpacked, { recursive: true })
+  await run('tar', ['-xzf', join(scratch, filename), '--strip-components=1'], unpacked)
   return {
     file: join(scratch, filename),
-    folder,
+    folder: unpacked,
     files: files.map((/** @type {{ path: string }} */ file) => file.path),
   }
 }

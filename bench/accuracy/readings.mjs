@@ -5,15 +5,13 @@ import { promptGrammars } from './prompts.mjs'
 import { grammars, recordingsOf, utterancesOf } from './spoken-set.mjs'
 
 const engines = join(new URL('../..', import.meta.url).pathname, 'packages/engines/dist')
-const load = (file) => import(join(build, file)).then(({ default: module }) => module)
+const load = (file) => import(join(engines, file)).then(({ default: module }) => module)
 
-const { createDecoder, findSoundswallowerModels, loadSoundswallower } = await load(
-  'packages/engines/dist/soundswallower/package.js',
-)
-const { compareWith, featuresOf } = await load('packages/engines/dist/soundswallower/rated-reading.js')
-const { frameSamples, TwoPassDecoder } = await load('packages/engines/dist/soundswallower/segment-decoder.js')
-const { Verifier } = await load('packages/engines/dist/soundswallower/verifier.js')
-const { WorkerGrammars } = await load('packages/engines/dist/soundswallower/worker-grammars.js')
+const { createDecoder, findSoundswallowerModels, loadSoundswallower } = await load('soundswallower/package.js')
+const { compareWith, featuresOf } = await load('soundswallower/rated-reading.js')
+const { frameSamples, TwoPassDecoder } = await load('soundswallower/segment-decoder.js')
+const { Verifier } = await load('soundswallower/verifier.js')
+const { WorkerGrammars } = await load('soundswallower/worker-grammars.js')
 
 const cpuMs = () => {
   const { user, system } = process.cpuUsage()

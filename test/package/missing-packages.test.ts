@@ -19,6 +19,8 @@ const installWithout = (missing: string): string => {
   const scoped = scopes.flatMap((scope) => readdirSync(join(modules, scope)).map((name) => `${scope}/${name}`))
   const names = [...readdirSync(modules).filter((name) => !/^[@.]/.test(name)), ...scoped]
   for (const scope of scopes) mkdirSync(join(folder, 'node_modules', scope), { recursive: true })
+  // The command finds the samples of a checkout beside its package.
+  link(join(checkout, 'samples'), 'samples')
   for (const name of names) if (name !== missing) link(join(modules, name), 'node_modules', name)
   return folder
 }

@@ -10,7 +10,8 @@ import { NodeSocketLink } from './node-link.js'
 import { recordOf } from '../../protocol/collections.js'
 import { checkOptions, optionsOf, text } from '../../protocol/validation.js'
 import { dialBy, type OpenSocket, peerName, type SocketClass, type WebSocketDialOptions } from './dial.js'
-import type { NodeSocket, NodeSocketEvents, SocketEvents } from './socket.js'
+import type { NodeSocket, NodeSocketEvents } from './node-socket.js'
+import type { SocketEvents } from './socket.js'
 
 export type { SocketClass, WebSocketDialOptions } from './dial.js'
 

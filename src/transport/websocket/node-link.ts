@@ -4,7 +4,8 @@ import { schedule } from '../../kernel/timers.js'
 import type { SocketMessage } from '../link.js'
 import { closeFrame, receiverError, protocolError } from './errors.js'
 import { SocketLink } from './link.js'
-import type { CloseReason, NodeSocket, SocketEvents, WebSocketLimits } from './socket.js'
+import type { NodeSocket } from './node-socket.js'
+import type { CloseReason, SocketEvents, WebSocketLimits } from './socket.js'
 
 /** The period of the pongs that an end sends while its reading is paused: shorter than the heartbeats of peers. */
 const pausedPongMs = 1_000

@@ -3,13 +3,8 @@ import { checkOptions, optionsOf } from '../../protocol/validation.js'
 import type { Link, SocketMessage } from '../link.js'
 import { SocketLink } from './link.js'
 import { NodeSocketLink } from './node-link.js'
-import {
-  isNodeSocket,
-  resolveWebSocketLimits,
-  webSocketLinkCodecs,
-  type Socket,
-  type WebSocketLinkOptions,
-} from './socket.js'
+import { isNodeSocket } from './node-socket.js'
+import { resolveWebSocketLimits, webSocketLinkCodecs, type Socket, type WebSocketLinkOptions } from './socket.js'
 
 const webSocketLinkOptions = optionsOf<WebSocketLinkOptions>()({}, webSocketLinkCodecs)
 

@@ -1,4 +1,4 @@
-import type { NodeSocket, NodeSocketEvents } from '../../../src/transport/websocket/socket.js'
+import type { NodeSocket, NodeSocketEvents } from '../../../src/transport/websocket/node-socket.js'
 import { FakeBrowserSocket } from './fake-browser-socket.js'
 
 /** A socket like those of the package `ws`, whose peer answers pings while `answers`. */

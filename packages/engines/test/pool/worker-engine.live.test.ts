@@ -72,8 +72,8 @@ describe('createWorkerStarter', () => {
 
 describe('findPackageRoot', () => {
   it('is the same from the sources and from the build', () => {
-    expect(findPackageRoot(join(root, 'packages/engines/src'))).toBe(root)
-    expect(findPackageRoot(join(root, 'packages/engines/dist'))).toBe(root)
+    expect(findPackageRoot(join(root, 'packages/engines/src'))).toBe(join(root, 'packages/engines'))
+    expect(findPackageRoot(join(root, 'packages/engines/dist'))).toBe(join(root, 'packages/engines'))
   })
 
   it('throws without it', () => {

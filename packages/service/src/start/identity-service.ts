@@ -30,14 +30,16 @@ export const openAuthority = async (
   operation: Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity' | 'scrape'>,
 ): Promise<ServiceAuthority> => {
   const { clients, development = false, scheduler = asyncScheduler, stateFolder, issuer = http.url } = options
+  // What machines share is connected here, and not an option of the identity service of each.
+  const { nats: _nats, ...own } = options.identity ?? {}
   const { monitor, onFault } = operation
   checkSharedIdentity({ ...options.identity, issuer: options.issuer })
   const shared = await connectMachines(options, issuer, operation)
   try {
     const identity = await createIdentity(
       {
-        ...options.identity,
-        addressOf: options.identity?.addressOf ?? http.addressOf,
+        ...own,
+        addressOf: own.addressOf ?? http.addressOf,
         issuer,
         development,
         scheduler,

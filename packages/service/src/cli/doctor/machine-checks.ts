@@ -15,7 +15,14 @@ import { builtInEngines } from '../../start/models-and-projects.js'
 import type { Host } from '../process/host.js'
 import { isAtLeast, outdatedNode } from '../process/node-lines.js'
 import { acquire } from '../process/interruption.js'
-import { embeddedModel, missingEmbeddedModel, packageManifest, sampleCall } from '../process/package-files.js'
+import {
+  embeddedModel,
+  missingEmbeddedModel,
+  packageManifest,
+  type PackageManifest,
+  readManifest,
+  sampleCall,
+} from '../process/package-files.js'
 import { reachService } from '../service/reach-service.js'
 import { hear } from '../transcription/hear.js'
 import { failed, ok, warning, wrong, type Check, type Finding } from './check.js'
@@ -45,26 +52,39 @@ const dispensablePackages: Readonly<Record<string, () => Promise<unknown>>> = {
   ...Object.fromEntries(builtInEngines({}).flatMap(({ requirements = {} }) => Object.entries(requirements))),
 }
 
+/** What a package needs, and what those of its dependencies need that belong to this project. */
+const neededBy = ({ dependencies, optionalDependencies }: PackageManifest, from: string): readonly Needed[] =>
+  Object.keys({ ...dependencies, ...optionalDependencies }).flatMap((name) => {
+    if (name === 'rxspeech') return []
+    if (dispensablePackages[name] !== undefined || !name.startsWith('rxspeech-')) return [{ name, from }]
+    const manifest = resolveOptional(`${name}/package.json`, 'The service', from)
+    return neededBy(readManifest(manifest), manifest)
+  })
+
+interface Needed {
+  readonly name: string
+  /** A file of the package that needs it. */
+  readonly from: string
+}
+
 /** The packages that the service and the command need beside those of the library. */
 export const packagesCheck: Check = {
   name: 'packages',
   run: async () => {
-    const { name, dependencies, optionalDependencies } = packageManifest()
-    const needed = { ...(name === 'rxspeech' ? {} : dependencies), ...optionalDependencies }
-    const names = Object.keys(needed).filter((one) => one !== 'rxspeech')
-    const findings = await Promise.all(names.map((one) => packageFinding(one)))
+    const needed = new Map(neededBy(packageManifest(), __filename).map((one) => [one.name, one]))
+    const findings = await Promise.all([...needed.values()].map(packageFinding))
     const problems = findings.filter((finding) => finding !== undefined)
     return [
-      ok(`${names.length - problems.length} of ${names.length} packages of the service and the command`),
+      ok(`${needed.size - problems.length} of ${needed.size} packages of the service and the command`),
       ...problems,
     ]
   },
 }
 
-const packageFinding = async (name: string): Promise<Finding | undefined> => {
+const packageFinding = async ({ name, from }: Needed): Promise<Finding | undefined> => {
   const load = dispensablePackages[name]
   try {
-    if (load === undefined) resolveOptional(name, 'The service', __filename)
+    if (load === undefined) resolveOptional(name, 'The service', from)
     else await load()
     return undefined
   } catch (error) {

@@ -59,7 +59,9 @@ export interface PackageManifest {
   readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
-export const packageManifest = (): PackageManifest =>
-  JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as PackageManifest
+export const readManifest = (file: string): PackageManifest => JSON.parse(readFileSync(file, 'utf8')) as PackageManifest
+
+/** That of the package of the command. */
+export const packageManifest = (): PackageManifest => readManifest(join(packageRoot, 'package.json'))
 
 export const packageVersion = (): string => packageManifest().version
