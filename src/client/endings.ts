@@ -110,7 +110,7 @@ export const endings = {
 } as const satisfies Readonly<Record<string, Endings>>
 
 /**
- * What becomes of the pending finals.
+ * How pending finals are resolved.
  * - `keep`: they remain pending.
  * - `emit`: no later result can replace them.
  * - `continue`: the next recognition continues their text; what they add to the milestones is emitted as milestones. They

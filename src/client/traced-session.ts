@@ -44,7 +44,7 @@ const traced =
     run: (source: ObservableInput<Uint8Array>, traceparent?: string) => Observable<SessionEvent>,
   ) =>
   (source: ObservableInput<Uint8Array>): Observable<SessionEvent> => {
-    // Refuses a source that is none, as without tracing.
+    // Refuses an invalid source, as without tracing.
     const untraced$ = run(source)
     return new Observable<SessionEvent>((subscriber) => {
       const span = beginLocalSpan(openTelemetry, { name: 'rxspeech.session', kind: 'client' })

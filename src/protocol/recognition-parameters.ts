@@ -16,7 +16,7 @@ export interface ParameterRow {
   readonly nodeOption?: string
   // The table keeps the type of each row.
   readonly codec: Codecs[string]
-  /** What the service takes if there is none. Without it, that depends on the model. */
+  /** The default of the service; without it, the model decides. */
   readonly default?: string | number
   /** The same for projects and nodes, if it differs. */
   readonly projectDefault?: number

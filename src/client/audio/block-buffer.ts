@@ -55,7 +55,7 @@ export class BlockBuffer {
   }
 
   /**
-   * The first position from `from` on that `findIn` finds in the blocks; -1 if there is none. Does not copy.
+   * The first position from `from` on that `findIn` finds in the blocks; undefined if there is no match. Does not copy.
    */
   find(from: number, findIn: (bytes: Uint8Array) => number): number | undefined {
     for (let position = Math.max(from, this.#start); position < this.#end;) {

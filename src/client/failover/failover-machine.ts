@@ -197,7 +197,7 @@ export class FailoverMachine implements kernel.Machine<
 
   // Handover to another service while the current one still works
 
-  /** The service will end the connection: another one takes over, or a new connection to the same if there is none. */
+  /** The service will end the connection: another service takes over, or else a new connection to the same one. */
   #onLeaving(state: FailoverState, input: Extract<ObservedFailoverInput, { readonly type: 'leaving' }>): FailoverStep {
     const successor = available(input.services, [state.service])
     const step = this.#step(state, input)
@@ -319,7 +319,7 @@ const join = (outputs: readonly FailoverOutput[] = [], step: FailoverStep): Fail
   outputs: [...outputs, ...(step.outputs ?? [])],
 })
 
-/** A successor that takes over brings its service; a handover that ends or is planned anew has none yet. */
+/** A successor that takes over brings its service; a finished or rescheduled handover has no service yet. */
 const withClient = (state: FailoverState, client: ClientState): FailoverState => {
   const { handover } = state.client
   const hasTakenOver = client.connection.id === handover?.successor?.id

@@ -104,7 +104,7 @@ const failoverOptions = optionsOf<FailoverOptions>()({}, { slowMs: numberUpToInf
 
 type Plan = SessionPlan<unknown, unknown>
 
-/** `failover` itself is none: its sessions run on a machine of their own. */
+/** A failover is not a plan itself: its sessions run on a machine of their own. */
 const isService = (service: unknown): service is PlannedRecognition =>
   typeof service === 'function' && 'plan' in service && !runsFailover(service as PlannedRecognition)
 

@@ -24,7 +24,7 @@ const checkSoundOptions = optionsOf<CheckSoundOptions>()({ format: anything, onW
  * with its header instead of samples; and, after half a minute of sound, a channel that has had no signal. The audio passes unchanged, also after a warning. The service makes the same check
  * and reports it as the event `Audio Warning`; here the page or program knows it before anything is sent.
  *
- * - Slices can have any length and can split a sample. Each subscription starts anew.
+ * - Slices can have any length and can split a sample. Each subscription is examined separately.
  * - Completion and error: passes them on at once. An exception of `onWarning` is reported, and the audio continues.
  * - Unsubscription: stops examining; no warning follows.
  * - Buffering: copies of 100 ms of audio; the audio itself is never delayed. No timer.

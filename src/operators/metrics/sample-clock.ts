@@ -15,7 +15,7 @@ export interface SampleClockOptions {
 /** Relates positions in the audio to times of the clock. */
 export interface SampleClock {
   /**
-   * An operator that counts the samples that pass, unchanged. Each subscription starts anew: a clock serves one session at a
+   * An operator that counts the samples that pass, unchanged. Each subscription starts from zero: a clock serves one session at a
    * time. It needs no timer.
    */
   readonly count: () => MonoTypeOperatorFunction<Uint8Array>

@@ -1,14 +1,12 @@
-import type { Server, ServerDuplexStream, ServerInterceptingCall, ServerInterceptor } from '@grpc/grpc-js'
-import type { Http2Server, Http2Session, ServerHttp2Stream } from 'node:http2'
+import type { ServerDuplexStream } from '@grpc/grpc-js'
+import type { ServerHttp2Stream } from 'node:http2'
 import { errorTable } from '../../errors/error-table.js'
-import { refusalError, refusalText } from '../../errors/refusal.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import type { Resolved } from '../limits.js'
 import type { DataflowMessage, Link } from '../link.js'
 import { checkOptions, optionsOf } from '../../protocol/validation.js'
 import { type CallReason, GrpcLink, grpcLinkCodecs, type GrpcLinkOptions, resolveGrpcLimits } from './link.js'
 import { refusalStatus, orderlyEnd } from './errors.js'
-import { undecodableContentType } from './proto.js'
 
 type ServerCall = ServerDuplexStream<DataflowMessage, DataflowMessage>
 
@@ -110,84 +108,3 @@ export const http2StreamOf = (call: object): ServerHttp2Stream | undefined => {
   }
   return undefined
 }
-
-/**
- * Sends GOAWAY (RFC 9113 section 6.8), after which open streams continue. Never while frames of the session are being
- * read, because closing it there corrupts Node's memory and aborts the process.
- */
-export const closeSessionSoon = (session: Http2Session | undefined): void => {
-  setImmediate(() => {
-    if (session?.closed === false) session.close()
-  })
-}
-
-const isHttp2Server = (value: unknown): value is Http2Server =>
-  typeof value === 'object' && value !== null && 'on' in value && 'updateSettings' in value
-
-/**
- * The HTTP/2 servers inside a gRPC server, which has no public way to see a request for a method that it lacks. Empty when
- * the internals of the package change; those requests are then not counted.
- */
-export const http2ServersOf = (server: Server): readonly Http2Server[] => {
-  const inside: unknown = Reflect.get(server, 'http2Servers')
-  return inside instanceof Map ? [...inside.keys()].filter(isHttp2Server) : []
-}
-
-interface Receiver {
-  onReceiveMessage(message: unknown): void
-}
-
-/** The error for the details with which the gRPC package refuses a frame that it cannot read. */
-const frameError = (details: string): SpeechError | undefined => {
-  const [, size] = /^Received message larger than max \((\d+) vs/.exec(details) ?? []
-  if (size !== undefined) {
-    return new SpeechError('message-too-big', `A message of ${size} bytes is larger than allowed.`)
-  }
-  if (details.startsWith('Received message that decompresses')) {
-    return new SpeechError('message-too-big', 'A message is larger than allowed when it is decompressed.')
-  }
-  return /^Failed to decompress message|^Received message compressed with/.test(details)
-    ? new SpeechError(
-        'protocol-violation',
-        'A message cannot be decompressed; send it without compression, or with gzip.',
-      )
-    : undefined
-}
-
-/**
- * Reports a frame that the gRPC package cannot read to the handler, as a last message that `unreadableError` recognizes, so
- * that the service can refuse it with a code and a response. The package alone ends the call without either.
- */
-export const reportUnreadable: ServerInterceptor = (method, call) => {
-  // The call itself: a `ServerInterceptingCall` around it would cost several calls for each message.
-  const intercepted = call as unknown as ServerInterceptingCall
-  if (!method.requestStream) return intercepted
-  const start = call.start.bind(call)
-  const sendStatus = call.sendStatus.bind(call)
-  let receiver: Receiver | undefined
-  let isReported = false
-  call.start = (listener) => {
-    receiver = listener
-    start(listener)
-  }
-  call.sendStatus = (status) => {
-    const error = frameError(status.details ?? '')
-    if (error === undefined || receiver === undefined) sendStatus(status)
-    else if (!isReported) {
-      // The rest of the stream is unreadable too and is dropped.
-      isReported = true
-      receiver.onReceiveMessage(unreadable(error))
-    }
-  }
-  return intercepted
-}
-
-const unreadable = (error: SpeechError): DataflowMessage => ({
-  contentType: undecodableContentType,
-  content: refusalText(error),
-  binaryContent: new Uint8Array(0),
-})
-
-/** The error of a message of `reportUnreadable`; undefined for any other message. */
-export const unreadableError = ({ contentType, content }: DataflowMessage): SpeechError | undefined =>
-  contentType === undecodableContentType && content !== '' ? refusalError(content) : undefined

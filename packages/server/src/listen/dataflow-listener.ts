@@ -4,13 +4,7 @@ import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { contentType, writeDataflowResponse } from 'rxspeech/internal/protocol/dataflow-messages'
 import { traceparentHeader } from 'rxspeech/internal/tracing/traceparent'
 import { loadDataflow } from 'rxspeech/internal/transport/grpc/proto'
-import {
-  closeSessionSoon,
-  http2StreamOf,
-  refusingServerLink,
-  reportUnreadable,
-  unreadableError,
-} from 'rxspeech/internal/transport/grpc/server'
+import { http2StreamOf, refusingServerLink } from 'rxspeech/internal/transport/grpc/server'
 import type { DataflowMessage, Link } from 'rxspeech/internal/transport/link'
 import {
   checkPlainText,
@@ -26,9 +20,16 @@ import type { DataflowContext } from '../sessions/session-context.js'
 import { AcceptedConnections, type Connection, type ProxyTrust } from './accepted-connections.js'
 import type { AcceptConnections } from './accept-connections.js'
 import { tooManyUnstarted, type ConnectionCounter, type ConnectionLimits } from './connection-gate.js'
-import { defaultGrpcTimeouts, keepaliveOptions, listenForGrpc, type GrpcTimeouts } from './grpc-connections.js'
+import {
+  closeSessionSoon,
+  defaultGrpcTimeouts,
+  keepaliveOptions,
+  listenForGrpc,
+  type GrpcTimeouts,
+} from './grpc-connections.js'
 import { RequestAllowances } from './request-allowance.js'
 import { serveLink, type SessionSet } from './serve-link.js'
+import { reportUnreadable, unreadableError } from './unreadable-frames.js'
 
 export interface DataflowListenerOptions {
   readonly address: ListenAddress

@@ -1,8 +1,13 @@
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import {
+  constants,
+  type Http2Server,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import { createServer, type Server as NetServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { ServerCredentials, type Server } from '@grpc/grpc-js'
-import { closeSessionSoon, http2ServersOf } from 'rxspeech/internal/transport/grpc/server'
 import {
   type ListenAddress,
   listenOnPort,
@@ -187,4 +192,26 @@ const destroySilentSockets = (sockets: Iterable<Socket>, { silentMs, everyMs }: 
   return () => {
     clearInterval(timer)
   }
+}
+
+/**
+ * Sends GOAWAY (RFC 9113 section 6.8), after which open streams continue. Never while frames of the session are being
+ * read, because closing it there corrupts Node's memory and aborts the process.
+ */
+export const closeSessionSoon = (session: Http2Session | undefined): void => {
+  setImmediate(() => {
+    if (session?.closed === false) session.close()
+  })
+}
+
+const isHttp2Server = (value: unknown): value is Http2Server =>
+  typeof value === 'object' && value !== null && 'on' in value && 'updateSettings' in value
+
+/**
+ * The HTTP/2 servers inside a gRPC server, which has no public way to see a request for a method that it lacks. Empty when
+ * the internals of the package change; those requests are then not counted.
+ */
+const http2ServersOf = (server: Server): readonly Http2Server[] => {
+  const inside: unknown = Reflect.get(server, 'http2Servers')
+  return inside instanceof Map ? [...inside.keys()].filter(isHttp2Server) : []
 }
