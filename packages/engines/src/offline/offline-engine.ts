@@ -108,13 +108,20 @@ export const createOfflineEngine = (options: OfflineEngineOptions): Engine => {
   // Only times of words separate the segment from its context.
   const contextMs = words ? usedContextMs : 0
   const plan: Omit<ReadPlan, 'settings'> = {
-    ...{ queue, sampleRateHz, contextMs, scheduler },
+    queue,
+    sampleRateHz,
+    contextMs,
+    scheduler,
     maxPartMs: maxReadMs - 2 * contextMs,
     minStepMs: partials === 'off' ? undefined : partials === 'auto' ? autoStepMs : partials,
   }
   return createSegmentEngine({
     capabilities: {
-      ...{ sampleRateHz, words, contextMs, segmentsAtOnce, languages },
+      sampleRateHz,
+      words,
+      contextMs,
+      segmentsAtOnce,
+      languages,
       partials: partials !== 'off',
       kind: 'dictation',
       phrases: takesPhrases,

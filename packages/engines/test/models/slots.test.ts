@@ -45,13 +45,13 @@ describe('the slots of a sentence', () => {
     expect(slotsOf(order, sentence)).toEqual(slots)
   })
 
-  it('a tag belongs to the one item before it, and to all in brackets', () => {
+  it('applies a tag to the one item before it, and to all in brackets', () => {
     expect(slotsOf('public <a> = book | new magazine {thing};', 'new magazine')).toEqual({ thing: 'magazine' })
     expect(slotsOf('public <a> = (book | new magazine) {thing};', 'new magazine')).toEqual({ thing: 'new magazine' })
     expect(slotsOf('public <a> = book {x} {y=2};', 'book')).toEqual({ x: 'book', y: '2' })
   })
 
-  it('a tag has no effect where nothing was said, unless it is that of <NULL>', () => {
+  it('ignores a tag where nothing was spoken, unless it is that of <NULL>', () => {
     const grammar = 'public <a> = go [now] {now=yes} <NULL> {go=yes} (please)* {polite=yes};'
     expect(slotsOf(grammar, 'go')).toEqual({ go: 'yes' })
     expect(slotsOf(grammar, 'go now please')).toEqual({ now: 'yes', go: 'yes', polite: 'yes' })
@@ -69,7 +69,7 @@ describe('the slots of a sentence', () => {
     },
   )
 
-  it('repetitions join what was said', () => {
+  it('joins the words of repetitions', () => {
     const grammar = 'public <n> = call <digit>+ {number} [now {when=now}]*; <digit> = zero {=0} | one {=1} | two {=2};'
     expect(slotsOf(grammar, 'call two zero one')).toEqual({ number: '2 0 1' })
     expect(slotsOf(grammar, 'call one now now')).toEqual({ number: '1', when: 'now' })
@@ -78,13 +78,13 @@ describe('the slots of a sentence', () => {
     expect(slotsOf('public <n> = go ([very])+ {much} far;', 'go very very far')).toEqual({ much: 'very very' })
   })
 
-  it('the likeliest reading counts, and of equal ones the first', () => {
+  it('takes the likeliest reading, and of equal ones the first', () => {
     expect(slotsOf('public <a> = /1/ x {r=one} | /3/ x {r=three} | /2/ x {r=two};', 'x')).toEqual({ r: 'three' })
     expect(slotsOf('public <a> = x {r=one} | x {r=two};', 'x')).toEqual({ r: 'one' })
     expect(slotsOf('public <a> = x (x | y) {first} | x y {second};', 'x y')).toEqual({ second: 'y' })
   })
 
-  it('a rule may refer to itself at its end, and at its beginning has no reading', () => {
+  it('reads a rule that refers to itself at its end, but not at its beginning', () => {
     expect(slotsOf('public <a> = x {x} [<a>];', 'x x x')).toEqual({ x: 'x' })
     expect(slotsOf('public <a> = <a> y {y} | x;', 'x y')).toBeUndefined()
   })

@@ -152,7 +152,7 @@ describe('phrases of a session', { timeout: 120_000 }, () => {
     expect(await faults(french, ['thursday'])).toMatchObject([{ index: 0 }])
   })
 
-  it('cannot be added to a grammar that is no graph', async () => {
+  it('refuses phrases for a grammar without a graph', async () => {
     const quoted = await open('recursive', 'public <a> = one | two <a>;')
     expect(await quoted.checkPhrases?.(['three'])).toMatchObject([
       { reason: expect.stringContaining('cannot be added to the grammar of this model') as string },

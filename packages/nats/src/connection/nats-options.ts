@@ -48,7 +48,13 @@ const natsServers: Codec<readonly string[]> = codec(
 /** The codec of each option; `servers` is required. */
 export const natsCodecs = {
   servers: natsServers,
-  ...{ user: text, password: text, credentials: text, ca: text, certificate: text, key: text, insecure: flag },
+  user: text,
+  password: text,
+  credentials: text,
+  ca: text,
+  certificate: text,
+  key: text,
+  insecure: flag,
 }
 
 const { servers: serversCodec, ...optionalCodecs } = natsCodecs

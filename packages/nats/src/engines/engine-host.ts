@@ -244,7 +244,9 @@ export class EngineHost {
     const segment = new HostedSegment(
       served.engine,
       {
-        ...{ startMs, settings: pickParameters(engineParameters, request), parts },
+        startMs,
+        settings: pickParameters(engineParameters, request),
+        parts,
         ...(before !== undefined && { before: decodeSamples(before) }),
       },
       {

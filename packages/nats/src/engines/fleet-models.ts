@@ -249,7 +249,14 @@ class FleetModels {
     const model = wanted(advert)
     const engine = createSegmentEngine({
       capabilities: {
-        ...{ sampleRateHz, kind, partials, words, checks, phrases, languages, contextMs },
+        sampleRateHz,
+        kind,
+        partials,
+        words,
+        checks,
+        phrases,
+        languages,
+        contextMs,
         segmentsAtOnce: Number.MAX_SAFE_INTEGER,
       },
       openChannel: (settings) => fleet.openChannel(model, settings),

@@ -170,23 +170,27 @@ export class FleetSegment implements EngineSegment {
   open(engine: ProcessAddress, number: number, canCheck: boolean): void {
     if (this.#state.type !== 'waiting') return
     const attempt = {
-      ...{
-        number,
-        engine,
-        canCheck,
-        isOpen: false,
-        sentSamples: 0,
-        takenSamples: 0,
-        decidedSamples: 0,
-        isClosed: false,
-      },
-      ...{ ticksSinceSent: 0, ticksSinceOpened: 0, stalledTicks: 0, hasProgress: false, partial: undefined },
+      number,
+      engine,
+      canCheck,
+      isOpen: false,
+      sentSamples: 0,
+      takenSamples: 0,
+      decidedSamples: 0,
+      isClosed: false,
+      ticksSinceSent: 0,
+      ticksSinceOpened: 0,
+      stalledTicks: 0,
+      hasProgress: false,
+      partial: undefined,
     }
     this.#state = { type: 'attempting', attempt }
     const traceparent = this.#traceparent
     const settings = pickParameters(engineParameters, this.#settings)
     this.#send(attempt, {
-      ...{ type: 'open', model: this.model.label, startMs: this.#startMs },
+      type: 'open',
+      model: this.model.label,
+      startMs: this.#startMs,
       v: settings.phrases === undefined ? protocolVersion : phrasesVersion,
       ...settings,
       ...(traceparent !== undefined && { traceparent }),
@@ -363,7 +367,10 @@ export class FleetSegment implements EngineSegment {
     if (this.#endMs === undefined || attempt.isClosed) return
     attempt.isClosed = true
     this.#send(attempt, {
-      ...{ type: 'close', total: attempt.sentSamples, endMs: this.#endMs, isCut: this.#isCut },
+      type: 'close',
+      total: attempt.sentSamples,
+      endMs: this.#endMs,
+      isCut: this.#isCut,
       ...(this.#after && { after: encodeSamples(this.#after) }),
     })
   }

@@ -187,7 +187,8 @@ export class HostedSegment {
       this.#partial = undefined
       const at = Math.min(this.#readSamples, this.#receivedSamples)
       this.#host.answer({
-        ...{ t: 'taken', at },
+        t: 'taken',
+        at,
         ...(partial !== undefined && { partial }),
         ...(stableLength !== undefined && { stableLength }),
       })
@@ -234,7 +235,10 @@ const joined = (parts: readonly DecidedSegment[]): DecidedSegment => {
   const texts = parts.map(({ text }) => text.trim()).filter((text) => text !== '')
   const rated = parts.flatMap(({ confidence }) => confidence ?? [])
   return {
-    ...{ ...last, startMs: first.startMs, text: texts.join(' '), words: parts.flatMap(({ words }) => words) },
+    ...last,
+    startMs: first.startMs,
+    text: texts.join(' '),
+    words: parts.flatMap(({ words }) => words),
     ...(rated.length > 0 && { confidence: rated.reduce((sum, one) => sum + one, 0) / rated.length }),
   }
 }

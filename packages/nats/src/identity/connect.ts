@@ -73,7 +73,9 @@ export const connectSharedIdentity = async (
       onFault,
     })
     return {
-      ...{ identity, bus, bucket: bucketName },
+      identity,
+      bus,
+      bucket: bucketName,
       close: () => {
         identity.close()
         reporting.unsubscribe()

@@ -182,7 +182,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over NATS'), () => {
 })
 
 describe.skipIf(natsIsSkipped)(natsTitle('a NATS server'), () => {
-  it('without JetStream is refused by a sentence that says so', async () => {
+  it('refuses a server without JetStream, and names the reason', async () => {
     const server = await startNatsServer()
     const opening = connectSharedIdentity({ servers: [server.url] }, { name: 'test', onFault: () => undefined })
     await expect(opening).rejects.toMatchObject({
