@@ -278,6 +278,39 @@ export interface ModelDescription {
   readonly options: { readonly engine: string; readonly [key: string]: unknown }
 }
 
+/** A flag of `rxspeech models add`. */
+export interface AddInput {
+  /** Such as `<file>`; absent for a switch. */
+  readonly placeholder?: string | undefined
+  readonly help: string
+  /** The only values. @default any text */
+  readonly choices?: readonly string[] | undefined
+}
+
+/** How `rxspeech models add` makes a model of a kind. */
+export interface ModelSource {
+  /** The title of its flags in the help. */
+  readonly title: string
+  /** What it is a model for, in a sentence: `a grammar or phrases`. */
+  readonly what: string
+  /** Its flags by their names in camel case. No two kinds have the same. */
+  readonly inputs: Readonly<Record<string, AddInput>>
+  /** The flags that say what the model consists of: exactly one is given. */
+  readonly sources: readonly string[]
+  /** Whether the argument of the command, a folder, is the first of these. @default false */
+  readonly takesFolder?: boolean | undefined
+  /** The values of its option `language`. @default any text */
+  readonly languages?: readonly string[] | undefined
+  /** The options for `model.json`, and the files to copy, by their names in the folder of the model; a switch is `true`. */
+  plan(given: Readonly<Record<string, string | undefined>>): Promise<ModelContent> | ModelContent
+}
+
+/** What a model consists of. */
+export interface ModelContent {
+  readonly options: Readonly<Record<string, unknown>>
+  readonly files: Readonly<Record<string, string>>
+}
+
 /** Opens the models of one kind of engine. */
 export interface EngineKind {
   /** The value of `engine` in `model.json`. */
@@ -291,6 +324,10 @@ export interface EngineKind {
   readonly lint?: ((model: ModelDescription) => unknown) | undefined
   /** The path of the dictionary in which the words of a grammar or of phrases have to be. */
   readonly dictionaryOf?: ((model: ModelDescription) => string) | undefined
+  /** The options that a model has whose `model.json` does not name them; for lists of models. */
+  readonly presets?: Readonly<Record<string, unknown>> | undefined
+  /** How a model is made of files; for `rxspeech models add`. */
+  readonly add?: ModelSource | undefined
   /** The options of a model with which it is read once only, without partials; for `rxspeech models check`. */
   readonly withoutPartials?: Readonly<Record<string, unknown>> | undefined
   /**

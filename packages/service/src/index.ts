@@ -4,12 +4,15 @@
  * @module rxspeech-service
  */
 export type {
+  AddInput,
   Engine,
   EngineCapabilities,
   EngineKind,
   EngineSegment,
   Hypothesis,
+  ModelContent,
   ModelDescription,
+  ModelSource,
   OpenSegment,
   PhraseFault,
   RecognizedSegment,

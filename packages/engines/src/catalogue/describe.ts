@@ -1,5 +1,8 @@
-import type { ModelDescription } from '../engine.js'
+import type { EngineKind, ModelDescription } from '../engine.js'
+import { findSherpaModel } from '../sherpa-onnx/find-model.js'
 import { sherpaTypes } from '../sherpa-onnx/model-types.js'
+import { requireSherpa } from '../sherpa-onnx/package.js'
+import { sherpaOnnx } from '../sherpa-onnx/sherpa-onnx.js'
 import type { CatalogueModel } from './catalogue-table.js'
 import { filesOf, languagesOf } from './catalogue.js'
 
@@ -32,4 +35,16 @@ export const describeModel = (known: CatalogueModel, language?: string): Describ
     ...(names && { languages: codes }),
   }
   return { options, files: filesOf(known) }
+}
+
+/** `model.json` of another archive, whose type its files show. */
+export const describeFolder = async (folder: string, title: string, language?: string): Promise<DescribedFiles> => {
+  const { options, files } = await findSherpaModel(folder, true, title)
+  return { options: { engine: 'sherpa-onnx', ...options, ...(language !== undefined && { language }) }, files }
+}
+
+/** The engine of all published models. Throws `missing-dependency` without its package. */
+export const publishedKind = (): EngineKind => {
+  requireSherpa()
+  return sherpaOnnx()
 }

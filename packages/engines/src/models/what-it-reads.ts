@@ -20,8 +20,8 @@ const textsIn = (value: unknown): readonly string[] =>
   (Array.isArray(value) ? value : [value]).filter((item): item is string => typeof item === 'string' && item !== '')
 
 /** Whether a model recognizes the sentences of a grammar only, as far as its `model.json` shows. */
-export const isGrammarModel = ({ engine, grammar, phrases, kind }: ModelDescription['options']): boolean =>
-  engine === 'soundswallower' || [grammar, phrases].some((file) => typeof file === 'string') || kind === 'grammar'
+export const isGrammarModel = ({ grammar, phrases, kind }: ModelDescription['options']): boolean =>
+  [grammar, phrases].some((file) => typeof file === 'string') || kind === 'grammar'
 
 /**
  * What a model recognizes, as a text for its users: `any English speech`, `99 languages`, `sentences of orders.gram`.

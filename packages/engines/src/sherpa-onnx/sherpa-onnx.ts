@@ -6,6 +6,7 @@ import type { Engine, EngineKind, ModelDescription } from '../engine.js'
 import { createOfflineEngine } from '../offline/offline-engine.js'
 import { createProcessStarter, engineWorkerFile, openWorkerEngine, openWorkerPool } from '../pool/worker-engine.js'
 import type { StartPoolWorker } from '../pool/worker-pool.js'
+import { addFolder } from './add.js'
 import { readSherpaModel, type SherpaPlan } from './model.js'
 import { readSherpaOptions } from './model-options.js'
 import { requireSherpa, sherpaRefusal, type SherpaSettings } from './package.js'
@@ -85,6 +86,7 @@ export const createSherpaOnnx = (
 ): EngineKind => ({
   name: 'sherpa-onnx',
   lint: readSherpaOptions,
+  add: addFolder,
   withoutPartials: { partials: 'off' },
   requirements: { 'sherpa-onnx-node': () => loadOptional('sherpa-onnx-node', 'The engine sherpa-onnx', __filename) },
   open: async (model) => {

@@ -8,6 +8,7 @@ import type { EngineKind, ModelDescription } from '../engine.js'
 import { readModelDictionary, readModelGrammar } from '../models/model-files.js'
 import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
 import { createWorkerStarter, engineWorkerFile, openWorkerEngine } from '../pool/worker-engine.js'
+import { addGrammar } from './add.js'
 import { decoderRateHz, findSoundswallowerModels } from './package.js'
 import { frameSamples } from './segment-decoder.js'
 import type { WorkerSettings } from './worker.js'
@@ -113,6 +114,8 @@ export const soundswallower = (limits: SoundswallowerLimits = {}): EngineKind =>
   return {
     name: 'soundswallower',
     lint: readSoundswallowerOptions,
+    presets: { sampleRateHz: decoderRateHz, language: 'en-us' },
+    add: addGrammar,
     dictionaryOf: ({ options: { language } }) =>
       join(findSoundswallowerModels(), language === 'fr-fr' ? 'fr-fr' : 'en-us', 'dict.txt'),
     open: async (model) => {

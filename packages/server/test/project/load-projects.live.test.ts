@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { readResourceFile } from '../../src/project/check/project-facts.js'
 import { loadProjects } from '../../src/project/load-projects.js'
-import { nodeCatalog } from '../../../service/src/start/built-in-nodes.js'
+import { nodeCatalog } from '../../../service/src/start/built-ins.js'
 import { converse } from '../../../service/test/interop/plain-dataflow-client.js'
 import { plainService, startOf, type PlainService } from '../../../service/test/plain-service.js'
 

@@ -31,7 +31,7 @@ import {
   type ServerCertificate,
   serverCertificateCodec,
 } from 'rxspeech/internal/transport/listen-address'
-import { builtInEngines } from './models-and-projects.js'
+import { builtInEngines } from './built-ins.js'
 import { finishReload, Reloader, type PreparedReload, type ReloadResult } from './reload.js'
 import { closeAll, type Opened } from './running-service.js'
 import { logConnection } from './service-models.js'

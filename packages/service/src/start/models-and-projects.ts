@@ -1,13 +1,5 @@
-import type { EngineKind } from 'rxspeech-engines/engine'
 import { fingerprintOf } from 'rxspeech-engines/models/fingerprint'
 import { createModelRegistry, type ModelRegistry } from 'rxspeech-engines/models/model-registry'
-import { openai } from 'rxspeech-engines/openai/openai'
-import { remote } from 'rxspeech-engines/remote/remote'
-import { createSherpaOnnx, inProcesses } from 'rxspeech-engines/sherpa-onnx/sherpa-onnx'
-import { soundswallower, soundswallowerLimits } from 'rxspeech-engines/soundswallower/soundswallower'
-import { usableCpus } from 'rxspeech-engines/threads/usable-cpus'
-import { vosk } from 'rxspeech-engines/vosk/vosk'
-import { wyoming } from 'rxspeech-engines/wyoming/wyoming'
 import { loadCustomNodes } from 'rxspeech-server/custom-nodes/load-custom-nodes'
 import type { AnyNodeDefinition, ModelName } from 'rxspeech-server/nodes/core/node'
 import { loadProjects } from 'rxspeech-server/project/load-projects'
@@ -15,18 +7,8 @@ import { projectRegistry, type ProjectRegistry } from 'rxspeech-server/project/p
 import { transcribeProjects } from 'rxspeech-server/project/transcribe-projects'
 import { sharedTenant } from 'rxspeech-server/sessions/rights'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { nodeCatalog } from './built-in-nodes.js'
+import { builtInEngines, nodeCatalog } from './built-ins.js'
 import type { ServiceOptions } from '../configuration/service-options.js'
-
-/** The built-in engines, for this many CPUs. Each loads its package when the first of its models is opened. */
-export const builtInEngines = (env: ServiceOptions['env'], cpus: number = usableCpus()): readonly EngineKind[] => [
-  soundswallower(soundswallowerLimits(cpus)),
-  remote({ env }),
-  createSherpaOnnx(inProcesses, cpus),
-  openai({ env }),
-  wyoming(),
-  vosk({ env }),
-]
 
 /**
  * The models of the options' folders, with the built-in engines and those of the options.

@@ -35,8 +35,7 @@ import {
   type MemoryLinkOptions,
   type PresentedAddress,
 } from 'rxspeech/internal/transport/memory/link'
-import { builtInEngines } from '../start/models-and-projects.js'
-import { nodeCatalog } from '../start/built-in-nodes.js'
+import { builtInEngines, nodeCatalog } from '../start/built-ins.js'
 import { scriptedEngine } from './scripted-engine.js'
 
 /** What a service in memory recognizes with, and how it is reached. */

@@ -3,14 +3,11 @@ import { basename, join } from 'node:path'
 import { either } from 'fp-ts'
 import { catalogue, type CatalogueModel, releaseUrl } from 'rxspeech-engines/catalogue/catalogue-table'
 import { archiveEnding, modelNamed, modelOfArchive, readsWhat } from 'rxspeech-engines/catalogue/catalogue'
-import { type DescribedFiles, describeModel } from 'rxspeech-engines/catalogue/describe'
+import { describeFolder, describeModel, publishedKind } from 'rxspeech-engines/catalogue/describe'
 import { checkFileUrl } from 'rxspeech-engines/catalogue/http-get'
 import { type ArchiveSource, pullModel, sourceFile } from 'rxspeech-engines/catalogue/pull-model'
 import { checkModelName } from 'rxspeech-engines/models/add-model'
 import { type FoundModel, scanModelFolder } from 'rxspeech-engines/models/model-folders'
-import { findSherpaModel } from 'rxspeech-engines/sherpa-onnx/find-model'
-import { requireSherpa } from 'rxspeech-engines/sherpa-onnx/package'
-import { sherpaOnnx } from 'rxspeech-engines/sherpa-onnx/sherpa-onnx'
 import { nearestName } from 'rxspeech/internal/protocol/nearest-name'
 import { parseJsonObject } from 'rxspeech/internal/protocol/parse-json'
 import { ask } from '../input/ask.js'
@@ -62,7 +59,7 @@ export const pull = async ({
     if (!json) output.write(`The model ${tenant}/${name}/${present.version} is there already, in ${present.folder}.\n`)
     return json ? present : undefined
   }
-  requireSherpa()
+  const kind = publishedKind()
   const view = new PullView({
     screen: new LiveScreen({ out: output.terminal, err: host.stderr, env: host.env }),
     name: known?.name ?? stem,
@@ -80,7 +77,7 @@ export const pull = async ({
         acceptLicence || (await ask(licenceQuestion(licence), host, interruption.signal)) === true,
       describe: (path) =>
         known === undefined ? describeFolder(path, stem, language) : Promise.resolve(describeModel(known, language)),
-      kind: sherpaOnnx(),
+      kind,
       proxy,
       signal: interruption.signal,
       onProgress: (stage, doneBytes, totalBytes) => {
@@ -155,12 +152,6 @@ const findPresent = (
   if (newest === undefined || !existsSync(join(newest.folder, sourceFile))) return undefined
   const source = parseJsonObject(readFileSync(join(newest.folder, sourceFile), 'utf8'))
   return either.isRight(source) && source.right['sha256'] === sha256 ? newest : undefined
-}
-
-/** `model.json` of another model, whose type its files show. */
-const describeFolder = async (folder: string, stem: string, language: string | undefined): Promise<DescribedFiles> => {
-  const { options, files } = await findSherpaModel(folder, true, stem)
-  return { options: { engine: 'sherpa-onnx', ...options, ...(language !== undefined && { language }) }, files }
 }
 
 const licenceQuestion = (licence: string | undefined): string => {

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { FoundModel } from 'rxspeech-engines/models/model-folders'
 import { findModels } from 'rxspeech-engines/models/model-registry'
 import { whatItReads } from 'rxspeech-engines/models/what-it-reads'
+import { builtInEngines } from '../../start/built-ins.js'
 import { modelFolders } from '../input/find-models.js'
 import {
   defineCommand,
@@ -160,10 +161,9 @@ const stringOf = (value: unknown): string | null =>
 /** The public part of `model.json`; the rest may name the locations of secrets. */
 const modelJson = ({ model, problem }: FoundModel) => {
   const { tenant, name, version, folder, options } = model
-  const isEmbedded = options.engine === 'soundswallower'
-  const rate = options['sampleRateHz'] ?? (isEmbedded ? 8000 : null)
-  const { languages } = options
-  const language = stringOf(options['language']) ?? (isEmbedded ? 'en-us' : null)
+  const presets = builtInEngines({}).find((kind) => kind.name === options.engine)?.presets
+  const { sampleRateHz: rate, languages, language: known } = { ...presets, ...options }
+  const language = stringOf(known)
   return {
     tenant,
     name,

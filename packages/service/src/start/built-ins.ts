@@ -1,3 +1,12 @@
+// What a service has without configuration. A new engine or node is a folder or a package, and a line here.
+import type { EngineKind } from 'rxspeech-engines/engine'
+import { openai } from 'rxspeech-engines/openai/openai'
+import { remote } from 'rxspeech-engines/remote/remote'
+import { createSherpaOnnx, inProcesses } from 'rxspeech-engines/sherpa-onnx/sherpa-onnx'
+import { soundswallower, soundswallowerLimits } from 'rxspeech-engines/soundswallower/soundswallower'
+import { usableCpus } from 'rxspeech-engines/threads/usable-cpus'
+import { vosk } from 'rxspeech-engines/vosk/vosk'
+import { wyoming } from 'rxspeech-engines/wyoming/wyoming'
 import { eventFilter } from 'rxspeech-nodes/events/event-filter'
 import { eventTagger } from 'rxspeech-nodes/events/event-tagger'
 import { phraseSpotter } from 'rxspeech-nodes/events/phrase-spotter'
@@ -16,6 +25,17 @@ import type { AnyNodeDefinition } from 'rxspeech-server/nodes/core/node'
 import { recognizer } from 'rxspeech-server/nodes/speech/recognizer'
 import { voiceActivity } from 'rxspeech-server/nodes/speech/voice-activity'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import type { ServiceOptions } from '../configuration/service-options.js'
+
+/** The built-in engines, for this many CPUs. Each loads its package when the first of its models is opened. */
+export const builtInEngines = (env: ServiceOptions['env'], cpus: number = usableCpus()): readonly EngineKind[] => [
+  soundswallower(soundswallowerLimits(cpus)),
+  remote({ env }),
+  createSherpaOnnx(inProcesses, cpus),
+  openai({ env }),
+  wyoming(),
+  vosk({ env }),
+]
 
 /** The nodes that every project can use. */
 export const builtInNodes: readonly AnyNodeDefinition[] = [
