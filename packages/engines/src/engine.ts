@@ -26,7 +26,7 @@ export type SegmentPart =
       readonly before?: Int16Array | undefined
       readonly language?: string | undefined
     }
-  /** 16-bit samples of one channel at the engine's rate. The engine may keep them; the caller does not reuse them. */
+  /** 16-bit samples of one channel at the engine's rate. The engine may keep them, and must not change them: a retry has the same. */
   | { readonly type: 'audio'; readonly samples: Int16Array }
   /**
    * Asks whether the segment so far is a sentence to which nothing can be added. Sent only to an engine with the

@@ -1,24 +1,20 @@
 import type { SegmentPart } from './engine.js'
 
 const bytesPerSample = 2
-/** Audio is replayed in parts of this length, about what engines get otherwise. */
-const partSamples = 1600
 
-/** A segment without a result, with the audio that the engine was given. */
+/** A segment without a result, with the parts of audio that the engine was given, which are not copied. */
 class UndecidedSegment {
   open: Extract<SegmentPart, { readonly type: 'open' }>
   /** Undefined while it is open. */
   close: Extract<SegmentPart, { readonly type: 'close' }> | undefined
   /** Whether an answer to `check` is awaited. */
   isChecked = false
-  readonly #maxSamples: number
   /** Undefined once the segment is too long to be kept. */
-  #samples: Int16Array | undefined = new Int16Array(0)
+  #audio: Int16Array[] | undefined = []
   #sampleCount = 0
 
-  constructor(open: Extract<SegmentPart, { readonly type: 'open' }>, maxSamples: number) {
+  constructor(open: Extract<SegmentPart, { readonly type: 'open' }>) {
     this.open = open
-    this.#maxSamples = maxSamples
   }
 
   get sampleCount(): number {
@@ -26,71 +22,58 @@ class UndecidedSegment {
   }
 
   get isComplete(): boolean {
-    return this.#samples !== undefined
+    return this.#audio !== undefined
   }
 
   get bytes(): number {
     const context = (this.open.before?.byteLength ?? 0) + (this.close?.after?.byteLength ?? 0)
-    return context + (this.#samples?.byteLength ?? 0)
+    return context + (this.#audio === undefined ? 0 : bytesPerSample * this.#sampleCount)
   }
 
   /**
    * The first samples have a result, which ends at `endMs`; the rest begins there, with the audio before it as context.
    */
   cut(sampleCount: number, endMs: number, contextSamples: number): void {
-    const before = this.#samples?.slice(Math.max(sampleCount - contextSamples, 0), sampleCount)
+    const before = this.#audio && joined(between(this.#audio, sampleCount - contextSamples, sampleCount))
     this.open = { ...this.open, startMs: endMs, ...(contextSamples > 0 && { before }) }
-    this.#samples = this.#samples?.slice(sampleCount, this.#sampleCount)
+    this.#audio = this.#audio && between(this.#audio, sampleCount, Infinity)
     this.#sampleCount = Math.max(this.#sampleCount - sampleCount, 0)
   }
 
-  /** How many bytes the segment would occupy with `sampleCount` more samples. */
-  bytesWith(sampleCount: number): number {
-    const added = this.#capacityWith(sampleCount) - (this.#samples?.length ?? 0)
-    return this.bytes + bytesPerSample * added
-  }
-
-  #capacityWith(sampleCount: number): number {
-    const needed = this.#sampleCount + sampleCount
-    const capacity = this.#samples?.length ?? 0
-    return needed <= capacity ? capacity : Math.max(needed, Math.min(2 * capacity, this.#maxSamples))
-  }
-
   add(samples: Int16Array): void {
-    if (this.#samples !== undefined) {
-      const capacity = this.#capacityWith(samples.length)
-      if (capacity > this.#samples.length) {
-        const grown = new Int16Array(capacity)
-        grown.set(this.#samples.subarray(0, this.#sampleCount))
-        this.#samples = grown
-      }
-      this.#samples.set(samples, this.#sampleCount)
-    }
+    this.#audio?.push(samples)
     this.#sampleCount += samples.length
   }
 
-  /** The segment is too long with these samples; what was kept of it is of no use. */
-  drop(sampleCount: number): void {
-    this.#samples = undefined
-    this.#sampleCount += sampleCount
+  /** The segment is too long; what was kept of it is of no use. */
+  drop(): void {
+    this.#audio = undefined
   }
 
   *parts(): Generator<SegmentPart> {
-    const samples = this.#samples ?? new Int16Array(0)
-    const sampleCount = this.#sampleCount
     yield this.open
-    for (let at = 0; at < sampleCount; at += partSamples) {
-      // A copy: an engine may keep what it gets, and a view would keep the memory of the whole segment.
-      yield { type: 'audio', samples: samples.slice(at, Math.min(at + partSamples, sampleCount)) }
-    }
+    // A copy: while an engine is given these, more may be added.
+    for (const samples of [...(this.#audio ?? [])]) yield { type: 'audio', samples }
     if (this.isChecked) yield { type: 'check' }
     if (this.close !== undefined) yield this.close
   }
 }
 
+/** The samples `[from, to)` of a list of parts, as views. */
+const between = (parts: readonly Int16Array[], from: number, to: number): Int16Array[] => {
+  let begin = 0
+  return parts.flatMap((part) => {
+    const within = part.subarray(Math.max(from - begin, 0), Math.max(to - begin, 0))
+    begin += part.length
+    return within.length > 0 ? [within] : []
+  })
+}
+
+const joined = (parts: readonly Int16Array[]): Int16Array => Int16Array.from(parts.flatMap((part) => [...part]))
+
 /**
  * The segments of one channel without a result, oldest first, with their audio, so that they can be decoded again.
- * Their audio has a bound in bytes: the audio of a segment that would exceed it is dropped.
+ * Their audio has a bound in bytes: the audio of a segment that exceeds it is dropped.
  */
 export class UndecidedSegments {
   readonly #maxBytes: number
@@ -105,16 +88,17 @@ export class UndecidedSegments {
 
   add(part: SegmentPart): void {
     if (part.type === 'open') {
-      this.#segments.push(new UndecidedSegment(part, Math.floor(this.#maxBytes / bytesPerSample)))
+      this.#segments.push(new UndecidedSegment(part))
       return
     }
     const newest = this.#segments.at(-1)
     if (newest === undefined) return
     if (part.type === 'check') newest.isChecked = true
     else if (part.type === 'close') newest.close = part
-    else if (this.#bytes - newest.bytes + newest.bytesWith(part.samples.length) > this.#maxBytes) {
-      newest.drop(part.samples.length)
-    } else newest.add(part.samples)
+    else {
+      newest.add(part.samples)
+      if (this.#bytes > this.#maxBytes) newest.drop()
+    }
   }
 
   /** `check` was answered. Returns whether that was awaited. */
