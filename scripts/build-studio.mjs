@@ -14,6 +14,7 @@ await build({
   resolve: {
     alias: [
       { find: /^rxspeech$/, replacement: path('dist/esm/browser.js') },
+      { find: /^rxspeech\/(audio|captions)$/, replacement: path('dist/esm/$1.js') },
       { find: /^rxspeech\/microphone$/, replacement: path('dist/esm/microphone-browser.js') },
     ],
   },

@@ -98,6 +98,8 @@ export const innerLayers = {
 /** The files that users of the packages import. No other file of their package imports them. */
 export const entryPoints = [
   'src/index.ts',
+  'src/audio.ts',
+  'src/captions.ts',
   'src/microphone.ts',
   'src/react.ts',
   'src/speech-recognition.ts',

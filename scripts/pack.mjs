@@ -291,7 +291,7 @@ const checks = [
       const { ids } = await buildPage('all', importAll(browserSpecifiers))
       const unwanted = ids.filter((id) => foreign.test(id))
       if (unwanted.length > 0) throw new Error(`A page loads ${unwanted.join(', ')}`)
-      const names = 'accumulateMilestones, recognize'
+      const names = 'transcript, recognize'
       const { folder } = await buildPage(
         'page',
         `import { ${names} } from '${manifest.name}'\nglobalThis.page = [${names}]\n`,

@@ -9,11 +9,3 @@ export type { JsonObject } from './protocol/json-object.js'
 export type { WithUrls } from './client/failover/failover.js'
 export type { Recognition } from './client/session.js'
 export { dataflow, type DataflowOptions } from './client/dataflow/dataflow.js'
-export { dialGrpc, type GrpcDialOptions } from './transport/grpc/client.js'
-export type { DataflowMessage } from './transport/link.js'
-export {
-  loadDataflow,
-  type DataflowMethod,
-  type DataflowService,
-  type LoadDataflowOptions,
-} from './transport/grpc/proto.js'

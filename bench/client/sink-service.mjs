@@ -3,7 +3,7 @@
 // every 10 messages of audio and a milestone for every 100.
 import grpc from '@grpc/grpc-js'
 import { WebSocketServer } from 'ws'
-import { loadDataflow } from '../../dist/cjs/grpc.js'
+import { loadDataflow } from '../../dist/cjs/transport/grpc/proto.js'
 
 const partialEvery = 10
 const milestoneEvery = 100

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import WebSocket from 'ws'
-import { wavHeader } from '../../dist/cjs/index.js'
+import { wavHeader } from '../../dist/cjs/audio.js'
 import { processCost } from './process-cost.mjs'
 import { pinned } from './service-under-test.mjs'
 

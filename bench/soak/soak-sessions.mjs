@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { WebSocket } from 'ws'
-import { loadDataflow } from '../../dist/cjs/grpc.js'
+import { loadDataflow } from '../../dist/cjs/transport/grpc/proto.js'
 
 export const ways = ['final', 'stop', 'close', 'kill', 'refusal']
 

@@ -9,11 +9,11 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { EMPTY, from, lastValueFrom, map, of, tap, toArray, type Observable } from 'rxjs'
 import {
-  accumulateMilestones,
   deinterleave,
   isSpeechError,
   readWav,
   recognize,
+  transcript,
   type AudioFormat,
   type SessionEvent,
 } from 'rxspeech'
@@ -64,9 +64,9 @@ const lesson = async (): Promise<void> => {
   console.log(`equal:      ${milestones === final}`)
 
   title('6. The text to show')
-  // `accumulateMilestones` applies this rule: committed text only grows, and the partial follows it.
-  const transcript = await lastValueFrom(from(events).pipe(accumulateMilestones()))
-  console.log(transcript.channels)
+  // `transcript` applies this rule: committed text only grows, and the partial follows it.
+  const shown = await lastValueFrom(from(events).pipe(transcript()))
+  console.log(shown.channels)
 
   title('7. Errors have codes')
   // The error channel carries a SpeechError. Handle it by its `code`; docs/ERRORS.md lists all codes.

@@ -20,7 +20,7 @@ import {
   type Observable,
 } from 'rxjs'
 import {
-  accumulateMilestones,
+  transcript,
   chunk,
   interleave,
   pace,
@@ -95,7 +95,7 @@ const lesson = async (): Promise<void> => {
   // it answers after 100 ms and sends two partials, a milestone and an unknown message. Then the connection breaks.
   // (s)tate, (r)esponse, (p)artial, (m)ilestone, (u)nknown, (g)ap, (l)edger.
   await draw('session', (clock) => brokenCall(clock), letter)
-  await draw('transcript', (clock) => brokenCall(clock).pipe(accumulateMilestones()), ({ channels }) =>
+  await draw('transcript', (clock) => brokenCall(clock).pipe(transcript()), ({ channels }) =>
     channels[0]?.partial === '' ? 'C' : 'c',
   )
   console.log('            c: the text has a partial. C: all of it is committed. The # is connection-lost.')

@@ -9,17 +9,17 @@ import { createReadStream, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { from, lastValueFrom, toArray } from 'rxjs'
 import {
-  accumulateMilestones,
   deinterleave,
   interleave,
   readWav,
   recognize,
-  samplesOf,
   transcode,
+  transcript,
   type MilestoneEvent,
   type SessionEvent,
   type WavStream,
 } from 'rxspeech'
+import { samplesOf } from 'rxspeech/audio'
 import { dataflow } from 'rxspeech/grpc'
 import { inMemoryService } from 'rxspeech-service/testing'
 
@@ -89,9 +89,9 @@ const lesson = async (): Promise<void> => {
   console.log(`milestones equal to those of gRPC, times and channels too: ${texts(overSocket) === texts(overGrpc)}`)
 
   title('8. Two channels of text')
-  // `accumulateMilestones` keeps the text of each channel.
-  const transcript = await lastValueFrom(from(overSocket).pipe(accumulateMilestones()))
-  for (const { channel, committed, confidence } of transcript.channels) {
+  // `transcript` keeps the text of each channel.
+  const shown = await lastValueFrom(from(overSocket).pipe(transcript()))
+  for (const { channel, committed, confidence } of shown.channels) {
     console.log(`${speakers[channel]} (confidence ${confidence?.toFixed(2)}): ${committed.slice(0, 60)}…`)
   }
 

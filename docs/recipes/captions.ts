@@ -8,7 +8,7 @@
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { distinctUntilChanged, finalize, from, map, share, switchMap, takeWhile, type Observable } from 'rxjs'
-import { accumulateMilestones, deinterleave, pace, readWav, recognize, type AudioFormat } from 'rxspeech'
+import { transcript, deinterleave, pace, readWav, recognize, type AudioFormat } from 'rxspeech'
 import { inMemoryService } from 'rxspeech-service/testing'
 
 const samples = join(__dirname, '../../samples')
@@ -39,7 +39,7 @@ const service = inMemoryService({ modelFolders: [join(samples, 'models')] })
 microphone$
   .pipe(
     recognize(service.recognizer({ format })),
-    accumulateMilestones(),
+    transcript(),
     map(({ channels: [channel] }) => channel),
     takeWhile((channel) => channel?.closed !== true, true),
     // Committed text never changes. For a shorter delay, show `channel.partial` after it in gray; that text may change.

@@ -8,13 +8,13 @@
 import { catchError, concat, map, NEVER, of, type Observable } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { deepStrictEqual } from 'node:assert'
-import { accumulateMilestones, isSpeechError, recognize, SpeechError, type SessionEvent } from 'rxspeech'
+import { transcript, isSpeechError, recognize, SpeechError, type SessionEvent } from 'rxspeech'
 import { scriptedDial } from 'rxspeech/testing'
 
 /** The code under test. */
 const screen = (session$: Observable<SessionEvent>): Observable<string> =>
   session$.pipe(
-    accumulateMilestones(),
+    transcript(),
     map(({ text }) => text),
     catchError((error: unknown) =>
       of(isSpeechError(error) && error.retryable ? 'Connection problem, trying again.' : 'Please call the help desk.'),

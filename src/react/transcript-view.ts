@@ -5,7 +5,7 @@ import {
   emptyTranscript,
   type Accumulated,
   type TranscriptChannel,
-} from '../operators/results/accumulate-milestones.js'
+} from '../operators/results/transcript.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import type { SessionState } from '../protocol/states.js'
 

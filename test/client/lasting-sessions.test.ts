@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { concat, concatMap, defer, finalize, from, map, of, timer, type Observable, type ObservableInput } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../src/errors/speech-error.js'
-import { accumulateMilestones } from '../../src/operators/results/accumulate-milestones.js'
+import { transcript } from '../../src/operators/results/transcript.js'
 import type { SessionEvent } from '../../src/protocol/session-event.js'
 import type { SessionOptions } from '../../src/client/options.js'
 import { chunkMs, chunksOf, wordOf, type Spoken } from './fake-recognition.js'
@@ -247,7 +247,7 @@ describe.each(bothTransports)('a session over %s whose service ends recognitions
         const { events } = seen
         let text = ''
         from(events)
-          .pipe(accumulateMilestones())
+          .pipe(transcript())
           .subscribe((transcript) => (text = transcript.text))
         expect(text).toBe(wordsOf(spoken).join(' '))
         expect(events.flatMap((event) => (event.type === 'milestone' ? [event.text] : [])).join('')).toBe(text)

@@ -10,6 +10,12 @@ it('has a page for each entry point in the API reference', () => {
 })
 
 describe('the public names', () => {
+  it('of rxspeech are at most 60 values', () => {
+    const values = names.filter(({ entryPoint, isValue }) => isValue && !entryPoint.startsWith('rxspeech-'))
+    expect(values.length).toBeGreaterThan(40)
+    expect(values.length).toBeLessThanOrEqual(60)
+  })
+
   it('have a docstring', () => {
     expect(names.length).toBeGreaterThan(200)
     expect(names.filter(({ docstring }) => docstring === '').map(({ place, name }) => `${place} ${name}`)).toEqual([])

@@ -157,12 +157,12 @@ const expectations: Readonly<Record<string, (block: Block) => Promise<void>>> = 
     expect(stdout).toMatch(/^token [\w-]+\.[\w-]+\.[\w-]+$/m)
     for (const sentence of sentences) expect(stdout).toContain(sentence)
   },
-  'recognize({ url, model, ca': async (block) => {
+  'recognize({ url, model, connection: { ca }': async (block) => {
     needService()
     const lines = await typeScript(block)
     for (const sentence of sentences) expect(lines.slice(-2).join('\n')).toContain(sentence)
   },
-  'dataflow({ url, ca': async (block) => {
+  'dataflow({ url, connection: { ca }': async (block) => {
     needService()
     const lines = await typeScript(block)
     for (const sentence of sentences) expect(lines.join('\n')).toMatch(new RegExp(`^[01] \\d+ +${sentence}$`, 'm'))
@@ -186,8 +186,8 @@ const withTheService: ReadonlySet<string> = new Set([
   'rxspeech transcribe samples/call.wav --speakers',
   'rxspeech serve --dev',
   'rxspeech token',
-  'recognize({ url, model, ca',
-  'dataflow({ url, ca',
+  'recognize({ url, model, connection: { ca }',
+  'dataflow({ url, connection: { ca }',
 ])
 
 const keysOf = ({ text }: Block): readonly string[] => Object.keys(expectations).filter((key) => text.includes(key))

@@ -44,7 +44,7 @@ const recipes: readonly (readonly [name: string, prints: readonly RegExp[]])[] =
     [
       /^loop: good evening harbor grill how can i help you\nWeb stream: good evening/,
       /^Node stream: good evening/m,
-      /^aborted: AbortError\nfinalized: good evening.*\nhandle: completed\n$/m,
+      /^aborted\nfinalized: good evening.*\nhandle: completed\n$/m,
     ],
   ],
 ]

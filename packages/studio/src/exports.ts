@@ -1,5 +1,6 @@
 import { filter, from, lastValueFrom, map, toArray, type Observable } from 'rxjs'
-import { type SessionEvent, toCaptions, toSrt, toWebVtt } from 'rxspeech'
+import type { SessionEvent } from 'rxspeech'
+import { toCaptions, toSrt, toWebVtt } from 'rxspeech/captions'
 import type { Run } from './run.js'
 import { clock } from './state/sentences.js'
 import type { StudioState } from './state/state.js'

@@ -6,7 +6,8 @@ import type { Browser, Page } from 'puppeteer-core'
 import { lastValueFrom } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parseCassette } from '../../../src/cassette.js'
-import { accumulateMilestones, readWav, recognize, wavHeader } from '../../../src/index.js'
+import { transcript, readWav, recognize } from '../../../src/index.js'
+import { wavHeader } from '../../../src/audio.js'
 import { launch } from '../../service/test/browser/browsers.js'
 import { startStudioServer, type StudioServer } from './studio-server.js'
 
@@ -84,7 +85,7 @@ const undisturbed = async (): Promise<Record<string, string>> => {
   const { format, audio } = await readWav(createReadStream('samples/call.wav'))
   const { wsUrl: url, defaultModel: model = '' } = studio.service
   const session = recognize({ url, model, format, token: await studio.token() })
-  const { channels } = await lastValueFrom(session(audio).pipe(accumulateMilestones()))
+  const { channels } = await lastValueFrom(session(audio).pipe(transcript()))
   const [restaurant = '', guest = ''] = channels.map(({ committed }) => committed.trim())
   return { Restaurant: restaurant, Guest: guest }
 }

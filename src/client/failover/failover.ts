@@ -42,7 +42,7 @@ export interface FailoverOptions {
  *   recognize({ ...options, url: 'wss://a.example.com' }),
  *   recognize({ ...options, url: 'wss://b.example.com' }),
  * ])
- * audio$.pipe(transcribe, accumulateMilestones()).subscribe(({ text }) => console.log(text))
+ * audio$.pipe(transcribe, transcript()).subscribe(({ text }) => console.log(text))
  */
 export const failover = (services: readonly Recognition[], options: FailoverOptions = {}): PlannedRecognition => {
   checkOptions(failoverOptions, options)

@@ -26,7 +26,7 @@ import { recognizeOn, type RecognizeOptions } from './recognize-on.js'
  * @throws SpeechError `invalid-options` or `invalid-format`, when called with invalid options.
  * @example
  * audio$
- *   .pipe(recognize({ url: 'wss://speech.example.com', model: 'transcribe', token, format }), accumulateMilestones())
+ *   .pipe(recognize({ url: 'wss://speech.example.com', model: 'transcribe', token, format }), transcript())
  *   .subscribe(({ text }) => console.log(text))
  */
 export const recognize = <S extends Slots = Slots>(options: WithUrls<RecognizeOptions>): PlannedRecognition<S> =>

@@ -6,7 +6,7 @@ import {
   type Accumulated,
   type ResultEvent,
   type TranscriptChannel,
-} from '../results/accumulate-milestones.js'
+} from '../results/transcript.js'
 import type { CaptionCue } from './caption-cue.js'
 import { ChannelCaptions, type SpokenText } from './channel-captions.js'
 import type { AudioGap } from './caption-layout.js'

@@ -43,7 +43,7 @@ export interface SessionHandle extends AsyncIterable<SessionEvent, undefined>, A
 /**
  * Starts a session at once and holds it.
  *
- * - `for await (const event of session)` reads it as `eventsOf` does, with the same bound. Leaving the loop does not end the
+ * - `for await (const event of session)` reads it as `toAsyncIterable` does, with the same bound. Leaving the loop does not end the
  *   session; later events are dropped.
  * - At the end of the block with `await using`, the session is finalized and awaited for up to `closeWithinMs`, then aborted.
  *   No socket and no timer remain. An error of the session is reported by the loop and by `ended`, not there.

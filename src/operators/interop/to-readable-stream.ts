@@ -1,10 +1,11 @@
 import type { Observable } from 'rxjs'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import { eventsOf, type EventsOfOptions } from './events-of.js'
+import type { EventQueueOptions } from './event-queue.js'
+import { toAsyncIterable } from './to-async-iterable.js'
 
 /**
  * Converts a session to a Web stream of its events. It starts with the first read. `cancel()` unsubscribes, which aborts the
- * session; an error of the session errors the stream after the events before it. Buffering: as in `eventsOf`.
+ * session; an error of the session errors the stream after the events before it. Buffering: as in `toAsyncIterable`.
  *
  * Throws `invalid-options` when it is called.
  *
@@ -19,9 +20,9 @@ import { eventsOf, type EventsOfOptions } from './events-of.js'
  */
 export const toReadableStream = (
   events$: Observable<SessionEvent>,
-  options: EventsOfOptions = {},
+  options: EventQueueOptions = {},
 ): ReadableStream<SessionEvent> => {
-  const events = eventsOf(events$, options)[Symbol.asyncIterator]()
+  const events = toAsyncIterable(events$, options)[Symbol.asyncIterator]()
   return new ReadableStream<SessionEvent>(
     {
       pull: async (controller) => {

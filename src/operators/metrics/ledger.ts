@@ -34,6 +34,8 @@ export interface LedgerReport extends Omit<LedgerState, 'type'> {
   readonly code?: ErrorCode | undefined
   /** Whether the sums match: all captured audio is accounted for, and each drop was reported as a `gap`. */
   readonly balanced: boolean
+  /** The report in lines of text, without transcripts: `session done`, the account, and what was dropped. */
+  readonly text: string
 }
 
 /**
@@ -46,7 +48,7 @@ export interface LedgerReport extends Omit<LedgerState, 'type'> {
  *
  * @example
  * ```ts
- * session$.pipe(ledger(), last()).subscribe((report) => console.log(describeLedger(report)))
+ * session$.pipe(ledger(), last()).subscribe((report) => console.log('text' in report && report.text))
  * ```
  */
 export const ledger = (): OperatorFunction<SessionEvent, LedgerState | LedgerReport> => (source$) =>
@@ -91,13 +93,14 @@ class LedgerCollector {
     const { total, droppedByCause } = state
     const accounted = total.finalizedMs + total.pendingMs + total.replayedPendingMs + total.droppedMs
     const reported = droppedByCause.reduce((sum, { ms }) => sum + ms, 0)
-    return {
+    const report: Omit<LedgerReport, 'text'> = {
       ...state,
       type: 'report',
       outcome: end.type === 'failed' ? 'failed' : this.#isStopped ? 'stopped' : 'done',
       code: end.type === 'failed' && isSpeechError(end.error) ? end.error.code : undefined,
       balanced: isBalanced(total.capturedMs, accounted) && isBalanced(total.droppedMs, reported),
     }
+    return { ...report, text: textOf(report) }
   }
 
   #state(): LedgerState {
@@ -127,37 +130,22 @@ const isBalanced = (a: number, b: number): boolean => Math.abs(a - b) <= toleran
 /** The number of drops that are described individually. */
 const maxDescribedDrops = 20
 
-/**
- * Describes an account in lines of text. It contains no transcript.
- *
- * @example
- * ```ts
- * // session done / audio captured 78.600 s = finalized 78.600 s + …
- * session$.pipe(ledger(), last()).subscribe((report) => console.log(describeLedger(report)))
- * ```
- */
-export const describeLedger = (ledger: LedgerState | LedgerReport): string => {
-  const { total, channels, drops, unlistedDrops, estimated } = ledger
+const textOf = (report: Omit<LedgerReport, 'text'>): string => {
+  const { total, channels, drops, unlistedDrops, estimated, outcome, code, balanced } = report
+  const end = outcome === 'failed' && code !== undefined ? `failed (${code})` : outcome
   const accounts =
     channels.length === 0
       ? [`audio ${accountText(total)}`]
       : channels.map((account) => `channel ${account.channel} ${accountText(account)}`)
   const more = drops.length - maxDescribedDrops + unlistedDrops
   return [
-    ...endOf(ledger),
+    `session ${end}${balanced ? '' : '; its account is not balanced'}`,
     ...accounts,
     ...drops.slice(0, maxDescribedDrops).map(dropText),
     ...(more > 0 && drops.length >= maxDescribedDrops ? [`and ${more} more gaps`] : []),
     ...(drops.length === 0 && total.droppedMs === 0 ? ['nothing was dropped'] : []),
     ...(estimated ? ['the service sends no times: the finalized audio is a lower bound'] : []),
   ].join('\n')
-}
-
-const endOf = (ledger: LedgerState | LedgerReport): readonly string[] => {
-  if (ledger.type === 'state') return []
-  const { outcome, code, balanced } = ledger
-  const end = outcome === 'failed' && code !== undefined ? `failed (${code})` : outcome
-  return [`session ${end}${balanced ? '' : '; its account is not balanced'}`]
 }
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(3)} s`

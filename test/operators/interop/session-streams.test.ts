@@ -13,16 +13,17 @@ import {
   Subject,
   switchMap,
   take,
+  takeUntil,
   tap,
   throwError,
   VirtualTimeScheduler,
   type Observable,
 } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { eventsOf } from '../../../src/operators/interop/events-of.js'
+import { toAsyncIterable } from '../../../src/operators/interop/to-async-iterable.js'
 import { startSession, type SessionHandle } from '../../../src/operators/interop/start-session.js'
 import { toReadableStream } from '../../../src/operators/interop/to-readable-stream.js'
-import { untilAborted, whenAborted } from '../../../src/operators/interop/until-aborted.js'
+import { fromAbortSignal } from '../../../src/operators/interop/from-abort-signal.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { codeThrownBy, marbles } from '../marbles.js'
 import { final, milestone, partial, streaming } from '../session-events.js'
@@ -50,19 +51,19 @@ const readAll = async (events: AsyncIterable<SessionEvent>): Promise<string[]> =
   return seen
 }
 
-describe('eventsOf', () => {
+describe('toAsyncIterable', () => {
   it('delivers all events in order, with one subscription for each loop', async () => {
     const { source$, count } = counted(concat(numbered(3), of(final('end'))))
-    const events = eventsOf(source$)
+    const events = toAsyncIterable(source$)
     expect(count.subscribed).toBe(0)
     expect(await readAll(events)).toEqual(['0', '1', '2', 'end'])
     expect(await readAll(events)).toEqual(['0', '1', '2', 'end'])
     expect(count).toEqual({ subscribed: 2, open: 0 })
-    expect(await readAll(eventsOf(EMPTY))).toEqual([])
+    expect(await readAll(toAsyncIterable(EMPTY))).toEqual([])
   })
 
   it('throws an error after all events that arrived before it, once', async () => {
-    const events = eventsOf(
+    const events = toAsyncIterable(
       concat(
         numbered(3),
         throwError(() => new Error('cut')),
@@ -76,7 +77,7 @@ describe('eventsOf', () => {
 
   it('waits for a source that pushes, and resolves pending reads when it ends', async () => {
     const source$ = new Subject<SessionEvent>()
-    const events = eventsOf(source$)[Symbol.asyncIterator]()
+    const events = toAsyncIterable(source$)[Symbol.asyncIterator]()
     const [first, two, three] = [events.next(), events.next(), events.next()]
     source$.next(streaming)
     source$.error(new Error('cut'))
@@ -88,7 +89,7 @@ describe('eventsOf', () => {
   it.each(['break', 'throw', 'return'])('unsubscribes when the loop is left by %s', async (way) => {
     const { source$, count } = counted(concat(numbered(2), NEVER))
     const read = async (): Promise<void> => {
-      for await (const _ of eventsOf(source$)) {
+      for await (const _ of toAsyncIterable(source$)) {
         if (way === 'break') break
         if (way === 'throw') throw new Error('mine')
         return
@@ -100,11 +101,11 @@ describe('eventsOf', () => {
 
   it('never subscribes when it is left before it is read, and ends a pending read', async () => {
     const { source$, count } = counted(NEVER)
-    const unread = eventsOf(source$)[Symbol.asyncIterator]()
+    const unread = toAsyncIterable(source$)[Symbol.asyncIterator]()
     await unread.return?.()
     expect(await unread.next()).toEqual({ done: true, value: undefined })
     expect(count.subscribed).toBe(0)
-    const waiting = eventsOf(source$)[Symbol.asyncIterator]()
+    const waiting = toAsyncIterable(source$)[Symbol.asyncIterator]()
     const pending = waiting.next()
     await waiting.return?.()
     expect(await pending).toEqual({ done: true, value: undefined })
@@ -122,23 +123,23 @@ describe('eventsOf', () => {
       final('end', { channel: 0 }),
     ])
     // The first event resolved the pending read.
-    expect(await readAll(eventsOf(source$, { maxQueued: 3 }))).toEqual(['connection', 'other', 'a b', 'end'])
-    expect(await readAll(eventsOf(source$, { maxQueued: 6 }))).toHaveLength(7)
+    expect(await readAll(toAsyncIterable(source$, { maxQueued: 3 }))).toEqual(['connection', 'other', 'a b', 'end'])
+    expect(await readAll(toAsyncIterable(source$, { maxQueued: 6 }))).toHaveLength(7)
   })
 
   it('ends with an error after the queued events when results alone exceed the limit', async () => {
     const { source$, count } = counted(numbered(1_000_000_000))
-    expect(await readAll(eventsOf(source$, { maxQueued: 3 }))).toEqual(['0', '1', '2', '3', 'error overloaded'])
+    expect(await readAll(toAsyncIterable(source$, { maxQueued: 3 }))).toEqual(['0', '1', '2', '3', 'error overloaded'])
     expect(count.open).toBe(0)
-    expect(codeThrownBy(() => eventsOf(EMPTY, { maxQueued: 0 }))).toBe('invalid-options')
+    expect(codeThrownBy(() => toAsyncIterable(EMPTY, { maxQueued: 0 }))).toBe('invalid-options')
   })
 
   it('is a Node stream with Readable.from, which unsubscribes when it is destroyed', async () => {
     const seen: string[] = []
-    for await (const event of Readable.from(eventsOf(numbered(3)))) seen.push(textOf(event as SessionEvent))
+    for await (const event of Readable.from(toAsyncIterable(numbered(3)))) seen.push(textOf(event as SessionEvent))
     expect(seen).toEqual(['0', '1', '2'])
     const { source$, count } = counted(concat(numbered(1), NEVER))
-    const stream = Readable.from(eventsOf(source$))
+    const stream = Readable.from(toAsyncIterable(source$))
     await new Promise((resolve) => stream.once('data', resolve))
     expect(count.open).toBe(1)
     stream.destroy()
@@ -177,25 +178,15 @@ describe('toReadableStream', () => {
   })
 })
 
-describe('untilAborted', () => {
-  it('passes values, completion and errors on', () => {
-    marbles(({ cold, expectObservable }) => {
-      const { signal } = new AbortController()
-      for (const drawing of ['-a-b-|', '|', '-', '-a-#', '(ab|)']) {
-        expectObservable(cold(drawing).pipe(untilAborted(signal))).toBe(drawing)
-      }
-    })
-  })
-
-  it('unsubscribes and errors with the reason when the signal is aborted, at any time', () => {
+describe('fromAbortSignal', () => {
+  it('unsubscribes by takeUntil when the signal is aborted, at any time', () => {
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const controller = new AbortController()
       const source$ = cold('-a-b-c-|')
-      scheduler.schedule(() => controller.abort('enough'), 4)
-      expectObservable(source$.pipe(untilAborted(controller.signal))).toBe('-a-b#', undefined, 'enough')
+      const aborted$ = fromAbortSignal(controller.signal)
+      scheduler.schedule(() => controller.abort(), 4)
+      expectObservable(source$.pipe(takeUntil(aborted$))).toBe('-a-b|')
       expectSubscriptions(source$.subscriptions).toBe('^---!')
-      scheduler.flush()
-      expectObservable(source$.pipe(untilAborted(controller.signal))).toBe('----#', undefined, 'enough')
     })
   })
 
@@ -203,17 +194,17 @@ describe('untilAborted', () => {
     const controller = new AbortController()
     const { source$, count } = counted(numbered(1_000_000_000))
     const seen: unknown[] = []
-    source$.pipe(untilAborted(controller.signal)).subscribe({
+    source$.pipe(takeUntil(fromAbortSignal(controller.signal))).subscribe({
       next: (event) => {
         if (seen.push(textOf(event)) === 2) controller.abort()
       },
-      error: (error: unknown) => seen.push((error as Error).name),
+      complete: () => seen.push('complete'),
     })
-    expect(seen).toEqual(['0', '1', 'AbortError'])
+    expect(seen).toEqual(['0', '1', 'complete'])
     expect(count).toEqual({ subscribed: 1, open: 0 })
     const { signal } = new AbortController()
-    EMPTY.pipe(untilAborted(signal)).subscribe()
-    const subscription = NEVER.pipe(untilAborted(signal)).subscribe()
+    EMPTY.pipe(takeUntil(fromAbortSignal(signal))).subscribe()
+    const subscription = NEVER.pipe(takeUntil(fromAbortSignal(signal))).subscribe()
     expect(getEventListeners(signal, 'abort')).toHaveLength(1)
     subscription.unsubscribe()
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
@@ -221,8 +212,8 @@ describe('untilAborted', () => {
 
   it('reports an abort once, also one that happened before', () => {
     marbles(({ expectObservable }) => {
-      expectObservable(whenAborted(AbortSignal.abort()).pipe(map(() => 'a'))).toBe('(a|)')
-      expectObservable(whenAborted(new AbortController().signal)).toBe('-')
+      expectObservable(fromAbortSignal(AbortSignal.abort()).pipe(map(() => 'a'))).toBe('(a|)')
+      expectObservable(fromAbortSignal(new AbortController().signal)).toBe('-')
     })
   })
 })

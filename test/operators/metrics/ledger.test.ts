@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { concat, from, Subject, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import { describeLedger, ledger, type LedgerReport, type LedgerState } from '../../../src/operators/metrics/ledger.js'
+import { ledger, type LedgerReport, type LedgerState } from '../../../src/operators/metrics/ledger.js'
 import type { GapCause, SessionEvent } from '../../../src/protocol/session-event.js'
 import { gap, ledgerOf, streaming } from '../session-events.js'
 import { itReportsAtTheEnd } from '../session-operator-laws.js'
@@ -171,13 +171,13 @@ describe('ledger', () => {
   })
 })
 
-describe('describeLedger', () => {
-  it('describes in lines what happened to the audio', () => {
+describe('the text of a report', () => {
+  it('says in lines what happened to the audio', () => {
     const report = reportOf(
       gap(1000, 1500),
       ledgerOf({ capturedMs: 10_000, finalizedMs: 9000, replayedPendingMs: 200, droppedMs: 500 }),
     )
-    expect(describeLedger(report)).toBe(
+    expect(report.text).toBe(
       [
         'session done',
         'audio captured 10.000 s = finalized 9.000 s + pending 0.300 s + sent again and pending 0.200 s + dropped 0.500 s',
@@ -188,13 +188,11 @@ describe('describeLedger', () => {
 
   it('distinguishes channels, estimated values, and how many gaps it omits', () => {
     const gaps = Array.from({ length: 25 }, (_, at) => gap(at * 100, at * 100 + 1, { channel: 0 }))
-    const lines = describeLedger(
-      reportOf(
-        ledgerOf({ capturedMs: 2500, droppedMs: 25, channel: 0, estimated: true }),
-        ledgerOf({ capturedMs: 2500, channel: 1 }),
-        ...gaps,
-      ),
-    ).split('\n')
+    const lines = reportOf(
+      ledgerOf({ capturedMs: 2500, droppedMs: 25, channel: 0, estimated: true }),
+      ledgerOf({ capturedMs: 2500, channel: 1 }),
+      ...gaps,
+    ).text.split('\n')
     expect(lines).toHaveLength(1 + 2 + 20 + 2)
     expect(lines.slice(1, 3).map((line) => line.slice(0, 26))).toEqual([
       'channel 0 captured 2.500 s',
@@ -204,6 +202,6 @@ describe('describeLedger', () => {
       'and 5 more gaps',
       'the service sends no times: the finalized audio is a lower bound',
     ])
-    expect(describeLedger(reportOf(ledgerOf({ capturedMs: 1, finalizedMs: 1 })))).toContain('nothing was dropped')
+    expect(reportOf(ledgerOf({ capturedMs: 1, finalizedMs: 1 })).text).toContain('nothing was dropped')
   })
 })

@@ -1,7 +1,13 @@
 import { asyncScheduler, firstValueFrom, NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { parseCassette, readCassette, record, replay, type Cassette } from '../../../../src/cassette.js'
-import { dataflow, dialGrpc, loadDataflow, nodeFetch } from '../../../../src/grpc.js'
+import { dataflow, nodeFetch } from '../../../../src/grpc.js'
+import { sampleClock } from '../../../../src/audio.js'
+import * as audio from '../../../../src/audio.js'
+import { toCaptions, toSrt, toWebVtt } from '../../../../src/captions.js'
+import * as captions from '../../../../src/captions.js'
+import { dialGrpc } from '../../../../src/transport/grpc/client.js'
+import { loadDataflow } from '../../../../src/transport/grpc/proto.js'
 import * as cassettes from '../../../../src/cassette.js'
 import * as grpc from '../../../../src/grpc.js'
 import * as index from '../../../../src/index.js'
@@ -11,7 +17,6 @@ import * as testing from '../../../../src/testing.js'
 import {
   chunk,
   deinterleave,
-  eventsOf,
   checkSound,
   failover,
   interleave,
@@ -20,12 +25,9 @@ import {
   pace,
   recognize,
   requestToken,
-  sampleClock,
   startSession,
-  toCaptions,
+  toAsyncIterable,
   toReadableStream,
-  toSrt,
-  toWebVtt,
   transcode,
 } from '../../../../src/index.js'
 import {
@@ -76,7 +78,7 @@ const startWith = (options: Partial<ServiceOptions>): Promise<unknown> => startS
 /** The functions of all entry points; a class begins with a capital letter. */
 const publicFunctions = [
   ...new Set(
-    [index, grpc, cassettes, testing, services, nodes].flatMap((module) =>
+    [index, audio, captions, grpc, cassettes, testing, services, nodes].flatMap((module) =>
       Object.entries(module).flatMap(([name, value]) =>
         typeof value === 'function' && /^[a-z]/.test(name) ? [name] : [],
       ),
@@ -87,7 +89,7 @@ const publicFunctions = [
 /** The public functions that have no options, with what they take instead. */
 const withoutOptions: readonly string[] = [
   // A format, and numbers or bytes
-  ...['bytesForMs', 'bytesPerFrame', 'bytesPerSample', 'bytesPerSecond', 'msForBytes', 'validateFormat', 'wavHeader'],
+  ...['bytesForMs', 'bytesPerFrame', 'bytesPerSecond', 'msForBytes', 'wavHeader'],
   ...[
     'decodeALaw',
     'decodeMuLaw',
@@ -100,9 +102,9 @@ const withoutOptions: readonly string[] = [
   ],
   ...['positionAudio', 'readWav'],
   // Nothing, a name, an event, an error, a signal, a stream, a report or secrets
-  ...['accumulateMilestones', 'ledger', 'sherpaOnnx', 'wyoming', 'newClientId', 'newClientSecret', 'resultOf'],
-  ...['toFile', 'toStream', 'faultScripts', 'isSpeechError', 'isNodeFault', 'untilAborted', 'whenAborted'],
-  ...['describeLedger', 'hashSecret', 'cancelClient', 'memoryClients'],
+  ...['transcript', 'ledger', 'sherpaOnnx', 'wyoming', 'newClientId', 'newClientSecret', 'resultOf'],
+  ...['toFile', 'toStream', 'faultScripts', 'isSpeechError', 'isNodeFault', 'fromAbortSignal'],
+  ...['hashSecret', 'cancelClient', 'memoryClients'],
   // An event, a node, or codecs of its options
   ...['resultOf', 'defineNode', 'nodeOptions', 'listOf', 'numberFrom', 'oneOfWords', 'tableOf', 'wholeNumberFrom'],
 ]
@@ -124,7 +126,7 @@ const calls: Readonly<Record<string, () => unknown>> = {
   toCaptions: () => toCaptions({ ...nonsense }),
   toSrt: () => toSrt({ ...nonsense }),
   toWebVtt: () => toWebVtt({ ...nonsense }),
-  eventsOf: () => eventsOf(NEVER, { ...nonsense }),
+  toAsyncIterable: () => toAsyncIterable(NEVER, { ...nonsense }),
   startSession: () => startSession(() => NEVER, { ...nonsense }),
   record: () => record(() => undefined, { ...nonsense }),
   replay: () => replay(cassette, { ...nonsense }),

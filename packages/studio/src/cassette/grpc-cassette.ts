@@ -1,4 +1,4 @@
-import { bytesOf, decodeALaw, decodeMuLaw } from 'rxspeech'
+import { bytesOf, decodeALaw, decodeMuLaw } from 'rxspeech/audio'
 import { fromBase64, toBase64, type Cassette, type CassetteLine } from './cassette-lines.js'
 
 /**

@@ -1,4 +1,4 @@
-import { samplesOf } from 'rxspeech'
+import { samplesOf } from 'rxspeech/audio'
 import { Density, Peaks } from './peaks.js'
 
 /** Audio that waits until it is put into a Blob, which the browser may keep on disk. */

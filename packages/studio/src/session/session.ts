@@ -15,7 +15,8 @@ import {
   type SchedulerLike,
   type Unsubscribable,
 } from 'rxjs'
-import { ledger, metrics, recognize, sampleClock, type SocketClass, type Token, type TokenSource } from 'rxspeech'
+import { ledger, metrics, recognize, type SocketClass, type Token, type TokenSource } from 'rxspeech'
+import { sampleClock } from 'rxspeech/audio'
 import type { AudioTrack } from './audio-track.js'
 import { failureOf } from '../state/sentences.js'
 import { started, type Source } from './sources.js'

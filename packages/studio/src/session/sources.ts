@@ -1,5 +1,6 @@
 import { connectable, map, Subject, type Connectable, type Observable } from 'rxjs'
-import { type AudioFormat, bytesOf, decodeALaw, decodeMuLaw, pace, readWav, samplesOf } from 'rxspeech'
+import { type AudioFormat, pace, readWav } from 'rxspeech'
+import { bytesOf, decodeALaw, decodeMuLaw, samplesOf } from 'rxspeech/audio'
 import { openMicrophone } from './microphone.js'
 
 /** Audio for a session: chunks of 16-bit PCM, for each channel. */

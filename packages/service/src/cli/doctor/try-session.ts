@@ -1,7 +1,7 @@
 import { fromEvent, lastValueFrom, NEVER, takeUntil, toArray } from 'rxjs'
 import { type AudioFormat, bytesForMs } from 'rxspeech/internal/audio/format'
 import { refusalError } from 'rxspeech/internal/errors/refusal'
-import { isResult } from 'rxspeech/internal/operators/results/accumulate-milestones'
+import { isResult } from 'rxspeech/internal/operators/results/transcript'
 import type { Access } from '../service/access.js'
 import { openSession } from '../service/open-session.js'
 import { Segments } from '../view/segments.js'

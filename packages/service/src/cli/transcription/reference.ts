@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf, SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { isResult } from 'rxspeech/internal/operators/results/accumulate-milestones'
+import { isResult } from 'rxspeech/internal/operators/results/transcript'
 import { decodeText } from 'rxspeech-engines/models/decode-text'
 import { stemOf } from '../input/file-names.js'
 import { usageError } from '../process/failure.js'

@@ -1,11 +1,7 @@
 import { defer, map, type Observable } from 'rxjs'
 import { refusalError } from 'rxspeech/internal/errors/refusal'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
-import {
-  accumulate,
-  type Accumulated,
-  emptyTranscript,
-} from 'rxspeech/internal/operators/results/accumulate-milestones'
+import { accumulate, type Accumulated, emptyTranscript } from 'rxspeech/internal/operators/results/transcript'
 import type { SessionEvent } from 'rxspeech/internal/protocol/session-event'
 import { CommandError } from '../process/failure.js'
 import { delivered, type Pace, type SendableAudio } from '../input/sendable-audio.js'

@@ -1,7 +1,7 @@
 import { toSrt, toWebVtt } from 'rxspeech/internal/operators/captions/caption-files'
 import type { CaptionOptions } from 'rxspeech/internal/operators/captions/caption-options'
 import { toCaptions } from 'rxspeech/internal/operators/captions/to-captions'
-import { isResult } from 'rxspeech/internal/operators/results/accumulate-milestones'
+import { isResult } from 'rxspeech/internal/operators/results/transcript'
 import type { SessionEvent } from 'rxspeech/internal/protocol/session-event'
 import { Subject } from 'rxjs'
 import { noticeOf } from './notice.js'

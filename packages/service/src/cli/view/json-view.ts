@@ -1,4 +1,4 @@
-import { isResult } from 'rxspeech/internal/operators/results/accumulate-milestones'
+import { isResult } from 'rxspeech/internal/operators/results/transcript'
 import { noticeOf } from './notice.js'
 import type { Pane } from './panes.js'
 import type { Segment, Segments } from './segments.js'

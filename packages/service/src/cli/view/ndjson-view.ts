@@ -1,4 +1,4 @@
-import { isResult } from 'rxspeech/internal/operators/results/accumulate-milestones'
+import { isResult } from 'rxspeech/internal/operators/results/transcript'
 import type { SessionEvent } from 'rxspeech/internal/protocol/session-event'
 import type { TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'

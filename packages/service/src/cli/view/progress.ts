@@ -2,7 +2,7 @@ import type { BarFormatter, Options } from 'cli-progress'
 import type { Pane } from './panes.js'
 import { displayWidth, lastColumns, plainText } from './plain-text.js'
 import { clockText } from './transcript-line.js'
-import { isResult } from 'rxspeech/internal/operators/results/accumulate-milestones'
+import { isResult } from 'rxspeech/internal/operators/results/transcript'
 import type { View } from './view.js'
 
 /** The progress: milliseconds of audio done, and in total, if known. */

@@ -1,4 +1,4 @@
-import type { ResultEvent } from 'rxspeech/internal/operators/results/accumulate-milestones'
+import type { ResultEvent } from 'rxspeech/internal/operators/results/transcript'
 import type { MilestoneEvent } from 'rxspeech/internal/protocol/session-event'
 
 /** A definitive piece of a transcript. */

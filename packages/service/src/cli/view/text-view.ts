@@ -1,4 +1,4 @@
-import { isResult } from 'rxspeech/internal/operators/results/accumulate-milestones'
+import { isResult } from 'rxspeech/internal/operators/results/transcript'
 import { interval } from 'rxjs'
 import { LineOrder } from './line-order.js'
 import { noticeOf } from './notice.js'

@@ -1,4 +1,4 @@
-import type { Accumulated, ResultEvent } from 'rxspeech/internal/operators/results/accumulate-milestones'
+import type { Accumulated, ResultEvent } from 'rxspeech/internal/operators/results/transcript'
 import type { SpokenText } from './transcript-line.js'
 
 export interface TranscriptCounts {

@@ -1,4 +1,4 @@
-import type { Accumulated } from 'rxspeech/internal/operators/results/accumulate-milestones'
+import type { Accumulated } from 'rxspeech/internal/operators/results/transcript'
 import type { SessionEvent } from 'rxspeech/internal/protocol/session-event'
 
 /** Shows a session while it runs. */

@@ -9,7 +9,7 @@ import {
   ReferenceComparison,
 } from '../../../src/cli/transcription/reference.js'
 import { wordErrorsText } from '../../../src/cli/view/word-errors-view.js'
-import { emptyTranscript } from '../../../../../src/operators/results/accumulate-milestones.js'
+import { emptyTranscript } from '../../../../../src/operators/results/transcript.js'
 import type { SessionEvent } from '../../../../../src/protocol/session-event.js'
 
 const speakers = ['left', 'right']

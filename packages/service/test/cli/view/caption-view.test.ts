@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { captionView } from '../../../src/cli/view/caption-view.js'
 import { TranscriptReader } from '../../../src/cli/view/transcript-reader.js'
-import { emptyTranscript } from '../../../../../src/operators/results/accumulate-milestones.js'
+import { emptyTranscript } from '../../../../../src/operators/results/transcript.js'
 import type { SessionEvent } from '../../../../../src/protocol/session-event.js'
 
 const milestone = (text: string, times: object = {}): SessionEvent => ({ type: 'milestone', text, ...times })

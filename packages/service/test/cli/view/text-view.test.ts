@@ -4,7 +4,7 @@ import { LiveScreen } from '../../../src/cli/view/live-screen.js'
 import { Panes } from '../../../src/cli/view/panes.js'
 import { silentAfterMs } from '../../../src/cli/view/line-order.js'
 import { TranscriptReader } from '../../../src/cli/view/transcript-reader.js'
-import { accumulate, emptyTranscript } from '../../../../../src/operators/results/accumulate-milestones.js'
+import { accumulate, emptyTranscript } from '../../../../../src/operators/results/transcript.js'
 import { FakeTerminal } from '../fake-terminal.js'
 
 const openView = ({ isTTY = false, speed = 1 }) => {

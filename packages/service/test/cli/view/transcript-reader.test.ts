@@ -2,11 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { eventLine } from '../../../src/cli/view/ndjson-view.js'
 import { progressLine } from '../../../src/cli/view/progress.js'
 import { summaryLine, TranscriptReader } from '../../../src/cli/view/transcript-reader.js'
-import {
-  accumulate,
-  emptyTranscript,
-  type ResultEvent,
-} from '../../../../../src/operators/results/accumulate-milestones.js'
+import { accumulate, emptyTranscript, type ResultEvent } from '../../../../../src/operators/results/transcript.js'
 
 const read = (...events: readonly ResultEvent[]) => {
   const reader = new TranscriptReader()

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { from, map, of, Subject, type OperatorFunction } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { accumulateMilestones, type Transcript } from '../../../src/operators/results/accumulate-milestones.js'
+import { transcript, type Transcript } from '../../../src/operators/results/transcript.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { marbles } from '../marbles.js'
 import { readCharacters } from '../string-work.js'
@@ -10,7 +10,7 @@ import { final, milestone, partial, streaming } from '../session-events.js'
 const transcripts = (...events: SessionEvent[]): Transcript[] => {
   const seen: Transcript[] = []
   from(events)
-    .pipe(accumulateMilestones())
+    .pipe(transcript())
     .subscribe((transcript) => seen.push(transcript))
   return seen
 }
@@ -28,13 +28,13 @@ const values = {
 const texts = { p: 'good', m: 'good morning' }
 const toText = (): OperatorFunction<Transcript, string> => map(({ text }) => text)
 
-describe('accumulateMilestones', () => {
+describe('transcript', () => {
   it('emits a transcript for each result, and none for other events', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<SessionEvent>('-o-p-o-m-f-o-|', values)
       const subscription = '              ^------------!'
       const expected = '                  ---p---m-m---|'
-      expectObservable(source$.pipe(accumulateMilestones(), toText())).toBe(expected, texts)
+      expectObservable(source$.pipe(transcript(), toText())).toBe(expected, texts)
       expectSubscriptions(source$.subscriptions).toBe(subscription)
     })
   })
@@ -44,7 +44,7 @@ describe('accumulateMilestones', () => {
       const source$ = cold<SessionEvent>('-o-|', values)
       const subscription = '              ^--!'
       const expected = '                  ---|'
-      expectObservable(source$.pipe(accumulateMilestones())).toBe(expected)
+      expectObservable(source$.pipe(transcript())).toBe(expected)
       expectSubscriptions(source$.subscriptions).toBe(subscription)
     })
   })
@@ -54,7 +54,7 @@ describe('accumulateMilestones', () => {
       const source$ = cold<SessionEvent>('-')
       const subscription = '              ^'
       const expected = '                  -'
-      expectObservable(source$.pipe(accumulateMilestones())).toBe(expected)
+      expectObservable(source$.pipe(transcript())).toBe(expected)
       expectSubscriptions(source$.subscriptions).toBe(subscription)
     })
   })
@@ -64,7 +64,7 @@ describe('accumulateMilestones', () => {
       const source$ = cold<SessionEvent>('-p-#', values)
       const subscription = '              ^--!'
       const expected = '                  -p-#'
-      expectObservable(source$.pipe(accumulateMilestones(), toText())).toBe(expected, texts)
+      expectObservable(source$.pipe(transcript(), toText())).toBe(expected, texts)
       expectSubscriptions(source$.subscriptions).toBe(subscription)
     })
   })
@@ -76,7 +76,7 @@ describe('accumulateMilestones', () => {
       const again = '                     -------^      '
       const subscriptions = ['            ^-!           ', '-------^----!']
       const expected = ['                 -m            ', '--------m-n-|'] as const
-      const result$ = source$.pipe(accumulateMilestones(), toText())
+      const result$ = source$.pipe(transcript(), toText())
       expectObservable(result$, early).toBe(expected[0], texts)
       expectObservable(result$, again).toBe(expected[1], { ...texts, n: 'good morning good' })
       expectSubscriptions(source$.subscriptions).toBe(subscriptions)
@@ -86,7 +86,7 @@ describe('accumulateMilestones', () => {
   it('handles an event that a subscriber causes while it receives a transcript', () => {
     const source$ = new Subject<SessionEvent>()
     const seen: string[] = []
-    source$.pipe(accumulateMilestones(), toText()).subscribe((text) => {
+    source$.pipe(transcript(), toText()).subscribe((text) => {
       seen.push(text)
       if (seen.length === 1) source$.next(milestone(' day'))
     })
@@ -115,7 +115,7 @@ describe('accumulateMilestones', () => {
       const expected = '                  -3-7-0-3-0-0-|'
       const toStable = map(({ channels }: Transcript) => channels[0]?.stableLength ?? 0)
       const lengths = { 0: 0, 3: 3, 7: 7 }
-      expectObservable(source$.pipe(accumulateMilestones(), toStable)).toBe(expected, lengths)
+      expectObservable(source$.pipe(transcript(), toStable)).toBe(expected, lengths)
       expectSubscriptions(source$.subscriptions).toBe(subscription)
     })
   })
@@ -198,7 +198,7 @@ describe('accumulateMilestones', () => {
         ...(n % 10 === 9 ? [final(' some more words'.repeat(10), { recognitionId: `${Math.floor(n / 10)}` })] : []),
       ])
     const source$ = new Subject<SessionEvent>()
-    source$.pipe(accumulateMilestones()).subscribe()
+    source$.pipe(transcript()).subscribe()
     const work = (from: number): number => readCharacters(() => results(from).forEach((event) => source$.next(event)))
     const early = work(0)
     results(100)
@@ -273,7 +273,7 @@ describe('accumulateMilestones', () => {
   it('makes one transcript for one event', () => {
     const seen: number[] = []
     of(values.m)
-      .pipe(accumulateMilestones())
+      .pipe(transcript())
       .subscribe(({ channels }) => seen.push(channels.length))
     expect(seen).toEqual([1])
   })

@@ -3,10 +3,7 @@ import type { SessionEvent } from '../../protocol/session-event.js'
 import { checkOptions, optionsOf } from '../../protocol/validation.js'
 import { defaultMaxQueued, EventQueue, eventQueueCodecs, type EventQueueOptions } from './event-queue.js'
 
-/** The options of `eventsOf` and of `toReadableStream`. */
-export type EventsOfOptions = EventQueueOptions
-
-const eventsOfOptions = optionsOf<EventsOfOptions>()({}, eventQueueCodecs)
+const queueOptions = optionsOf<EventQueueOptions>()({}, eventQueueCodecs)
 
 /**
  * Reads a session with `for await`. Each loop is one subscription, from its first read to its end.
@@ -17,18 +14,18 @@ const eventsOfOptions = optionsOf<EventsOfOptions>()({}, eventQueueCodecs)
  *   later result of their channel has replaced are dropped; other events never are. If that is not enough, the session is
  *   unsubscribed, and the loop ends with the error `overloaded` after the waiting events.
  *
- * `Readable.from(eventsOf(session$))` is a Node stream. Throws `invalid-options` when it is called.
+ * `Readable.from(toAsyncIterable(session$))` is a Node stream. Throws `invalid-options` when it is called.
  *
  * @example
  * ```ts
- * for await (const event of eventsOf(session$)) console.log(event.type)
+ * for await (const event of toAsyncIterable(session$)) console.log(event.type)
  * ```
  */
-export const eventsOf = (
+export const toAsyncIterable = (
   events$: Observable<SessionEvent>,
-  options: EventsOfOptions = {},
+  options: EventQueueOptions = {},
 ): AsyncIterable<SessionEvent, undefined> => {
-  const { maxQueued = defaultMaxQueued } = checkOptions(eventsOfOptions, options)
+  const { maxQueued = defaultMaxQueued } = checkOptions(queueOptions, options)
   return { [Symbol.asyncIterator]: () => iterate(events$, maxQueued) }
 }
 

@@ -43,10 +43,10 @@ export interface Transcript {
  *
  * @example
  * ```ts
- * session$.pipe(accumulateMilestones()).subscribe(({ text }) => console.log(text))
+ * session$.pipe(transcript()).subscribe(({ text }) => console.log(text))
  * ```
  */
-export const accumulateMilestones = (): OperatorFunction<SessionEvent, Transcript> =>
+export const transcript = (): OperatorFunction<SessionEvent, Transcript> =>
   pipe(
     scan(({ state }, event: SessionEvent) => ({ event, state: accumulate(state, event) }), beforeEvents),
     filter(({ event }) => event !== undefined && isResult(event)),

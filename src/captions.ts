@@ -1,0 +1,10 @@
+/**
+ * Captions from the results of a session: cues of limited length and reading speed, as SRT and WebVTT. For Node and
+ * browsers.
+ *
+ * @module rxspeech/captions
+ */
+export { toCaptions } from './operators/captions/to-captions.js'
+export { toSrt, toWebVtt, type CaptionFileOptions } from './operators/captions/caption-files.js'
+export type { CaptionCue, CaptionLine, CueTimes } from './operators/captions/caption-cue.js'
+export type { CaptionOptions } from './operators/captions/caption-options.js'
