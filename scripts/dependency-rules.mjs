@@ -213,7 +213,7 @@ export default {
       from: { path: '^packages/studio/src/' },
       to: {
         path: '^(src|dist|packages)/',
-        pathNot: '^(packages/studio/src/|src/index\\.ts$|src/microphone\\.ts$)',
+        pathNot: '^(packages/studio/src/|src/(index|audio|captions|microphone)\\.ts$)',
       },
     },
     {
