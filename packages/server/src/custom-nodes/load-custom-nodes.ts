@@ -112,7 +112,16 @@ const sentContext = (context: NodeContext, { uses }: ConfiguredNode): SentContex
   const { node, session, inputs, outputs, language, sessionFormat, audioOutput, recordingsFolder, idleMs, offsetMs } =
     context
   return {
-    ...{ node, session, inputs, outputs, language, sessionFormat, audioOutput, recordingsFolder, idleMs, offsetMs },
+    node,
+    session,
+    inputs,
+    outputs,
+    language,
+    sessionFormat,
+    audioOutput,
+    recordingsFolder,
+    idleMs,
+    offsetMs,
     settings: context.settings(),
     callProperties: context.callProperties(),
     resources: Object.fromEntries(

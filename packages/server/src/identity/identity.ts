@@ -154,7 +154,10 @@ export const createIdentity = async (options: IdentityOptions, shared: SharedPar
   const now = (): number => scheduler.now()
 
   const state = await openIdentityState({
-    ...{ stateFolder, now, shared: shared.identity, clients: options.clients },
+    stateFolder,
+    now,
+    shared: shared.identity,
+    clients: options.clients,
     origin: { issuer, audience },
   })
   const { keysFile: path } = options
@@ -170,8 +173,20 @@ export const createIdentity = async (options: IdentityOptions, shared: SharedPar
   const sign = await createTokenSigner({ issuer, audience, keys, now, onFault })
   const { retryAfterMs } = authentication
   const endpointOptions = {
-    ...{ issuer, audience, clients, now, keys, revocations, verifier, authentication, sign },
-    ...{ retryAfterMs, scheduler, addressOf, onFault, onRefusal },
+    issuer,
+    audience,
+    clients,
+    now,
+    keys,
+    revocations,
+    verifier,
+    authentication,
+    sign,
+    retryAfterMs,
+    scheduler,
+    addressOf,
+    onFault,
+    onRefusal,
   }
   const endpoints = new Map<string, HttpEndpoint>([
     [`${base}${tokenRoute}`, tokenEndpoint(endpointOptions)],

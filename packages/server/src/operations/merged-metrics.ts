@@ -35,7 +35,10 @@ export const readProcessMetrics = async (registry: Prometheus.Registry): Promise
   // The declarations of the package name other types than it writes.
   ((await registry.getMetricsAsJSON()) as unknown as readonly ProcessMetric[]).map(
     ({ name, help, type, aggregator, values }) => ({
-      ...{ name, help, type, aggregator },
+      name,
+      help,
+      type,
+      aggregator,
       values: values
         .filter(({ value }) => Number.isFinite(value))
         .map(({ value, labels, metricName }) => ({ value, labels, metricName })),

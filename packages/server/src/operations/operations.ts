@@ -81,7 +81,8 @@ export const openOperations = async (options: OperationsOptions): Promise<Operat
     metrics &&
     (await openOperationsListener({
       ...options,
-      ...{ address, onFault },
+      address,
+      onFault,
       readiness: own.readiness,
       scrape: metrics.scrape,
     }))
@@ -131,7 +132,9 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
   tracker.onChange = onReadiness
   const unwatch = watchLoop(load)
   return {
-    ...{ onFault, metrics, load },
+    onFault,
+    metrics,
+    load,
     monitor: combineMonitors([load.monitor, monitor]),
     checkModel: (model) => {
       if (engines.isFull(model)) throw modelBehind()

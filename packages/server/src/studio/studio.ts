@@ -139,7 +139,9 @@ export const openStudio = async (options: StudioOptions, service: StudioService)
     }
     const { accessToken, expiresInS } = await service.identity.issuePageToken({
       clientId: rights.clientId,
-      ...{ tenants: rights.tenants, projects: rights.projects, models: rights.models },
+      tenants: rights.tenants,
+      projects: rights.projects,
+      models: rights.models,
       origin,
       lifetimeS: tokenLifetimeS,
       notAfterMs: rights.validUntilMs,

@@ -45,7 +45,9 @@ export const createTokenSigner = async (options: TokenSignerOptions): Promise<Si
     const claims: Omit<TokenClaims, 'jti' | 'iat' | 'exp'> = {
       client_id: clientId,
       scope: tokenScope,
-      ...{ tenants, projects, models },
+      tenants,
+      projects,
+      models,
       ...(isForPage === true && { token_use: 'page' }),
       ...(origin !== undefined && { origin }),
       ...(parentId !== undefined && { parent_jti: parentId }),

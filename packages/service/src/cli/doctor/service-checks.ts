@@ -105,7 +105,10 @@ const endpointFindings = async (
       return ok(`${where} answers, without TLS`)
     }
     const socket = connectTls({
-      ...{ host, port, ca: target.ca, rejectUnauthorized: false },
+      host,
+      port,
+      ca: target.ca,
+      rejectUnauthorized: false,
       // A name of an IP address is not permitted (RFC 6066 section 3).
       ...(isIP(host) === 0 && { servername: host }),
       ALPNProtocols: name === 'gRPC' ? ['h2'] : ['http/1.1'],

@@ -52,7 +52,9 @@ export const storePlace = async ({ flags: { config, state }, given, host }: Stor
         host.stderr.write(`rxspeech: ${error instanceof Error ? error.message : 'unknown'}\n`)
       }
       return connectSharedIdentity(nats, {
-        ...{ name: 'rxspeech command', connectWithinMs: 3_000, openWithinMs: 10_000 },
+        name: 'rxspeech command',
+        connectWithinMs: 3_000,
+        openWithinMs: 10_000,
         onFault,
       })
     },

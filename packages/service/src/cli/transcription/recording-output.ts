@@ -99,7 +99,10 @@ export class RecordingOutput implements Recording {
     let error = outcome.error ?? this.#file?.fault()
     if (format === 'json' && (isStdout ? !(error instanceof SilentExit) || this.#isOpen : this.#isOpen)) {
       const json = recordingJson({
-        ...{ file, segments: this.#segments, speakers: this.#speakers, hasWords },
+        file,
+        segments: this.#segments,
+        speakers: this.#speakers,
+        hasWords,
         audioMs: outcome.run?.audioMs ?? (error instanceof SilentExit ? outcome.sentMs : undefined),
         wordErrors: this.#isOpen && this.comparison ? errorsOf(this.comparison.texts()) : undefined,
         error: error === undefined ? undefined : errorJson(error, outcome),
@@ -171,7 +174,9 @@ export class RecordingOutput implements Recording {
       case 'vtt':
       case 'srt':
         return captionView({
-          ...{ format, reader, speakers },
+          format,
+          reader,
+          speakers,
           // The cues of a recording of known length are put in order; those of live audio are written at once.
           channels: durationMs === undefined ? undefined : channels,
           isHurried: durationMs !== undefined && pace.speed > 1,

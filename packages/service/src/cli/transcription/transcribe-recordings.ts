@@ -304,7 +304,10 @@ const runRecording = async (
     opened.push(view.end)
     isAtService = true
     const summary = await runTranscription({
-      ...{ audio, session, pace, whenWritable },
+      audio,
+      session,
+      pace,
+      whenWritable,
       view: {
         ...view,
         sent: (audioMs) => {
