@@ -65,19 +65,8 @@ const grpcDialOptions = optionsOf<GrpcDialOptions>()(
 
 type Call = ClientDuplexStream<DataflowMessage, DataflowMessage>
 
-/**
- * The package keeps the stack of the caller for the text of an error that no link reads; it takes a kilobyte for as long
- * as the call lasts.
- */
-const openCall = (client: Client, { path, ...codec }: DataflowMethod, metadata: Metadata): Call => {
-  const { stackTraceLimit } = Error
-  Reflect.set(Error, 'stackTraceLimit', 0)
-  try {
-    return client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, metadata, {})
-  } finally {
-    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
-  }
-}
+const openCall = (client: Client, { path, ...codec }: DataflowMethod, metadata: Metadata): Call =>
+  client.makeBidiStreamRequest(path, codec.requestSerialize, codec.responseDeserialize, metadata, {})
 
 const metadataOf = ({ metadata = {} }: Pick<GrpcDialOptions, 'metadata'>): Metadata => {
   const sent = new Metadata()

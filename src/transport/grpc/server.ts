@@ -76,20 +76,15 @@ const grpcLinkOptions = optionsOf<GrpcLinkOptions>()({}, grpcLinkCodecs)
  * The link over a server's call of `loadDataflow().Stream`; create it within the handler. The client's half-close
  * completes `incoming$`; a cancelled call, and one that the gRPC package ended because of a message that is too big,
  * errors with `connection-lost`. `close` ends the call with OK, or with the status of the reason's code and `<code>:
- * <sentence>` as details. `finish` does nothing. Throws `invalid-options`.
+ * <sentence>` as details. `finish` does nothing. `incoming$` errors with the error of the first message that `refuse`
+ * returns one for. Throws `invalid-options`.
  */
 export const grpcServerLink = (
   call: ServerCall,
   options: GrpcLinkOptions = {},
+  refuse?: Refuse,
 ): Link<DataflowMessage, DataflowMessage> =>
-  new GrpcServerLink(call, resolveGrpcLimits(checkOptions(grpcLinkOptions, options)))
-
-/** As `grpcServerLink`; `incoming$` errors with the error of the first message that `refuse` returns one for. */
-export const refusingServerLink = (
-  call: ServerCall,
-  options: GrpcLinkOptions,
-  refuse: Refuse,
-): Link<DataflowMessage, DataflowMessage> => new GrpcServerLink(call, resolveGrpcLimits(options), refuse)
+  new GrpcServerLink(call, resolveGrpcLimits(checkOptions(grpcLinkOptions, options)), refuse)
 
 const isStream = (value: unknown): value is ServerHttp2Stream =>
   typeof value === 'object' && value !== null && 'close' in value && 'session' in value

@@ -4,7 +4,7 @@ import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { contentType, writeDataflowResponse } from 'rxspeech/internal/protocol/dataflow-messages'
 import { traceparentHeader } from 'rxspeech/internal/tracing/traceparent'
 import { loadDataflow } from 'rxspeech/internal/transport/grpc/proto'
-import { http2StreamOf, refusingServerLink } from 'rxspeech/internal/transport/grpc/server'
+import { grpcServerLink, http2StreamOf } from 'rxspeech/internal/transport/grpc/server'
 import type { DataflowMessage, Link } from 'rxspeech/internal/transport/link'
 import {
   checkPlainText,
@@ -123,7 +123,7 @@ const streamHandler = (
       leaveUnstarted?.()
       return
     }
-    const link = refusingServerLink(call, { maxMessageBytes }, refuse)
+    const link = grpcServerLink(call, { maxMessageBytes }, refuse)
     if (tooMany !== undefined || (gate !== undefined && leaveUnstarted === undefined)) {
       leaveUnstarted?.()
       const error = tooMany ?? tooManyUnstarted()
