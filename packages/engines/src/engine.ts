@@ -282,6 +282,7 @@ export interface ModelDescription {
 export interface AddInput {
   /** Such as `<file>`; absent for a switch. */
   readonly placeholder?: string | undefined
+  /** Its line in the help of the command. */
   readonly help: string
   /** The only values. @default any text */
   readonly choices?: readonly string[] | undefined
@@ -307,7 +308,9 @@ export interface ModelSource {
 
 /** What a model consists of. */
 export interface ModelContent {
+  /** The keys of `model.json` beside `engine`. */
   readonly options: Readonly<Record<string, unknown>>
+  /** The paths of files to copy, by their names in the folder of the model. */
   readonly files: Readonly<Record<string, string>>
 }
 
