@@ -56,7 +56,7 @@ export class ReadQueue {
   readonly #sampleRateHz: number
   readonly #scheduler: SchedulerLike
   readonly #finals: WaitingFinal[] = []
-  /** Since when each waits. */
+  /** Since when each waits; the one that has waited longest comes first. */
   readonly #partials = new Map<PartialSource, number>()
   #lateAtMs = -Infinity
   readonly #running = new Set<Running>()
@@ -108,7 +108,8 @@ export class ReadQueue {
    */
   get partialIntervalMs(): number {
     const nowMs = this.#scheduler.now()
-    for (const sinceMs of this.#partials.values()) if (nowMs - sinceMs >= thinnedIntervalMs) this.#lateAtMs = nowMs
+    const [oldestMs = nowMs] = this.#partials.values()
+    if (nowMs - oldestMs >= thinnedIntervalMs) this.#lateAtMs = nowMs
     return nowMs - this.#lateAtMs < thinnedForMs ? thinnedIntervalMs : 0
   }
 

@@ -104,6 +104,8 @@ export class Roster {
   readonly #silent = new Map<string, number>()
   readonly #entriesOfName = new Counts()
   readonly #offers: ModelOffers<Entry>
+  /** How many engines thin partials. */
+  #thinning = 0
   /** Called when both adverts of an engine have arrived. */
   onJoined: (engine: RosterEngine) => void = () => undefined
   /** Called with the engines that are lost. */
@@ -143,6 +145,7 @@ export class Roster {
     entry.isBehind = isBehind(entry.isBehind, lagMs, this.#options.maxLagMs ?? defaultMaxLagMs)
     if (progress !== entry.progress) entry.idleTicks = 0
     entry.progress = progress
+    this.#thinning += Number(partialIntervalMs > 0) - Number(entry.partialIntervalMs > 0)
     entry.partialIntervalMs = partialIntervalMs
     if (!wasThere && isThere(entry)) this.onJoined(entry)
     if (entry.hasModels && used < capacity) this.onFree()
@@ -214,8 +217,9 @@ export class Roster {
     return entry !== undefined && entry.isBehind && entry.idleTicks < hangingTicks
   }
 
-  /** See `Engine.partialIntervalMs`; the longest of the engines that serve the model. */
+  /** See `Engine.partialIntervalMs`; the longest of the engines that serve the model. Each channel asks as its audio arrives. */
   partialIntervalMs(model: WantedModel): number {
+    if (this.#thinning === 0) return 0
     return Math.max(0, ...this.#serving(model).map(({ partialIntervalMs }) => partialIntervalMs))
   }
 
@@ -349,6 +353,7 @@ export class Roster {
   #remove(entry: Entry, how: EngineEnd): void {
     const { name, instance } = entry.address
     this.#entries.delete(instance)
+    if (entry.partialIntervalMs > 0) this.#thinning -= 1
     this.#entriesOfName.add(name, -1)
     this.#offers.replace(entry, [])
     if (isThere(entry)) this.onLost(entry.address, how)

@@ -66,6 +66,22 @@ const pairOf = (options: RosterOptions = {}) => {
   return { roster, large, small, advertise, appear, chosen, tick }
 }
 
+describe('an engine process that thins partials', () => {
+  it('counts as long as it is there and serves the model', () => {
+    const { roster, large, small, advertise } = pairOf()
+    const thinned = () => roster.partialIntervalMs(wanted)
+    expect(thinned()).toBe(0)
+    advertise(large, { partialIntervalMs: 2_000 })
+    advertise(small, { partialIntervalMs: 1_000 })
+    advertise(small, { partialIntervalMs: 1_000 })
+    expect(thinned()).toBe(2_000)
+    advertise(large, { state: 'gone' })
+    expect(thinned()).toBe(1_000)
+    advertise(small)
+    expect(thinned()).toBe(0)
+  })
+})
+
 describe('an engine process that is behind', () => {
   it('comes after one that is not, from a lag of more than 1 s until less than half of it', () => {
     const { large, advertise, chosen, roster } = pairOf()

@@ -135,9 +135,10 @@ export class ChannelResults {
    * only when it withholds one, and the engine only those of an open segment, but both may end without any speech.
    */
   thinning(): readonly ChannelEvent[] {
+    const isOpen = this.#progress.sentSegments > this.#progress.decidedSegments
+    if (!isOpen && this.#thinnedTo === 0) return none
     const engineMs = this.#partialLimit.engineIntervalMs?.() ?? 0
-    const { sentSegments, decidedSegments } = this.#progress
-    if (engineMs > 0 && sentSegments > decidedSegments) return this.#setThinned(engineMs)
+    if (isOpen && engineMs > 0) return this.#setThinned(engineMs)
     return engineMs + this.#serviceIntervalMs === 0 ? this.#setThinned(0) : none
   }
 
