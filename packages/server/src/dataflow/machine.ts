@@ -308,8 +308,7 @@ const response = (request: DataflowRequestName | undefined, error?: SpeechError)
   error,
 })
 
-/** Ends the stream as the table defines. */
-/** `request` is the refused one, if it is not the Start. */
+/** Ends the stream as the table defines. `request` is the refused one, if it is not the Start. */
 const end = (state: Live, { cause, error }: End<EndCause>, request: DataflowRequestName = 'Start'): Step => {
   const ended: DataflowState = { name: 'ended', result: error === undefined ? 'complete' : { error } }
   const ending: Ending = endings[cause][state.name]
