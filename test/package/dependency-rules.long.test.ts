@@ -26,7 +26,7 @@ const sound: Tree = {
   'src/transport/link.ts': `import WebSocket from 'isomorphic-ws'\nexport const open = (url: string) => new WebSocket(url)`,
   'src/auth/token.ts': 'export const token = 1',
   'src/client/recognize.ts': `import { open } from '../transport/link.js'\nimport { chunk } from '../operators/chunk.js'\nexport const recognize = [open, chunk]`,
-  'src/testing/faults.ts': `import type { Format } from '../audio/format.js'\nexport const faults: readonly Format[] = []`,
+  'src/testing/faults.ts': `import { SpeechError } from '../errors/speech-error.js'\nexport const faults = [SpeechError]`,
   'src/index.ts': `export { recognize } from './client/recognize.js'`,
   'src/client/recognize-in-browser.ts': `export { recognize } from './recognize.js'`,
   'packages/engines/src/pool/engine.ts': `import type { Logger } from 'pino'\nexport const load = (): Promise<{ pino: () => Logger }> => import('pino')`,
