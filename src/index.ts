@@ -22,7 +22,7 @@ export { transcode, type TranscodeOptions } from './operators/audio/transcode.js
 // Session
 
 export { recognize } from './client/recognizer/recognize.js'
-export { failover, type FailoverOptions, type WithUrls } from './client/failover/failover.js'
+export { failover, type FailoverOptions } from './client/failover/failover.js'
 export { requestToken } from './auth/request-token.js'
 export type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestInit } from './auth/token-fetch.js'
 export { keepFresh, type KeepFreshOptions } from './auth/keep-fresh.js'

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { asyncScheduler, lastValueFrom, throwError, toArray } from 'rxjs'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { requestToken } from '../../src/auth/request-token-in-browser.js'
+import { failover } from '../../src/client/failover/failover.js'
 import { recognize } from '../../src/client/recognizer/recognize-in-browser.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import * as node from '../../src/index.js'
@@ -62,8 +63,9 @@ describe('the entry point for browsers', () => {
       dialed.push(`${host} ${options.channel ?? ''}`)
       return host === 'a.example.com' ? throwError(() => new SpeechError('connection-failed', 'Away.')) : service.dial()
     }
-    const url = ['wss://a.example.com', 'wss://b.example.com']
-    const session = recognize({ url, token: 't', model: 'm', format: stereo, testing: { dial } })
+    const urls = ['wss://a.example.com', 'wss://b.example.com']
+    const options = { token: 't', model: 'm', format: stereo, testing: { dial } }
+    const session = failover(urls.map((url) => recognize({ ...options, url })))
     const events = await lastValueFrom(session([new Uint8Array(640)]).pipe(toArray()))
     const finals = events.flatMap((event) => (event.type === 'final' ? `${String(event.channel)} ${event.text}` : []))
     expect(finals.toSorted()).toEqual(['0 hello', '1 hello'])

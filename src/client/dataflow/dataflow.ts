@@ -26,7 +26,6 @@ import { traceparentHeader } from '../../tracing/traceparent.js'
 import { endpointOf } from '../../transport/grpc/channel.js'
 import { dialGrpc, type GrpcDialOptions } from '../../transport/grpc/client.js'
 import type { DataflowMessage, Link } from '../../transport/link.js'
-import { atEachUrl, type WithUrls } from '../failover/failover.js'
 import { DataflowProtocol, mergeUpdates } from './protocol.js'
 import {
   dialOptionsOf,
@@ -91,8 +90,6 @@ export interface DataflowOptions extends SessionOptions, RecognitionOptions {
  * once. An error is one `SpeechError`, after all events that arrived before it. To share one session among several
  * subscribers, add `share()`.
  *
- * Several addresses (`url: [first, second]`) are those of services that take the same options, as with `failover`.
- *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called with invalid options.
  * @example
  * audio$
@@ -101,10 +98,7 @@ export interface DataflowOptions extends SessionOptions, RecognitionOptions {
  *     if (event.type === 'milestone') console.log(event.channel, event.text)
  *   })
  */
-export const dataflow = <S extends Slots = Slots>(options: WithUrls<DataflowOptions>): PlannedRecognition<S> =>
-  atEachUrl(options, dataflowAt) as PlannedRecognition<S>
-
-const dataflowAt = (given: DataflowOptions): PlannedRecognition => {
+export const dataflow = <S extends Slots = Slots>(given: DataflowOptions): PlannedRecognition<S> => {
   const { options, openTelemetry } = withoutTracing(given)
   checkOptions(dataflowOptions, options)
   checkProxy(options.connection?.proxy, 'connection.proxy')
@@ -117,7 +111,7 @@ const dataflowAt = (given: DataflowOptions): PlannedRecognition => {
   const plan = planAt({})
   const sessionOf = (request: SessionRequest): Plan =>
     (request.channel ?? request.traceparent ?? request.abort$) === undefined ? plan : planAt(request)
-  return recognitionOf({ sessionOf, openTelemetry })
+  return recognitionOf({ sessionOf, openTelemetry }) as PlannedRecognition<S>
 }
 
 type Plan = SessionPlan<DataflowMessage, DataflowMessage>

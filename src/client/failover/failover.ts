@@ -1,5 +1,4 @@
 import { SpeechError } from '../../errors/speech-error.js'
-import { isJsonObject } from '../../protocol/json-object.js'
 import { checkOptions, numberUpToInfinity, optionsOf } from '../../protocol/validation.js'
 import type { PlannedRecognition, Recognition, RecognitionPlan, SessionPlan } from '../session.js'
 import type { Resumption, SessionSettings } from '../settings.js'
@@ -24,7 +23,7 @@ export interface FailoverOptions {
  * Runs each session on the first service that works, and moves it to the next one when that is lost, closes, does not answer
  * in time or is slow. The session continues there with the first audio that has no definitive result, on the same timeline:
  * no word is lost or repeated. Services are sessions of `recognize` and `dataflow`, each with options of its own (`url`,
- * `model`, `token`, `ca` …), in any mixture.
+ * `model`, `token`, `connection` …), in any mixture.
  *
  * - The next service is tried without a delay; a delay follows when all have failed. This includes the first connection.
  * - A refused token or request fails the session as it does without `failover`: another service is not the remedy.
@@ -37,11 +36,8 @@ export interface FailoverOptions {
  *
  * @throws SpeechError `invalid-options`
  * @example
- * const options = { format, token, model: 'transcribe' }
- * const transcribe = failover([
- *   recognize({ ...options, url: 'wss://a.example.com' }),
- *   recognize({ ...options, url: 'wss://b.example.com' }),
- * ])
+ * const urls = ['wss://a.example.com', 'wss://b.example.com']
+ * const transcribe = failover(urls.map((url) => recognize({ url, format, token, model: 'transcribe' })))
  * audio$.pipe(transcribe, transcript()).subscribe(({ text }) => console.log(text))
  */
 export const failover = (services: readonly Recognition[], options: FailoverOptions = {}): PlannedRecognition => {
@@ -76,28 +72,6 @@ export const failover = (services: readonly Recognition[], options: FailoverOpti
     stereoOf,
     openTelemetry: list.find(({ openTelemetry }) => openTelemetry !== undefined)?.openTelemetry,
   })
-}
-
-/** The options of a session at one address, or at several. */
-export type WithUrls<Options> = Omit<Options, 'url'> & {
-  /**
-   * The address of the service. Several addresses are those of services that take the same options, in the order of
-   * preference: `failover` moves the session between them.
-   */
-  readonly url: string | readonly string[]
-}
-
-/** The session at the only address, or `failover` of those at each. */
-export const atEachUrl = <Options extends { readonly url: string }>(
-  options: WithUrls<Options>,
-  sessionAt: (options: Options) => PlannedRecognition,
-): PlannedRecognition => {
-  // JavaScript may pass anything, which the check of the options refuses.
-  const { url }: { readonly url?: unknown } = isJsonObject(options) ? options : {}
-  // Only `url` differs from the options of one service.
-  const sessionOf = (one: unknown): PlannedRecognition => sessionAt({ ...options, url: one } as unknown as Options)
-  if (Array.isArray(url)) return failover(url.map(sessionOf))
-  return sessionAt(options as unknown as Options)
 }
 
 const failoverOptions = optionsOf<FailoverOptions>()({}, { slowMs: numberUpToInfinity(1) })

@@ -3,7 +3,6 @@ import { checkProxy } from '../../proxy/proxy.js'
 import { traceparentHeader } from '../../tracing/traceparent.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
 import type { WebSocketDialOptions } from '../../transport/websocket/dial.js'
-import { atEachUrl, type WithUrls } from '../failover/failover.js'
 import type { PlannedRecognition } from '../session.js'
 import { withoutTracing } from '../traced-session.js'
 import { recognizeOn, type RecognizeOptions } from './recognize-on.js'
@@ -21,22 +20,17 @@ import { recognizeOn, type RecognizeOptions } from './recognize-on.js'
  * time it fails with `finalize-timeout`. `stop$` drops pending audio and results. Unsubscribing closes the socket at once.
  * An error is one `SpeechError`, after all events that arrived before it.
  *
- * Several addresses (`url: [first, second]`) are those of services that take the same options, as with `failover`.
- *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called with invalid options.
  * @example
  * audio$
  *   .pipe(recognize({ url: 'wss://speech.example.com', model: 'transcribe', token, format }), transcript())
  *   .subscribe(({ text }) => console.log(text))
  */
-export const recognize = <S extends Slots = Slots>(options: WithUrls<RecognizeOptions>): PlannedRecognition<S> =>
-  atEachUrl(options, recognizeAt) as PlannedRecognition<S>
-
-const recognizeAt = (given: RecognizeOptions): PlannedRecognition => {
+export const recognize = <S extends Slots = Slots>(given: RecognizeOptions): PlannedRecognition<S> => {
   const { options, openTelemetry } = withoutTracing(given)
   const recognition = recognizeOn(dialTraced, options, openTelemetry)
   checkProxy(options.connection?.proxy, 'connection.proxy')
-  return recognition
+  return recognition as PlannedRecognition<S>
 }
 
 const dialTraced = (options: WebSocketDialOptions, traceparent: string | undefined) =>

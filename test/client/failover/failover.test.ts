@@ -5,7 +5,6 @@ import { SpeechError } from '../../../src/errors/speech-error.js'
 import { failover } from '../../../src/client/failover/failover.js'
 import { recognize } from '../../../src/client/recognizer/recognize.js'
 import { recognizeStereo } from '../../../src/client/recognizer/recognize-stereo.js'
-import { dataflow } from '../../../src/client/dataflow/dataflow.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { chunkMs, chunkOf } from '../fake-recognition.js'
 import { format, plainDataflow, scriptedService, virtually } from '../virtual-session.js'
@@ -329,7 +328,6 @@ describe('failover', () => {
   it.each([
     ['an empty list', () => failover([])],
     ['something else', () => failover([() => NEVER])],
-    ['a list of addresses without one', () => recognize({ ...options, url: [] })],
   ])('refuses %s', (_name, act) => {
     expect(message(act)).toBe('invalid-options: services must be a list of sessions of recognize and dataflow.')
   })
@@ -354,52 +352,9 @@ describe('failover', () => {
   })
 
   it('never has a token or a secret of an address in what it refuses', () => {
-    const act = () => recognize({ ...options, url: ['ws://localhost', 'ws://example.com/?access_token=hidden'] })
+    const act = () => failover([recognize({ ...options, url: 'ws://example.com/?access_token=hidden' })])
     expect(message(act)).toMatch(/^invalid-options: url must begin with wss/)
     expect(message(act)).not.toContain('hidden')
-  })
-
-  it('is what several addresses of recognize and dataflow mean', () => {
-    virtually((tools) => {
-      const dialed: string[] = []
-      const dial = (of: { readonly url?: unknown }) => {
-        dialed.push(String(of.url))
-        return NEVER
-      }
-      const { clock } = tools
-      const testing = { dial, scheduler: clock, random: () => 0.5 }
-      const timeouts = { connectMs: 100 }
-      const urls = ['ws://localhost:1/recognizer', 'ws://localhost:2/recognizer']
-      const socket = watch(
-        tools,
-        spoken(tools, 20).pipe(
-          recognize({ ...options, url: urls, appendModelName: false, timeouts, resumption, testing }),
-        ),
-      )
-      const stream = watch(
-        tools,
-        spoken(tools, 20).pipe(
-          dataflow({
-            ...options,
-            url: ['localhost:1', 'localhost:2'],
-            tenant: 't',
-            project: 'p',
-            timeouts,
-            resumption,
-            testing,
-            connection: { insecure: true },
-          }),
-        ),
-      )
-      clock.schedule(() => {
-        socket.unsubscribe()
-        stream.unsubscribe()
-      }, 150)
-      return () => {
-        expect(dialed.sort()).toEqual(['localhost:1', 'localhost:2', ...urls])
-        expect(clock.pending()).toBe(0)
-      }
-    })
   })
 
   it('presents to each service its own token', () => {
