@@ -26,7 +26,10 @@ export type SegmentPart =
       readonly before?: Int16Array | undefined
       readonly language?: string | undefined
     }
-  /** 16-bit samples of one channel at the engine's rate. The engine may keep them, and must not change them: a retry has the same. */
+  /**
+   * 16-bit samples of one channel at the engine's rate. The engine may keep them, and must neither change nor transfer
+   * them: a retry has the same.
+   */
   | { readonly type: 'audio'; readonly samples: Int16Array }
   /**
    * Asks whether the segment so far is a sentence to which nothing can be added. Sent only to an engine with the
@@ -236,7 +239,7 @@ export interface SegmentListener {
 
 /** One attempt to decode one segment. */
 export interface EngineSegment {
-  /** The next samples, of any number. They may be kept. */
+  /** The next samples, of any number. They may be kept, and neither changed nor transferred: a retry has the same. */
   write(samples: Int16Array): void
   /**
    * Asks whether the segment so far is a sentence to which nothing can be added; `checked` of the listener is the

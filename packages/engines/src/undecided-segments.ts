@@ -21,8 +21,9 @@ class UndecidedSegment {
     return this.#sampleCount
   }
 
+  /** Not if it was too long, or if an engine has transferred the memory of a part, which has no samples then. */
   get isComplete(): boolean {
-    return this.#audio !== undefined
+    return this.#audio?.reduce((sum, { length }) => sum + length, 0) === this.#sampleCount
   }
 
   get bytes(): number {
@@ -62,7 +63,9 @@ class UndecidedSegment {
 /** The samples `[from, to)` of a list of parts, as views. */
 const between = (parts: readonly Int16Array[], from: number, to: number): Int16Array[] => {
   let begin = 0
-  return parts.flatMap((part) => {
+  // One that was transferred has no length, and no views either.
+  const present = parts.filter(({ length }) => length > 0)
+  return present.flatMap((part) => {
     const within = part.subarray(Math.max(from - begin, 0), Math.max(to - begin, 0))
     begin += part.length
     return within.length > 0 ? [within] : []

@@ -1,7 +1,7 @@
 import { concat, concatMap, EMPTY, filter, map, NEVER, Observable, of, Subject, throwError, tap } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
-import { SpeechError } from '../../../src/errors/speech-error.js'
+import { codeOf, SpeechError } from '../../../src/errors/speech-error.js'
 import type { Hypothesis, SegmentPart } from '../src/engine.js'
 import { retrySegments, withSegmentRetry, type RetryOptions } from '../src/segment-retry.js'
 import { scriptedEngine } from '../../service/src/testing/scripted-engine.js'
@@ -156,8 +156,7 @@ describe('retrySegments', () => {
   })
 
   it('retries each segment separately, and no decided segment', () => {
-    // The second attempt gets the first segment (7 parts, since audio is replayed in shorter ones) and fails in the
-    // second.
+    // The second attempt gets the first segment (5 parts) again and fails in the second.
     const output = outputsOf(engineOf([5, 8]).engine, of(...twoSegments))
     expect(output.filter((hypothesis) => hypothesis.startsWith('fault'))).toEqual([
       'fault 0 retried',
@@ -165,6 +164,27 @@ describe('retrySegments', () => {
     ])
     expect(decided(output)).toEqual(decided(undisturbed))
     expect(samplesOf(output)).toBe(4 * 2400)
+  })
+
+  it('fails instead of a retry without the audio that an engine has transferred', () => {
+    const transferring = () => (part$: Observable<SegmentPart>) =>
+      part$.pipe(
+        concatMap((part): Observable<Hypothesis> => {
+          if (part.type === 'close') return throwError(() => new SpeechError('engine-failed', 'It broke.'))
+          if (part.type === 'audio') structuredClone(part.samples, { transfer: [part.samples.buffer] })
+          return part.type === 'open'
+            ? EMPTY
+            : of({ type: 'segment', startMs: 0, endMs: 50, decidedSamples: 400, text: 'one', words: [] })
+        }),
+      )
+    const output: string[] = []
+    of(open(), audio(), close(300))
+      .pipe(retrySegments(transferring))
+      .subscribe({
+        next: (value) => output.push(brief(value)),
+        error: (error: unknown) => output.push(`error ${String(codeOf(error))}`),
+      })
+    expect(output).toEqual(['segment 0-50 one', 'fault 50 over', 'error engine-failed'])
   })
 
   it('fails when the same segment fails a third time', () => {
