@@ -37,7 +37,7 @@ import {
   type TestingOptions,
 } from '../options.js'
 import { parametersOf, recognitionCodecs, type RecognitionOptions } from '../recognition-options.js'
-import { recognitionOf, withoutTracing } from '../traced-session.js'
+import { recognitionOf, withoutTracing } from '../recognition.js'
 import { policyOf, type PlannedRecognition, type SessionPlan, type SessionRequest } from '../session.js'
 import type { ClientInput } from '../states.js'
 

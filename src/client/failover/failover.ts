@@ -3,7 +3,7 @@ import { checkOptions, numberUpToInfinity, optionsOf } from '../../protocol/vali
 import type { PlannedRecognition, Recognition, RecognitionPlan, SessionPlan } from '../session.js'
 import type { Resumption, SessionSettings } from '../settings.js'
 import { SessionToken } from '../token.js'
-import { recognitionOf } from '../traced-session.js'
+import { recognitionOf } from '../recognition.js'
 import { probe } from './probe.js'
 import { runFailover, type FailoverPlan } from './run-failover.js'
 import { ServiceHealth } from './service-health.js'

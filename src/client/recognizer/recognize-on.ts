@@ -16,7 +16,7 @@ import {
   type SessionRequest,
 } from '../session.js'
 import type { OpenTelemetry } from '../../tracing/open-telemetry.js'
-import { recognitionOf } from '../traced-session.js'
+import { recognitionOf } from '../recognition.js'
 import {
   dialOptionsOf,
   resolveSessionOptions,

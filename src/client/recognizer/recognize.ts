@@ -4,7 +4,7 @@ import { traceparentHeader } from '../../tracing/traceparent.js'
 import { dialWebSocket } from '../../transport/websocket/client.js'
 import type { WebSocketDialOptions } from '../../transport/websocket/dial.js'
 import type { PlannedRecognition } from '../session.js'
-import { withoutTracing } from '../traced-session.js'
+import { withoutTracing } from '../recognition.js'
 import { recognizeOn, type RecognizeOptions } from './recognize-on.js'
 
 /**

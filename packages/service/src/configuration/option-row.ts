@@ -62,7 +62,7 @@ export type OptionsOf<Rows extends OptionRows> = {
   readonly [Name in keyof Rows]?: TypeOf<Rows[Name]['codec']> | undefined
 }
 
-export const codecsOf = (rows: OptionRows): Codecs =>
+export const codecsOfRows = (rows: OptionRows): Codecs =>
   Object.fromEntries(Object.entries(rows).map(([name, { codec }]) => [name, codec]))
 
 type KeyIn<Path extends string, Section extends string> = Path extends `${infer Above}.${infer Key}`

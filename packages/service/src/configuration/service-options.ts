@@ -36,7 +36,7 @@ import {
 } from 'rxspeech/internal/protocol/validation'
 import { listenAddressCodec, serverCertificateCodec } from 'rxspeech/internal/transport/listen-address'
 import { customNode, customNodeSource } from './custom-node-configuration.js'
-import { absolute, allAbsolute, codecsOf, inFile, namesForWorkers, option, type OptionsOf } from './option-row.js'
+import { absolute, allAbsolute, codecsOfRows, inFile, namesForWorkers, option, type OptionsOf } from './option-row.js'
 import { defaultLimits, developmentLimits, limitsOption, type Limits } from './service-limits.js'
 import * as file from './settings.js'
 
@@ -321,7 +321,7 @@ export interface ServiceOptions extends OptionsOf<typeof serviceRows> {
 }
 
 const { modelFolders, ...optional } = serviceRows
-const serviceOptions = optionsCodec(codecsOf({ modelFolders }), codecsOf(optional))
+const serviceOptions = optionsCodec(codecsOfRows({ modelFolders }), codecsOfRows(optional))
 
 /** Throws `invalid-options` for an option that is unknown, has the wrong type or is out of range. */
 export const checkServiceOptions = (options: ServiceOptions): void => {

@@ -9,7 +9,7 @@ import { sharedTenant } from 'rxspeech-server/sessions/rights'
 import { checkOptions, optionsCodec } from 'rxspeech/internal/protocol/validation'
 import type { Service } from './running-service.js'
 import { startService } from './service.js'
-import { codecsOf } from '../configuration/option-row.js'
+import { codecsOfRows } from '../configuration/option-row.js'
 import { serviceRows, type ServiceOptions } from '../configuration/service-options.js'
 
 /** Everything that a client needs to use the service. */
@@ -63,7 +63,7 @@ const {
   ...others
 } = serviceRows
 
-const developmentServiceOptions = optionsCodec(codecsOf({ modelFolders, stateFolder }), codecsOf(others))
+const developmentServiceOptions = optionsCodec(codecsOfRows({ modelFolders, stateFolder }), codecsOfRows(others))
 
 const clientId = 'development'
 
