@@ -37,7 +37,14 @@ export const feedAudio = (
 ): AudioFeed => {
   const puller = sessionPullerOf(source, scheduler)
   const checked = new ConsumedCheck(source, sink, scheduler)
-  return puller === undefined ? new PushedFeed(from(source), checked) : new PulledFeed(puller, checked)
+  const feed = puller === undefined ? new PushedFeed(from(source), checked) : new PulledFeed(puller, checked)
+  return {
+    resume: () => feed.resume(),
+    close: () => {
+      checked.unsubscribe()
+      feed.close()
+    },
+  }
 }
 
 /** The audio of a source that pushes, with the same check, for a session of two channels, which share it. */
@@ -49,7 +56,9 @@ export const pushedAudio = (source: ObservableInput<Uint8Array>, scheduler: Sche
       error: (error) => subscriber.error(error),
       complete: () => subscriber.complete(),
     }
-    const checked = new Subscriber<Uint8Array>(new ConsumedCheck(source, sink, scheduler))
+    const check = new ConsumedCheck(source, sink, scheduler)
+    const checked = new Subscriber<Uint8Array>(check)
+    subscriber.add(check)
     subscriber.add(checked)
     from(source).subscribe(checked)
   })
@@ -64,7 +73,7 @@ const atOnceMs = 10
  * Fails with `already-started` where a source that gave audio to an earlier session completes at once without any: it holds an
  * iterator or a stream that can be read once, which an Observable or an iterable around it hides.
  */
-class ConsumedCheck implements AudioSink {
+class ConsumedCheck implements AudioSink, Unsubscribable {
   readonly #source: ObservableInput<Uint8Array>
   readonly #sink: AudioSink
   readonly #scheduler: SchedulerLike
@@ -89,33 +98,34 @@ class ConsumedCheck implements AudioSink {
   next(chunk: Uint8Array): void {
     if (!this.#hasAudio) {
       this.#hasAudio = true
-      this.#stop()
+      this.unsubscribe()
       usedSources.add(this.#source)
     }
     this.#sink.next(chunk)
   }
 
   error(error: unknown): void {
-    this.#stop()
+    this.unsubscribe()
     this.#sink.error(error)
   }
 
   complete(): void {
     const isConsumed = this.#atOnce !== undefined
-    this.#stop()
+    this.unsubscribe()
     if (isConsumed) this.#sink.error(new SpeechError('already-started', consumed))
     else this.#sink.complete()
   }
 
-  #asked(): void {
-    if (!this.#wasUsed || this.#hasAudio) return
-    this.#stop()
-    this.#atOnce = schedule(this.#scheduler, atOnceMs, () => this.#stop())
-  }
-
-  #stop(): void {
+  /** Ends the timer. */
+  unsubscribe(): void {
     this.#atOnce?.unsubscribe()
     this.#atOnce = undefined
+  }
+
+  #asked(): void {
+    if (!this.#wasUsed || this.#hasAudio) return
+    this.unsubscribe()
+    this.#atOnce = schedule(this.#scheduler, atOnceMs, () => this.unsubscribe())
   }
 }
 

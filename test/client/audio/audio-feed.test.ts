@@ -6,6 +6,7 @@ import {
   checkSource,
   feedAudio,
   isPulled,
+  pushedAudio,
   unreadSourceMs,
   type AudioFeed,
 } from '../../../src/client/audio/audio-feed.js'
@@ -325,6 +326,22 @@ describe('a source that pushes', () => {
     const feed = feedAudio(of(...chunks), sink, new VirtualTimeScheduler())
     feed.resume()
     expect(count).toBe(1)
+  })
+
+  it('leaves no timer when it is closed before its first audio, also if it was used before', () => {
+    const clock = new VirtualTimeScheduler()
+    const timers = () => clock.actions.filter(({ closed }) => !closed).length
+    const source$ = new Subject<Uint8Array>()
+    fed(source$, Infinity, clock).feed.resume()
+    source$.next(Uint8Array.of(1))
+    const again = fed(source$, Infinity, clock)
+    again.feed.resume()
+    expect(timers()).toBe(1)
+    again.feed.close()
+    const stereo = pushedAudio(source$, clock).subscribe()
+    expect(timers()).toBe(1)
+    stereo.unsubscribe()
+    expect(timers()).toBe(0)
   })
 
   it('is rejected by name when it is not an audio source', () => {
