@@ -2,8 +2,8 @@
 import { minifySync } from 'rolldown/experimental'
 
 /**
- * The entry points that differ in browsers: the name of the one for browsers, and the files that have another version for
- * them, whose name ends in `-in-browser`.
+ * The entry points that differ in browsers: the name of the one for browsers, and the files that have another version
+ * for them, whose name ends in `-in-browser`.
  */
 export const browserEntryPoints = {
   index: {

@@ -1,6 +1,6 @@
 /**
- * Primitives of audio for programs that make or read it themselves: bytes and durations of a format, samples, G.711, the
- * header of a WAV file, and a clock of samples. For Node and browsers.
+ * Primitives of audio for programs that make or read it themselves: bytes and durations of a format, samples, G.711,
+ * the header of a WAV file, and a clock of samples. For Node and browsers.
  *
  * @module rxspeech/audio
  */

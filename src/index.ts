@@ -1,7 +1,7 @@
 /**
  * Sessions with a speech service as Observables, in Node and in browsers: the names and types are the same, and what a
- * browser cannot do says so when it is called. gRPC, captions, primitives of audio, microphones, cassettes and tests have
- * entry points of their own, and so has the service, `rxspeech-service`.
+ * browser cannot do says so when it is called. gRPC, captions, primitives of audio, microphones, cassettes and tests
+ * have entry points of their own, and so has the service, `rxspeech-service`.
  *
  * @module rxspeech
  */

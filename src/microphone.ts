@@ -1,6 +1,7 @@
 /**
- * Microphones: of a page, recorded in an AudioWorklet, and of a computer, recorded by a program that Node starts. The names
- * and types are the same in Node and in browsers; what the other platform cannot do ends with `microphone-unsupported`.
+ * Microphones: of a page, recorded in an AudioWorklet, and of a computer, recorded by a program that Node starts. The
+ * names and types are the same in Node and in browsers; what the other platform cannot do ends with
+ * `microphone-unsupported`.
  *
  * @module rxspeech/microphone
  */

@@ -3,8 +3,8 @@ import { TestScheduler } from 'rxjs/testing'
 
 /**
  * A `TestScheduler` for long virtual times. In RxJS 7 an action that repeats, as in `interval`, adds each repetition as
- * a child of the one before, so that its cancellation after some thousand repetitions exceeds the stack, which is caught,
- * and costs seconds. Here a repeated action has one child.
+ * a child of the one before, so that its cancellation after some thousand repetitions exceeds the stack, which is
+ * caught, and costs seconds. Here a repeated action has one child.
  */
 export class LongTestScheduler extends TestScheduler {
   override schedule<T>(

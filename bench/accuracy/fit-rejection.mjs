@@ -33,9 +33,9 @@ const solve = (matrix, vector) => {
 }
 
 /**
- * Logistic regression by Newton's method. Right readings and foreign ones of each grammar weigh the same in total, so that a
- * confidence is that of speech of which half is foreign. A small penalty on the standardized weights keeps features that say
- * the same apart.
+ * Logistic regression by Newton's method. Right readings and foreign ones of each grammar weigh the same in total, so
+ * that a confidence is that of speech of which half is foreign. A small penalty on the standardized weights keeps
+ * features that say the same apart.
  */
 const fit = (samples) => {
   const count = samples[0].features.length

@@ -43,8 +43,8 @@ const kindOf = ({ name, text }) => {
 }
 
 /**
- * Three grammars with their utterances: words of the telephone alphabet, numbers, and a half of the prompts; what is in none of them
- * is foreign to it. `knows` says whether a word has a pronunciation.
+ * Three grammars with their utterances: words of the telephone alphabet, numbers, and a half of the prompts; what is in
+ * none of them is foreign to it. `knows` says whether a word has a pronunciation.
  */
 export const promptGrammars = (knows) => {
   const all = recordings()

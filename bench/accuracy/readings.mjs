@@ -40,8 +40,9 @@ const grammarsOf = (group, knows) =>
     : grammars.map((grammar) => ({ ...grammar, utterances: utterancesOf(grammar, group) }))
 
 /**
- * Reads each utterance of a group of voices on one line after another, or on every line if `isOnEveryLine` says so. A row has
- * the features of its reading; there are none if nothing was read. `cost` sums CPU time and audio in milliseconds.
+ * Reads each utterance of a group of voices on one line after another, or on every line if `isOnEveryLine` says so. A
+ * row has the features of its reading; there are none if nothing was read. `cost` sums CPU time and audio in
+ * milliseconds.
  */
 export const readUtterances = async function* (
   group,

@@ -43,8 +43,8 @@ const kinds = {
 }
 
 /**
- * The interval in which a share lies with a probability of 95 % (Wilson), by the weights of the utterances. The lines of an
- * utterance are alike, so they count as one.
+ * The interval in which a share lies with a probability of 95 % (Wilson), by the weights of the utterances. The lines
+ * of an utterance are alike, so they count as one.
  */
 const intervalOf = (share, weights) => {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
@@ -56,8 +56,8 @@ const intervalOf = (share, weights) => {
 }
 
 /**
- * A confidence is that of speech of which half is foreign; the rows are weighted so. With few readings the share of right ones
- * may differ from it by chance, as its interval shows.
+ * A confidence is that of speech of which half is foreign; the rows are weighted so. With few readings the share of
+ * right ones may differ from it by chance, as its interval shows.
  */
 const printCalibration = (rows) => {
   const read = rows.filter(({ readings }) => readings.length === 1)

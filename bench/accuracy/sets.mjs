@@ -8,8 +8,8 @@ import { grammars, spoken, utterancesOf } from './spoken-set.mjs'
 import { installedPrograms } from './voices.mjs'
 
 /**
- * A talk is what one session hears: the samples of each channel, and its utterances as `{ channel, text, fromMs, toMs }`, from the
- * first to the last sound.
+ * A talk is what one session hears: the samples of each channel, and its utterances as
+ * `{ channel, text, fromMs, toMs }`, from the first to the last sound.
  *
  * @typedef {{ channels: Int16Array[], utterances: object[] }} Talk
  * @typedef {{ name: string, grammar: string, talks: Talk[] }} SpeechSet `grammar` is JSGF

@@ -174,8 +174,8 @@ public <choice> = north | south | east | west | pause | continue | skip | apple 
 ]
 
 /**
- * Voices that the weights are fitted to, voices that they never met, and British ones, whose accent the acoustic model does
- * not know: they are measured apart and fit nothing.
+ * Voices that the weights are fitted to, voices that they never met, and British ones, whose accent the acoustic model
+ * does not know: they are measured apart and fit nothing.
  */
 export const voices = {
   fitted: [
@@ -262,8 +262,8 @@ const seedOf = ({ grammar, text, voice }) =>
   )
 
 /**
- * Speaks an utterance, unless it has the file of a recording; `read` makes samples of 8 kHz of a WAV file. Its level varies by
- * 16 dB.
+ * Speaks an utterance, unless it has the file of a recording; `read` makes samples of 8 kHz of a WAV file. Its level
+ * varies by 16 dB.
  */
 export const spoken = async (utterance, read) => {
   const random = randomSource(seedOf(utterance))

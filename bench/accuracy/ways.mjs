@@ -33,8 +33,8 @@ const marginMs = 200
 const partSamples = rateHz / 10
 
 /**
- * The engine gets each utterance as one segment, cut where the utterance is known to be. So it does without voice activity,
- * protocols and sockets, and its words are the best that a service can have.
+ * The engine gets each utterance as one segment, cut where the utterance is known to be. So it does without voice
+ * activity, protocols and sockets, and its words are the best that a service can have.
  */
 const readOffline = async (engine, { channels, utterances }) => {
   const segments = []
@@ -99,9 +99,9 @@ const readOnline = async (open, { channels }, isPaced) => {
 }
 
 /**
- * Calls `use` with the ways to read the talks of a set, by their names. A way takes talks, and whether they are sent at the pace of
- * speech, all at once. It returns the segments of each as `{ channel, startMs, endMs, text, atMs }`: `text` is empty if the
- * segment matched nothing, and `atMs` says when it was received, after the begin of the audio.
+ * Calls `use` with the ways to read the talks of a set, by their names. A way takes talks, and whether they are sent at
+ * the pace of speech, all at once. It returns the segments of each as `{ channel, startMs, endMs, text, atMs }`: `text`
+ * is empty if the segment matched nothing, and `atMs` says when it was received, after the begin of the audio.
  */
 export const withWays = async ({ grammar }, use) => {
   const folder = mkdtempSync(join(tmpdir(), 'rxspeech-accuracy-'))

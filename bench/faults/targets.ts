@@ -61,8 +61,8 @@ const positions = Array.from({ length: audioMs / chunkMs }, (_, chunk) =>
 )
 
 /**
- * The scripted service in this process, which verifies for each sample whether it arrived. It accepts only tokens that it
- * issued, each for one connection, to detect a reused token.
+ * The scripted service in this process, which verifies for each sample whether it arrived. It accepts only tokens that
+ * it issued, each for one connection, to detect a reused token.
  */
 export const scriptedTargets = async (): Promise<ScriptedTargets> => {
   const folder = await mkdtemp(join(tmpdir(), 'rxspeech-')).catch((error: unknown) => {

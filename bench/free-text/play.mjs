@@ -7,8 +7,8 @@ const { alignWords, countErrors } = wordErrors
 const chunkMs = 20
 
 /**
- * The samples in messages of 20 ms at the pace of speech, or as fast as they are taken. Late timers are made up for. `sent` gets
- * the time of the clock at which the audio began, and ended.
+ * The samples in messages of 20 ms at the pace of speech, or as fast as they are taken. Late timers are made up for.
+ * `sent` gets the time of the clock at which the audio began, and ended.
  */
 export const paced = async function* ({ samples, rateHz }, { isPaced = true, sent = {} } = {}) {
   const perChunk = (rateHz * chunkMs) / 1000
@@ -43,8 +43,9 @@ const writtenWords = (text) =>
     .filter(Boolean)
 
 /**
- * Sums up updates, each with the whole text so far, the part of it that is committed, and the time in milliseconds since the audio
- * began. Committed words are taken back if a later text does not have them; neither punctuation nor words that are added count.
+ * Sums up updates, each with the whole text so far, the part of it that is committed, and the time in milliseconds
+ * since the audio began. Committed words are taken back if a later text does not have them; neither punctuation nor
+ * words that are added count.
  */
 export const summarize = (updates, { said, sent, finalMs }) => {
   let takenBack = 0

@@ -31,8 +31,8 @@ export const startMeasuredService = async (settings, limits = {}) => {
   )
 
   /**
-   * Plays a recording: `{ samples, rateHz, text }`. The result is that of `summarize`, with how long after its end each segment was
-   * received, and how often the connection was lost.
+   * Plays a recording: `{ samples, rateHz, text }`. The result is that of `summarize`, with how long after its end each
+   * segment was received, and how often the connection was lost.
    */
   const play = async ({ samples, rateHz, text: said }, { isPaced = true, url = access.wsUrl } = {}) => {
     const sent = {}

@@ -11,8 +11,8 @@ const parts = { saturated: benchSaturated, traffic: benchTraffic, refusals: benc
 const defaultSeconds = { saturated: 10, traffic: 60, refusals: 60, starved: 0 }
 
 /**
- * @param {readonly string[]} options names of parts, otherwise all; `--seconds N` of each measurement; `--build DIR`, the
- *   built checkout that the part `starved` measures
+ * @param {readonly string[]} options names of parts, otherwise all; `--seconds N` of each measurement; `--build DIR`,
+ *   the built checkout that the part `starved` measures
  */
 export const benchScale = async (options) => {
   const at = options.indexOf('--seconds')

@@ -16,8 +16,8 @@ const isObservable = (type) => {
 }
 
 /**
- * The name of a variable whose value is an Observable ends in `$`. `rxjs-x/finnish` does not fit, because it also requires `$` of
- * functions that return Observables, such as `const dial = () => observable`.
+ * The name of a variable whose value is an Observable ends in `$`. `rxjs-x/finnish` does not fit, because it also
+ * requires `$` of functions that return Observables, such as `const dial = () => observable`.
  */
 export const observableNames = ESLintUtils.RuleCreator.withoutDocs({
   meta: {

@@ -14,8 +14,9 @@ const anchorOf = (heading) =>
 const withoutCode = (text) => text.replaceAll(/^```[^]*?^```/gm, '')
 
 /**
- * The links in the pages of a package whose file or heading is not in the package, as `page: link`, and the source maps that its
- * programs name, also within the texts of other programs, and that are not there. External addresses are not checked.
+ * The links in the pages of a package whose file or heading is not in the package, as `page: link`, and the source maps
+ * that its programs name, also within the texts of other programs, and that are not there. External addresses are not
+ * checked.
  *
  * @param {string} folder
  * @param {ReadonlyArray<string>} files in the package

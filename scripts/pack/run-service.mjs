@@ -23,8 +23,9 @@ models:
 `
 
 /**
- * Transcribes a recording as a new user does, without a model and a service; then creates a subscription, starts the service for
- * others with its page, gets a token and transcribes the same recording, each with the commands that `npm install` made.
+ * Transcribes a recording as a new user does, without a model and a service; then creates a subscription, starts the
+ * service for others with its page, gets a token and transcribes the same recording, each with the commands that
+ * `npm install` made.
  *
  * @param {string} project where both packages are installed
  * @param {string} program the Node that runs the commands

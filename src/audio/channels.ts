@@ -66,7 +66,8 @@ export const interleaveChannels = (left: Uint8Array, right: Uint8Array, bytesPer
 }
 
 /**
- * Splits frames into `[left, right]`, two new arrays. Throws `cut-sample` if the bytes are not whole frames of two channels.
+ * Splits frames into `[left, right]`, two new arrays. Throws `cut-sample` if the bytes are not whole frames of two
+ * channels.
  */
 export const deinterleaveChannels = (bytes: Uint8Array, bytesPerSample: 1 | 2): [Uint8Array, Uint8Array] => {
   const bytesPerFrame = 2 * bytesPerSample

@@ -4,8 +4,8 @@ import { decodeALaw, decodeMuLaw, encodeALaw, encodeMuLaw } from './g711.js'
 import { bytesOf, samplesOf } from './pcm.js'
 
 /**
- * Decodes to 16-bit samples; channels stay interleaved. PCM shares the memory of `bytes` if possible. Throws `cut-sample`
- * if PCM bytes are not whole samples.
+ * Decodes to 16-bit samples; channels stay interleaved. PCM shares the memory of `bytes` if possible. Throws
+ * `cut-sample` if PCM bytes are not whole samples.
  *
  * @example
  * const loudest = Math.max(...decodeSamples(Uint8Array.of(0xff, 0x80), 'ulaw')) // 32124

@@ -27,8 +27,8 @@ const printed = (value: unknown): string => {
 }
 
 /**
- * Returns the format if it is valid; otherwise throws `invalid-format` with the name of the wrong field. Takes `unknown`
- * because callers in JavaScript, notebooks and the command line have no types.
+ * Returns the format if it is valid; otherwise throws `invalid-format` with the name of the wrong field. Takes
+ * `unknown` because callers in JavaScript, notebooks and the command line have no types.
  *
  * @example
  * const checked = validateFormat(JSON.parse('{ "encoding": "pcm", "sampleRateHz": 16000, "channels": 1 }'))

@@ -1,7 +1,7 @@
 /**
  * ITU-T G.711 with tables. 16-bit samples are the 14-bit (µ-law) and 13-bit (A-law) values of the standard with two and
- * three additional low bits, so full scale stays full scale. G.711 does not define the interval of an input that equals a
- * decision value; here it is the one above, for either sign, as in the reference software of the ITU (G.191).
+ * three additional low bits, so full scale stays full scale. G.711 does not define the interval of an input that equals
+ * a decision value; here it is the one above, for either sign, as in the reference software of the ITU (G.191).
  */
 
 const signBit = 0x80

@@ -219,8 +219,8 @@ async function* wholeFrames(
 }
 
 /**
- * `return` releases the source itself, because a generator that was not started does not run its `finally`. Afterwards, and after
- * the end, a further loop is an error and not an empty file.
+ * `return` releases the source itself, because a generator that was not started does not run its `finally`. Afterwards,
+ * and after the end, a further loop is an error and not an empty file.
  */
 const releasing = (
   frames: AsyncGenerator<Uint8Array, undefined>,
@@ -249,21 +249,23 @@ const releasing = (
 }
 
 /**
- * Reads the header of a RIFF/WAVE source and returns its samples as a stream. The source is a Node stream or another async
- * iterable, a Web stream such as the body of a `fetch`, a Blob or File, or an array of chunks of any length.
+ * Reads the header of a RIFF/WAVE source and returns its samples as a stream. The source is a Node stream or another
+ * async iterable, a Web stream such as the body of a `fetch`, a Blob or File, or an array of chunks of any length.
  *
- * - Supports PCM of 8, 16, 24 and 32 bits, floats of 32 and 64 bits, µ-law and A-law with 1 or 2 channels at 8000 to 48000 Hz,
- *   plain or WAVE_FORMAT_EXTENSIBLE, with any chunks before the samples, also in RF64 and BW64. PCM of other than 16 bits and
- *   floats become 16-bit PCM. A data length of 0, of 0xffffffff or near 2^31 means "until the source ends", as writers to a
- *   pipe set it.
- * - Reads all samples of the source: of every data chunk, of WAV files appended to the first one in the same format, and those
- *   behind a data length that is too small; after the last ones the iteration then throws `invalid-wav`. Ignores other chunks.
- * - Rejects everything else with `invalid-wav`, which names the problem: not a WAV file, no samples, another encoding, numbers
- *   that disagree, a sample rate out of range, no samples within the first `maxWavHeaderBytes`.
+ * - Supports PCM of 8, 16, 24 and 32 bits, floats of 32 and 64 bits, µ-law and A-law with 1 or 2 channels at 8000 to
+ *   48000 Hz, plain or WAVE_FORMAT_EXTENSIBLE, with any chunks before the samples, also in RF64 and BW64. PCM of other
+ *   than 16 bits and floats become 16-bit PCM. A data length of 0, of 0xffffffff or near 2^31 means "until the source
+ *   ends", as writers to a pipe set it.
+ * - Reads all samples of the source: of every data chunk, of WAV files appended to the first one in the same format,
+ *   and those behind a data length that is too small; after the last ones the iteration then throws `invalid-wav`.
+ *   Ignores other chunks.
+ * - Rejects everything else with `invalid-wav`, which names the problem: not a WAV file, no samples, another encoding,
+ *   numbers that disagree, a sample rate out of range, no samples within the first `maxWavHeaderBytes`.
  * - A truncated file emits its whole frames; then the iteration throws `invalid-wav` with the number of missing bytes.
  * - Errors of the source pass through unchanged.
  * - Buffers at most one chunk of the source; the chunks of `audio` are views of it if possible.
- * - Reads the source to its end. Calls its `return` when the iteration ends early (also before its first step), and when the header is refused. A caller that does not need the audio must call `return` on its iterator.
+ * - Reads the source to its end. Calls its `return` when the iteration ends early (also before its first step), and
+ *   when the header is refused. A caller that does not need the audio must call `return` on its iterator.
  *
  * @example
  * const { format, audio } = await readWav(createReadStream('call.wav'))

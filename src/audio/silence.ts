@@ -22,8 +22,8 @@ export interface SoundRule {
 const powerOf = (dbfs: number): number => (32_768 * 10 ** (dbfs / 20)) ** 2
 
 /**
- * Anything that could be speech. Voice activity detection measures frames of 10 ms and does not detect speech below about
- * -55 dBFS (PROTOCOL 7), so audio below -60 dBFS contains none.
+ * Anything that could be speech. Voice activity detection measures frames of 10 ms and does not detect speech below
+ * about -55 dBFS (PROTOCOL 7), so audio below -60 dBFS contains none.
  */
 export const anySound: SoundRule = { sectionMs: 10, power: powerOf(-60) }
 
@@ -31,8 +31,8 @@ export const anySound: SoundRule = { sectionMs: 10, power: powerOf(-60) }
 export const loudSound: SoundRule = { sectionMs: 200, power: powerOf(-45) }
 
 /**
- * The byte offset of the first sound, or -1. `bytes` are whole frames. Measures all channels together unless `channel` is
- * given. Allocates nothing.
+ * The byte offset of the first sound, or -1. `bytes` are whole frames. Measures all channels together unless `channel`
+ * is given. Allocates nothing.
  */
 export const findSound = (bytes: Uint8Array, format: AudioFormat, rule = anySound, channel?: number): number => {
   const { encoding, sampleRateHz, channels } = format

@@ -1,8 +1,8 @@
 import type { ByteReader } from './byte-reader.js'
 
 /**
- * Whether a length is a placeholder of a writer to a pipe. The ranges contain 0xffffffff minus a header, and the numbers
- * near 2^31 that recorders use for an unknown end.
+ * Whether a length is a placeholder of a writer to a pipe. The ranges contain 0xffffffff minus a header, and the
+ * numbers near 2^31 that recorders use for an unknown end.
  */
 export const isStreamedLength = (byteCount: number): boolean =>
   byteCount === 0 || byteCount >= 0xfffff000 || (byteCount >= 0x7ffff000 && byteCount <= 0x80000000)
@@ -43,8 +43,8 @@ export const looksLikeChunk = (bytes: Uint8Array, offset: number): boolean =>
 const maxOtherChunkBytes = 2 ** 24
 
 /**
- * The name and the length of the next chunk, which stay to be read. Skips the byte after a chunk of an odd length, whatever it
- * is, unless the next chunk begins there, because the writer omitted it.
+ * The name and the length of the next chunk, which stay to be read. Skips the byte after a chunk of an odd length,
+ * whatever it is, unless the next chunk begins there, because the writer omitted it.
  */
 export const peekHead = async (reader: ByteReader, isAfterOdd: boolean): Promise<Uint8Array> => {
   if (!isAfterOdd) return reader.peek(8)

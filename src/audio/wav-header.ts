@@ -144,8 +144,8 @@ export interface WavFormat {
 }
 
 /**
- * Reads a "fmt " chunk. Checks that its numbers agree, because a wrong header turns the audio into noise at full volume.
- * Throws `invalid-wav`, which names the wrong number.
+ * Reads a "fmt " chunk. Checks that its numbers agree, because a wrong header turns the audio into noise at full
+ * volume. Throws `invalid-wav`, which names the wrong number.
  */
 export const parseWavFormat = (bytes: Uint8Array): WavFormat => {
   if (bytes.length < minFormatBytes) {

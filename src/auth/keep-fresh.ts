@@ -39,8 +39,8 @@ export interface KeepFreshOptions {
   /** The longest wait between two renewals that failed, in milliseconds; a `Retry-After` may be longer. @default 60_000 */
   readonly maxRetryMs?: number | undefined
   /**
-   * Tokens that the service refused. If one is the current token, that is dropped and another is requested at once. Others
-   * are ignored, so that many sessions that were refused with one token cause one request. @default none
+   * Tokens that the service refused. If one is the current token, that is dropped and another is requested at once.
+   * Others are ignored, so that many sessions that were refused with one token cause one request. @default none
    */
   readonly rejected$?: Observable<Pick<Token, 'accessToken'>> | undefined
   /** The clock, the same as that of the source. @default asyncScheduler */

@@ -45,8 +45,8 @@ import type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestI
 
 /**
  * Requests a bearer token with the client credentials grant: POST `{authUrl}/connect/token` (PROTOCOL 2, RFC 6749
- * section 4.4). Cold: each subscription is one request, which emits one token and completes. Put `keepFresh` behind it to
- * share and renew the token.
+ * section 4.4). Cold: each subscription is one request, which emits one token and completes. Put `keepFresh` behind it
+ * to share and renew the token.
  *
  * Errors, all of them `SpeechError`s without secret and token in message and cause:
  * - refusals of the endpoint, by RFC 6749 section 5.2: `invalid-request`, `invalid-client`, `invalid-grant`,
@@ -56,8 +56,8 @@ import type { RequestTokenOptions, TokenFetch, TokenFetchResponse, TokenRequestI
  *   followed), any other status; `retryable` says whether another attempt can help, as after a status of 500 or more;
  * - `connection-failed` when there is no answer, `token-timeout` when it takes longer than `timeoutMs`.
  *
- * A token whose answer has no `expires_in`, which RFC 6749 only recommends, has the `expiresAtMs` `Infinity`: it is used until
- * a service refuses it.
+ * A token whose answer has no `expires_in`, which RFC 6749 only recommends, has the `expiresAtMs` `Infinity`: it is
+ * used until a service refuses it.
  *
  * Unsubscribing aborts the request. Browser-safe. Throws `invalid-options` when it is called, also for plain http to
  * another machine (see `insecure`).

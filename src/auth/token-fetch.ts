@@ -30,8 +30,8 @@ export interface TokenFetchResponse {
 }
 
 /**
- * Sends the request: the `fetch` of browsers and of Node, or `nodeFetch`, which supports a private CA. It returns a promise or
- * an Observable, fails without an answer, and stops when `signal` aborts.
+ * Sends the request: the `fetch` of browsers and of Node, or `nodeFetch`, which supports a private CA. It returns a
+ * promise or an Observable, fails without an answer, and stops when `signal` aborts.
  */
 export type TokenFetch = (url: string, init: TokenRequestInit) => ObservableInput<TokenFetchResponse>
 
@@ -55,8 +55,8 @@ export interface RequestTokenOptions {
    */
   readonly fetch?: TokenFetch | undefined
   /**
-   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Node only, and
-   * not together with `fetch`, which has its own.
+   * The HTTP proxy to go through, such as `http://user:password@proxy.example.com:3128`; `false` for none. Node only,
+   * and not together with `fetch`, which has its own.
    * @default the environment: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`
    */
   readonly proxy?: ProxyOption | undefined

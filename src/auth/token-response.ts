@@ -42,8 +42,8 @@ export const tokenResponse: MessageCodec<TokenResponse> = messageCodec<TokenResp
 })
 
 /**
- * The token of an answer. Its expiry counts from `requestedAtMs`, because it was not issued before the request. An answer of
- * another form will have that form again, so the error is not retryable, unless the answer broke off.
+ * The token of an answer. Its expiry counts from `requestedAtMs`, because it was not issued before the request. An
+ * answer of another form will have that form again, so the error is not retryable, unless the answer broke off.
  */
 export const parseToken = (body: string, requestedAtMs: number): either.Either<SpeechError, Token> => {
   const json = parseJsonObject(body)

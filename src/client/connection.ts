@@ -26,8 +26,9 @@ export interface OpenLink<In, Out> extends Omit<Opening<In, Out>, 'dial'> {
 }
 
 /**
- * One connection of a session. It gets a token, opens the link and sends the start; the session decides between these steps.
- * It posts inputs until it is unsubscribed, which closes the link. It masks the token in errors and in messages of the service.
+ * One connection of a session. It gets a token, opens the link and sends the start; the session decides between these
+ * steps. It posts inputs until it is unsubscribed, which closes the link. It masks the token in errors and in messages
+ * of the service.
  */
 export class Connection<In, Out> implements Unsubscribable, Observer<In> {
   readonly id: number

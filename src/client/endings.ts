@@ -82,10 +82,12 @@ type Endings = readonly [Ending, Ending, Ending, Ending, Ending, Ending, Ending,
  * The others:
  * - `closed`: the service closed the connection without an error, before the last results.
  * - `answered`: the service has confirmed the finalize request, or has closed the connection after all of its finals.
- * - `recognition-over`: the service has ended a recognition that the client did not finalize; every channel has its final.
+ * - `recognition-over`: the service has ended a recognition that the client did not finalize; every channel has its
+ *   final.
  * - `session-ended`: the service says that the recognition has ended, or confirms a stop.
  * - `audio-over`: the source has ended while no recognition runs.
- * - `deadline`: the service or the token source did not answer in time. `streaming`, `paused` and `idle` have no deadline.
+ * - `deadline`: the service or the token source did not answer in time. `streaming`, `paused` and `idle` have no
+ *   deadline.
  * - `handover`: the successor is ready, and progress was made or the handover is due.
  * - `stop`: the user stops the session; `stop-unsendable` if the client cannot send the request any more.
  * - `failed`: the source, a signal or a callback of the user failed, or the service refused the stop.
@@ -113,8 +115,8 @@ export const endings = {
  * How pending finals are resolved.
  * - `keep`: they remain pending.
  * - `emit`: no later result can replace them.
- * - `continue`: the next recognition continues their text; what they add to the milestones is emitted as milestones. They
- *   remain pending until it begins.
+ * - `continue`: the next recognition continues their text; what they add to the milestones is emitted as milestones.
+ *   They remain pending until it begins.
  * - `drop`: a stopped session emits no results.
  */
 export type Fate = 'keep' | 'emit' | 'continue' | 'drop'

@@ -38,16 +38,17 @@ export interface SessionOptions {
   /** The format of the bytes of the source. */
   readonly format: AudioFormat
   /**
-   * The token, or a source of tokens such as `requestToken`. The session requests a token from the source when it begins,
-   * and uses it for all connections until it is about to expire (60 s before, or a twentieth of its lifetime if that is
-   * shorter) or is refused. If the source fails while the current token is still valid, the session continues with that
-   * token. If the service refuses a token as `unauthenticated`, the session requests another one, once, and tries it if it
-   * differs; otherwise the session fails with the error.
+   * The token, or a source of tokens such as `requestToken`. The session requests a token from the source when it
+   * begins, and uses it for all connections until it is about to expire (60 s before, or a twentieth of its lifetime if
+   * that is shorter) or is refused. If the source fails while the current token is still valid, the session continues
+   * with that token. If the service refuses a token as `unauthenticated`, the session requests another one, once, and
+   * tries it if it differs; otherwise the session fails with the error.
    */
   readonly token: TokenSource
   /**
    * Receives each token that the service refused. Pass the same `Subject` as `rejected$` of `keepFresh`, which then
-   * requests another token. A source that makes a request for each subscription, such as `requestToken`, does not need it.
+   * requests another token. A source that makes a request for each subscription, such as `requestToken`, does not need
+   * it.
    * @default none
    */
   readonly rejected$?: RejectedTokens | undefined
@@ -56,8 +57,8 @@ export interface SessionOptions {
   /** The limits of the messages, and of the bytes that wait for the network. @default {} */
   readonly link?: LinkLimits | undefined
   /**
-   * The first value ends the audio before the source does: the session sends the audio that it has received, and waits for
-   * the final.
+   * The first value ends the audio before the source does: the session sends the audio that it has received, and waits
+   * for the final.
    * @default NEVER
    */
   readonly finalize$?: Observable<unknown> | undefined
@@ -67,10 +68,10 @@ export interface SessionOptions {
    */
   readonly stop$?: Observable<unknown> | undefined
   /**
-   * Whether the session lasts as long as its source. A service ends a recognition by itself after a silence, without audio
-   * or at a limit. The session then emits the `final` and starts the next recognition with the next sound; times continue
-   * on one timeline. `false`: the session has one recognition. Its final completes the session, and audio captured after
-   * that recognition is reported as a `gap`.
+   * Whether the session lasts as long as its source. A service ends a recognition by itself after a silence, without
+   * audio or at a limit. The session then emits the `final` and starts the next recognition with the next sound; times
+   * continue on one timeline. `false`: the session has one recognition. Its final completes the session, and audio
+   * captured after that recognition is reported as a `gap`.
    * @default true
    */
   readonly continuous?: boolean | undefined
@@ -79,17 +80,17 @@ export interface SessionOptions {
   /** How much audio the session buffers, and the size of its messages. @default {} */
   readonly buffer?: BufferOptions | undefined
   /**
-   * Whether and how the session continues on another connection after it loses one. The session sends the audio without a
-   * definitive result again, and results continue as one stream. `true`: with the defaults of `ResumptionOptions`. `false`:
-   * the session fails when it loses its connection.
+   * Whether and how the session continues on another connection after it loses one. The session sends the audio without
+   * a definitive result again, and results continue as one stream. `true`: with the defaults of `ResumptionOptions`.
+   * `false`: the session fails when it loses its connection.
    * @default true
    */
   readonly resumption?: boolean | ResumptionOptions | undefined
   /**
-   * Records each session as a span of OpenTelemetry, within the active span of the caller, and sends its `traceparent` with
-   * each connection, so that a service that is traced continues the trace. The value is the package itself:
-   * `import * as openTelemetry from '@opentelemetry/api'`. A page cannot send the header; there this option is refused with
-   * `invalid-options`.
+   * Records each session as a span of OpenTelemetry, within the active span of the caller, and sends its `traceparent`
+   * with each connection, so that a service that is traced continues the trace. The value is the package itself:
+   * `import * as openTelemetry from '@opentelemetry/api'`. A page cannot send the header; there this option is refused
+   * with `invalid-options`.
    * @default sessions are not traced
    */
   readonly openTelemetry?: OpenTelemetry | undefined
@@ -106,8 +107,8 @@ export interface TimeoutOptions {
   /** For the answer to the start; otherwise `start-timeout`. @default 10_000 */
   readonly startMs?: number | undefined
   /**
-   * For the last results; otherwise `finalize-timeout`. The time restarts with each result that makes more audio definitive
-   * and, while buffered audio is still being sent, whenever the network accepts more of it. @default 30_000
+   * For the last results; otherwise `finalize-timeout`. The time restarts with each result that makes more audio
+   * definitive and, while buffered audio is still being sent, whenever the network accepts more of it. @default 30_000
    */
   readonly finalizeMs?: number | undefined
   /** For the answer to a stop; otherwise `stop-timeout`. @default 5_000 */
@@ -122,9 +123,9 @@ export interface TimeoutOptions {
 /** The audio that a session buffers. */
 export interface BufferOptions {
   /**
-   * The maximum of audio that waits to be sent, in milliseconds: before the answer to the start, and when the network is
-   * slower than the source. Audio beyond it is dropped and reported as a `gap`. Only a pushed source (an Observable, a
-   * promise) can exceed it; the session pulls an iterable or a stream only when it has room. @default 60_000
+   * The maximum of audio that waits to be sent, in milliseconds: before the answer to the start, and when the network
+   * is slower than the source. Audio beyond it is dropped and reported as a `gap`. Only a pushed source (an Observable,
+   * a promise) can exceed it; the session pulls an iterable or a stream only when it has room. @default 60_000
    */
   readonly maxMs?: number | undefined
   /** The longest message of audio, in bytes; longer chunks are split between samples. At least 4. @default 65_536 */
@@ -199,8 +200,8 @@ export interface ResumptionOptions {
    */
   readonly maxReplayBytes?: number | undefined
   /**
-   * How long a connection is used before another one takes over, in milliseconds. It must be less than the maximum duration
-   * of a session on the service. @default 14_100_000, which is 5 minutes less than 4 hours
+   * How long a connection is used before another one takes over, in milliseconds. It must be less than the maximum
+   * duration of a session on the service. @default 14_100_000, which is 5 minutes less than 4 hours
    */
   readonly maxConnectionMs?: number | undefined
 }

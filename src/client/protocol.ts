@@ -3,8 +3,8 @@ import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 
 /**
- * The meaning of a message of the service for the session: the answer to a request, with an error if it was refused; or the
- * message that ends a recognition (the WebSocket's final-result).
+ * The meaning of a message of the service for the session: the answer to a request, with an error if it was refused; or
+ * the message that ends a recognition (the WebSocket's final-result).
  */
 export interface ControlSignal {
   readonly type: 'start-answer' | 'finalize-answer' | 'stop-answer' | 'session-ended'
@@ -34,8 +34,8 @@ export interface Ending {
 }
 
 /**
- * Writes and reads the messages of an interface: all differences between the two interfaces once a connection is open. An
- * instance belongs to one connection. No method throws.
+ * Writes and reads the messages of an interface: all differences between the two interfaces once a connection is open.
+ * An instance belongs to one connection. No method throws.
  */
 export interface WireProtocol<In, Out> {
   start(token: string): Out

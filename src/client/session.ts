@@ -253,8 +253,8 @@ class Session<In, Out> implements SessionHost<In, Out> {
   }
 
   /**
-   * Emits an event of the service, with the times of the source, and the ledger if it has changed. Returns whether more audio
-   * is definitive than before.
+   * Emits an event of the service, with the times of the source, and the ledger if it has changed. Returns whether more
+   * audio is definitive than before.
    */
   #read(message: SessionEvent): boolean {
     const event = this.#results.read(message)

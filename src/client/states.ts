@@ -186,8 +186,8 @@ export const isDeciding = (input: ClientInput): input is Deciding => decidingTyp
 /**
  * Actions on audio and results, and the events to emit, in this order:
  * - `emit`: emits the event unchanged.
- * - `receive`: a message has arrived. Its event is `read`, or not emitted: `held`, because the end of the connection shows
- *   what becomes of it, or `ignored`. A final that only repeats the previous one is not emitted either.
+ * - `receive`: a message has arrived. Its event is `read`, or not emitted: `held`, because the end of the connection
+ *   shows what becomes of it, or `ignored`. A final that only repeats the previous one is not emitted either.
  * - `read`: passes the event through the timeline of results.
  * - `continue-after`: emits what finals that did not end the session add to their milestones.
  * - `begin`: starts a recognition on this connection, with the first audio that is not definitive.

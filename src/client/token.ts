@@ -52,8 +52,8 @@ export const isFixedToken = (source: TokenSource): source is string | Token =>
   typeof source === 'string' || (typeof source === 'object' && 'accessToken' in source)
 
 /**
- * Requests a token once. After a refusal it subscribes to the source again, which is a new request if the source is cold. A
- * source that still emits the refused token receives it through `rejected$` and may then emit another one.
+ * Requests a token once. After a refusal it subscribes to the source again, which is a new request if the source is
+ * cold. A source that still emits the refused token receives it through `rejected$` and may then emit another one.
  *
  * Errors: that of the source; `unauthenticated` if it emits no token.
  */
@@ -99,8 +99,9 @@ interface TokenSettings {
 }
 
 /**
- * The token of one session, for all of its connections. The current token is used until it is refused or about to expire, so
- * an outage causes no request. If the source fails or emits nothing, the current token is used as long as it is valid.
+ * The token of one session, for all of its connections. The current token is used until it is refused or about to
+ * expire, so an outage causes no request. If the source fails or emits nothing, the current token is used as long as it
+ * is valid.
  */
 export class SessionToken {
   readonly #settings: TokenSettings

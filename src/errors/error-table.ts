@@ -15,12 +15,12 @@ export interface ErrorRow {
 /**
  * A property of an error:
  * - `retryable`: another attempt can succeed.
- * - `temporary`: the service is available and speaks the protocol, but has not decided on the request. The first connection
- *   of a session is retried only after these; a wrong address fails at once (PROTOCOL 5.13).
+ * - `temporary`: the service is available and speaks the protocol, but has not decided on the request. The first
+ *   connection of a session is retried only after these; a wrong address fails at once (PROTOCOL 5.13).
  * - `failover`: another service may succeed. Not if the request, the token or the client is the cause: another service
  *   would refuse it as well, or hide a mistake in the options of the first.
- * - `for-clients`: the service sends its code and message. All others concern the service's own files, options and peers;
- *   clients get `internal` instead.
+ * - `for-clients`: the service sends its code and message. All others concern the service's own files, options and
+ *   peers; clients get `internal` instead.
  * - `unreadable`: the peer sent a message that cannot be read, or too many. It can still receive an answer.
  * - `engine-loss`: the engine is gone. Its segment is retried on another engine, or when this one is back.
  */

@@ -17,9 +17,9 @@ const maxSecrets = 8
 const encoded = /[\\%&]/
 
 /**
- * Finds and masks secrets in texts of a peer: plain, percent-encoded, with the escapes of JSON or HTML, any of these for
- * some characters only, and within base64, as in HTTP Basic. It alone keeps tokens and client secrets out of errors,
- * events and cassettes.
+ * Finds and masks secrets in texts of a peer: plain, percent-encoded, with the escapes of JSON or HTML, any of these
+ * for some characters only, and within base64, as in HTTP Basic. It alone keeps tokens and client secrets out of
+ * errors, events and cassettes.
  */
 export class SecretMask {
   #hidden: readonly HiddenSecret[] = []

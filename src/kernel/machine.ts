@@ -31,8 +31,8 @@ export interface Machine<State, Input, Output, Action> {
 }
 
 /**
- * A machine whose inputs are completed when their turn comes, with what decisions depend on and may have changed since they
- * were posted. So the machine itself depends on its state and its input alone.
+ * A machine whose inputs are completed when their turn comes, with what decisions depend on and may have changed since
+ * they were posted. So the machine itself depends on its state and its input alone.
  */
 export const observing = <State, Posted, Input, Output, Action>(
   machine: Machine<State, Input, Output, Action>,
@@ -70,8 +70,8 @@ export interface MachineHost<Input, Output, Action> {
    */
   readonly report?: ((error: unknown) => void) | undefined
   /**
-   * Performs an output, or emits it. An input that it answers with is handled directly after the step, before all that wait:
-   * the result of the output, which decisions depend on.
+   * Performs an output, or emits it. An input that it answers with is handled directly after the step, before all that
+   * wait: the result of the output, which decisions depend on.
    */
   emit(output: Output, answer: (input: Input) => void): void
   /** Called when no more inputs wait: work that could continue endlessly must not run within a step. */
@@ -96,10 +96,11 @@ type Posted<Input> = 'start' | { readonly lifetime: Lifetime<Input>; readonly in
 /**
  * One run of a machine, which completes or errors a subscriber with its result.
  *
- * - A step first ends the effects whose lifetime is no longer alive, then emits its outputs, then starts its effects, then
- *   handles the inputs that its outputs were answered with. What an effect does when it ends belongs to the step that ends it.
- * - Inputs that arrive during a step (a consumer that re-enters, an effect that posts at once) wait in the mailbox. Those
- *   of an effect whose lifetime ends meanwhile are discarded: the machine never sees an input of an ended effect.
+ * - A step first ends the effects whose lifetime is no longer alive, then emits its outputs, then starts its effects,
+ *   then handles the inputs that its outputs were answered with. What an effect does when it ends belongs to the step
+ *   that ends it.
+ * - Inputs that arrive during a step (a consumer that re-enters, an effect that posts at once) wait in the mailbox.
+ *   Those of an effect whose lifetime ends meanwhile are discarded: the machine never sees an input of an ended effect.
  * - An effect whose lifetime is not alive in the state of its own step does not start.
  * - An exception of `perform` becomes an input of the lifetime whose effect did not start.
  * - A teardown that throws changes nothing: the other ones run, the step continues, and the error is reported.

@@ -19,8 +19,8 @@ export interface ScheduleOptions {
 }
 
 /**
- * Calls `act` once after `delayMs`, a delay of any length (`Infinity` for never), unless it is unsubscribed first.
- * On the default scheduler the timer is one of the platform, which can let the process end; any other scheduler, such as
+ * Calls `act` once after `delayMs`, a delay of any length (`Infinity` for never), unless it is unsubscribed first. On
+ * the default scheduler the timer is one of the platform, which can let the process end; any other scheduler, such as
  * one of virtual time, does the scheduling itself.
  */
 export const schedule = (

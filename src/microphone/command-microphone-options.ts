@@ -7,8 +7,8 @@ import { channelCount, pcm, sampleRate } from './microphone-options.js'
 /** Which program records, and in which format. */
 export interface CommandMicrophoneOptions {
   /**
-   * A program and its arguments. It writes 16-bit little-endian PCM without a header to its standard output, in the sample
-   * rate and channels of these options. It is started without a shell.
+   * A program and its arguments. It writes 16-bit little-endian PCM without a header to its standard output, in the
+   * sample rate and channels of these options. It is started without a shell.
    *
    * @default the first of `arecord`, `ffmpeg` and `sox` in PATH that can record on this system
    */

@@ -16,16 +16,17 @@ const maxErrorText = 4_096
 
 /**
  * A microphone in Node: the audio that a program records, `arecord`, `ffmpeg`, `sox` or one of yours, as audio for
- * `recognize` or `dataflow`, in pieces of 20 ms. The Observable is cold: each subscription starts the program and ends it.
+ * `recognize` or `dataflow`, in pieces of 20 ms. The Observable is cold: each subscription starts the program and ends
+ * it.
  *
  * - Completion: when the program ends by itself with exit code 0, after some audio.
  * - Unsubscription: ends the program, after 2 s by force.
  * - Buffering: less than a piece. While Node is busy the audio waits in the pipe of the system and in the program.
  *
- * Errors: `missing-dependency` if there is no program; by what the program says, `microphone-missing`, `microphone-busy` or
- * `microphone-denied`; `microphone-lost` if it fails after it has delivered audio; `source-failed` for any other failure, for
- * an end without audio, and if no audio comes for `audioTimeoutMs`. The message has the exit code and the last line of the
- * standard error. In a browser: `microphone-unsupported`.
+ * Errors: `missing-dependency` if there is no program; by what the program says, `microphone-missing`,
+ * `microphone-busy` or `microphone-denied`; `microphone-lost` if it fails after it has delivered audio; `source-failed`
+ * for any other failure, for an end without audio, and if no audio comes for `audioTimeoutMs`. The message has the exit
+ * code and the last line of the standard error. In a browser: `microphone-unsupported`.
  *
  * Throws `invalid-options` when it is called.
  *

@@ -4,8 +4,8 @@ import { SpeechError } from '../errors/speech-error.js'
 const ticks = 5
 
 /**
- * Ends with `source-failed` after `timeoutMs` without a value, or up to a fifth later. It counts ticks of a timer and not the time, which also passes
- * while the machine sleeps.
+ * Ends with `source-failed` after `timeoutMs` without a value, or up to a fifth later. It counts ticks of a timer and
+ * not the time, which also passes while the machine sleeps.
  *
  * @param isDue whether audio must come now
  */

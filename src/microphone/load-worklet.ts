@@ -1,9 +1,9 @@
 import { SpeechError } from '../errors/speech-error.js'
 
 /**
- * Loads the file of the worklet into an audio context. A bundler that does not know `new URL(…, import.meta.url)` leaves the
- * file behind; then the worklet comes from a Blob, which a content security policy can forbid. A given address has no such
- * substitute.
+ * Loads the file of the worklet into an audio context. A bundler that does not know `new URL(…, import.meta.url)`
+ * leaves the file behind; then the worklet comes from a Blob, which a content security policy can forbid. A given
+ * address has no such substitute.
  */
 export const loadWorklet = async ({ audioWorklet }: AudioContext, given?: string | URL): Promise<void> => {
   if (given !== undefined) return audioWorklet.addModule(given).catch(refuse(given))

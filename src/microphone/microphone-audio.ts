@@ -3,8 +3,8 @@ import type { AudioFormat } from '../audio/format.js'
 import { samplesOf } from '../audio/pcm.js'
 
 /**
- * `idle` without a subscription, `requesting` until the user has allowed the device and it is open, `live` while it records;
- * `muted` while the device or the system mutes it, `suspended` while the browser does not run audio.
+ * `idle` without a subscription, `requesting` until the user has allowed the device and it is open, `live` while it
+ * records; `muted` while the device or the system mutes it, `suspended` while the browser does not run audio.
  */
 export type MicrophoneState = 'idle' | 'requesting' | 'suspended' | 'muted' | 'live'
 

@@ -12,8 +12,8 @@ import {
 } from '../protocol/validation.js'
 
 /**
- * What the browser does to the audio, and any other member of `MediaTrackConstraints`. Browsers turn the three processing
- * steps on by themselves.
+ * What the browser does to the audio, and any other member of `MediaTrackConstraints`. Browsers turn the three
+ * processing steps on by themselves.
  */
 export interface MicrophoneConstraints {
   /** Removes what the loudspeakers play. */
@@ -29,8 +29,9 @@ export interface MicrophoneConstraints {
 /** Which device is recorded, and in which format. */
 export interface MicrophoneOptions {
   /**
-   * The `deviceId` of a device of `navigator.mediaDevices.enumerateDevices()`. An Observable switches to each device that it
-   * emits, its error is passed on, and its completion keeps the last device. An empty text is the default device.
+   * The `deviceId` of a device of `navigator.mediaDevices.enumerateDevices()`. An Observable switches to each device
+   * that it emits, its error is passed on, and its completion keeps the last device. An empty text is the default
+   * device.
    *
    * @default the default device
    */
@@ -42,8 +43,8 @@ export interface MicrophoneOptions {
   /** Constraints for the browser. @default those of the browser */
   readonly constraints?: MicrophoneConstraints | undefined
   /**
-   * The address of `dist/esm/microphone/worklet.js` of this package, if a bundler does not find it: of the same origin if a
-   * content security policy allows only that.
+   * The address of `dist/esm/microphone/worklet.js` of this package, if a bundler does not find it: of the same origin
+   * if a content security policy allows only that.
    *
    * @default the file beside the module, or a Blob if that cannot be loaded
    */

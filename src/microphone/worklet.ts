@@ -58,9 +58,9 @@ const createFilter = (fromHz: number, toHz: number, phaseCount: number): Filter 
 }
 
 /**
- * Resamples audio from any rate to another, and cuts it into pieces of 20 ms of 16-bit samples, which are interleaved. The
- * delay of the filter is removed: frame `k` of the output has the time `k / toHz`. The position is counted in whole numbers,
- * so that the output does not drift from the input.
+ * Resamples audio from any rate to another, and cuts it into pieces of 20 ms of 16-bit samples, which are interleaved.
+ * The delay of the filter is removed: frame `k` of the output has the time `k / toHz`. The position is counted in whole
+ * numbers, so that the output does not drift from the input.
  */
 export class PieceMaker {
   readonly #emit: (piece: Int16Array<ArrayBuffer>) => void

@@ -4,8 +4,8 @@ import { catchError, concat, defer, throwError, type Observable } from 'rxjs'
 export type StreamEnd = { readonly type: 'completed' } | { readonly type: 'failed'; readonly error: unknown }
 
 /**
- * Emits the values of `createRest` when the source completes or fails, then completes or fails the same way. Not called on
- * unsubscription.
+ * Emits the values of `createRest` when the source completes or fails, then completes or fails the same way. Not called
+ * on unsubscription.
  */
 export const emitAtEnd =
   <Value, Rest = Value>(createRest: (end: StreamEnd) => Iterable<Rest>) =>

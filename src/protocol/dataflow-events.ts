@@ -123,8 +123,8 @@ const resultTypes: ReadonlyMap<string, 'partial' | 'milestone' | 'final'> = new 
 ])
 
 /**
- * The result of recognition in an event of a node, with its text, its times and its words: a partial, milestone or final.
- * Undefined for any other event, and for one whose `Data` cannot be read.
+ * The result of recognition in an event of a node, with its text, its times and its words: a partial, milestone or
+ * final. Undefined for any other event, and for one whose `Data` cannot be read.
  *
  * @example
  * const result = resultOf({ name: 'SR Milestone', startMs: 520, endMs: 1700, data: { Text: 'good evening' } })

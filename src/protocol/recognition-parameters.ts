@@ -81,8 +81,9 @@ export const voiceActivityParameters = {
     default: 400,
   },
   /**
-   * The silence that ends a complete sentence of a grammar, in milliseconds, from 50 to 60 000; 0 for none. It has an effect only if
-   * it is shorter than the silence that ends a segment or the audio after speech, and if the engine knows such sentences.
+   * The silence that ends a complete sentence of a grammar, in milliseconds, from 50 to 60 000; 0 for none. It has an
+   * effect only if it is shorter than the silence that ends a segment or the audio after speech, and if the engine
+   * knows such sentences.
    * @default 120, by PROTOCOL 4.2
    */
   completeSilenceMs: {
@@ -105,8 +106,8 @@ export const voiceActivityParameters = {
 /** How the service cuts speech into segments (PROTOCOL 7). */
 export const segmentationParameters = {
   /**
-   * How the service divides the audio: `realtime-vad` decides as the audio arrives; `audio-segmenter` looks ahead by up to 30 s and
-   * is meant for recordings. @default 'realtime-vad'
+   * How the service divides the audio: `realtime-vad` decides as the audio arrives; `audio-segmenter` looks ahead by up
+   * to 30 s and is meant for recordings. @default 'realtime-vad'
    */
   audioSplitter: {
     field: 'audio-splitter',
@@ -126,17 +127,18 @@ export const engineParameters = {
    */
   reject: { field: 'reject', setting: 'Reject', codec: rejectLevel },
   /**
-   * Sentences that this session recognizes in addition to those of a model with a grammar, each as a whole: 1 to 100 of 1 to
-   * 10 words, such as the names that a caller may say now. For a model of dictation they are likelier than other words. Letter
-   * case and punctuation are ignored. The service refuses words that the dictionary of the model lacks, and models that take no
-   * phrases, with `invalid-field`. @default none
+   * Sentences that this session recognizes in addition to those of a model with a grammar, each as a whole: 1 to 100 of
+   * 1 to 10 words, such as the names that a caller may say now. For a model of dictation they are likelier than other
+   * words. Letter case and punctuation are ignored. The service refuses words that the dictionary of the model lacks,
+   * and models that take no phrases, with `invalid-field`. @default none
    */
   phrases: { field: 'phrases', setting: 'Phrases', codec: listOf(text) },
   /**
-   * The language of the speech, for a model of several: a tag of BCP 47 such as `en` or `en-US`, of which the first part counts, or
-   * `auto` for a model that can detect it. The service refuses a language that the model lacks with `invalid-field`. With
-   * `dataflow` it is `Language` of the Start (PROTOCOL 3.1), which may be any string that the project knows, and an `Update` of the
-   * setting `Language` changes it from the next segment on. @default that of the model, or the one that it detects
+   * The language of the speech, for a model of several: a tag of BCP 47 such as `en` or `en-US`, of which the first
+   * part counts, or `auto` for a model that can detect it. The service refuses a language that the model lacks with
+   * `invalid-field`. With `dataflow` it is `Language` of the Start (PROTOCOL 3.1), which may be any string that the
+   * project knows, and an `Update` of the setting `Language` changes it from the next segment on. @default that of the
+   * model, or the one that it detects
    */
   language: { field: 'language', setting: 'Language', codec: languageTag },
 } as const satisfies ParameterTable

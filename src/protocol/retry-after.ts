@@ -5,8 +5,8 @@ const maxWaitMs = 24 * 60 * 60 * 1000
 const withoutZone = /^[A-Za-z]{3} [A-Za-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/
 
 /**
- * The wait that a `Retry-After` header asks for, in milliseconds: seconds or a date (RFC 9110 section 10.2.3), at most a
- * day; undefined for any other text.
+ * The wait that a `Retry-After` header asks for, in milliseconds: seconds or a date (RFC 9110 section 10.2.3), at most
+ * a day; undefined for any other text.
  */
 export const retryAfterMs = (header: string | null | undefined, nowMs: number): number | undefined => {
   const value = header?.trim() ?? ''

@@ -14,8 +14,8 @@ export interface Word {
 }
 
 /**
- * The slots of a sentence by their names: what the tags of a grammar make of it. `rxspeech models types` writes the type of
- * those of a model.
+ * The slots of a sentence by their names: what the tags of a grammar make of it. `rxspeech models types` writes the
+ * type of those of a model.
  */
 export type Slots = Readonly<Record<string, string | undefined>>
 
@@ -37,9 +37,10 @@ interface Result {
 export interface PartialEvent extends Result {
   readonly type: 'partial'
   /**
-   * How many UTF-16 code units at the beginning of `text` the service does not change any more within the segment; always at
-   * the end of a word (PROTOCOL 4.2). The rest may change with the next partial. If a recognizer fails within the segment, or the
-   * connection is lost, partials stay away until what is read again has the same words; only a milestone may have others then. @default 0, also if the service sends none
+   * How many UTF-16 code units at the beginning of `text` the service does not change any more within the segment;
+   * always at the end of a word (PROTOCOL 4.2). The rest may change with the next partial. If a recognizer fails within
+   * the segment, or the connection is lost, partials stay away until what is read again has the same words; only a
+   * milestone may have others then. @default 0, also if the service sends none
    */
   readonly stableLength?: number
 }
@@ -129,8 +130,8 @@ export interface StateEvent {
   /** The channel, where one channel of two continues after its `reconnecting`. */
   readonly channel?: number | undefined
   /**
-   * With `streaming`, if the session has several services: the number of the one that runs it now, from 0 in the order of
-   * the list. Emitted at the beginning and whenever the service changes.
+   * With `streaming`, if the session has several services: the number of the one that runs it now, from 0 in the order
+   * of the list. Emitted at the beginning and whenever the service changes.
    */
   readonly service?: number | undefined
 }

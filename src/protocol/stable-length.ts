@@ -2,8 +2,8 @@ import type { PartialEvent } from './session-event.js'
 import { unspacedScript } from './unspaced-script.js'
 
 /**
- * The field of a partial with this text (PROTOCOL 4.2). A length that the text cannot have counts as absent, like every field of
- * a result that cannot be read.
+ * The field of a partial with this text (PROTOCOL 4.2). A length that the text cannot have counts as absent, like every
+ * field of a result that cannot be read.
  */
 export const stablePart = (text: string, stableLength = 0): Pick<PartialEvent, 'stableLength'> =>
   stableLength > 0 && stableLength <= text.length ? { stableLength } : {}
@@ -35,8 +35,8 @@ const isWithinWord = (text: string, at: number): boolean => {
 const characterAt = (text: string, at: number): string => String.fromCodePoint(text.codePointAt(at) ?? 32)
 
 /**
- * A partial that another reading of its segment made, with what was stable before as it was written then; undefined if the reading
- * has other words, so that it would take back stable ones.
+ * A partial that another reading of its segment made, with what was stable before as it was written then; undefined if
+ * the reading has other words, so that it would take back stable ones.
  */
 export const keepStable = <Shown extends { readonly text: string; readonly stableLength?: number | undefined }>(
   stable: string,

@@ -1,6 +1,6 @@
 /**
- * The states of a client's session, in the order of a session without errors, with `reconnecting` beside `streaming`; `stopped` and
- * `failed` are the other ends (PROTOCOL 6).
+ * The states of a client's session, in the order of a session without errors, with `reconnecting` beside `streaming`;
+ * `stopped` and `failed` are the other ends (PROTOCOL 6).
  */
 export const sessionStates = [
   'idle',

@@ -62,7 +62,8 @@ export const probeProxy = ({ proxy, peer, timeoutMs, scheduler }: ProbeOptions):
   )
 
 /**
- * Asks a proxy for a connection to `peer` (`host:port`) by CONNECT (RFC 9110 section 9.3.6); emits its socket and completes.
+ * Asks a proxy for a connection to `peer` (`host:port`) by CONNECT (RFC 9110 section 9.3.6); emits its socket and
+ * completes.
  *
  * Errors: `connection-failed` with the proxy's reason. Unsubscribing before the proxy has answered ends the connection.
  */

@@ -49,8 +49,8 @@ const watch = (before: Watched, event: SessionEvent | Failure): Watched => {
 /**
  * The view of a session after each event that changes it. An error of the session is in the last view.
  *
- * The session is subscribed to in a microtask: React mounts each component twice in its strict mode, and the first mount
- * must open neither a session nor a microphone.
+ * The session is subscribed to in a microtask: React mounts each component twice in its strict mode, and the first
+ * mount must open neither a session nor a microphone.
  */
 export const watchTranscript = (session$: Observable<SessionEvent>): Observable<TranscriptView> =>
   session$.pipe(

@@ -5,8 +5,8 @@ import { noTranscript, watchTranscript, type TranscriptView } from './transcript
 
 /**
  * Runs a session while the component is mounted, and returns its transcript and state. Another Observable replaces the
- * session, which is aborted; `undefined` is no session. Keep the Observable between renders, with `useMemo` or `useState`:
- * a new one for each render would start a new session each time.
+ * session, which is aborted; `undefined` is no session. Keep the Observable between renders, with `useMemo` or
+ * `useState`: a new one for each render would start a new session each time.
  *
  * @example
  * import { useMemo } from 'react'

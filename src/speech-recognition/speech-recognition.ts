@@ -24,8 +24,8 @@ export interface SpeechRecognitionOptions extends Omit<
   /** The model of each language, such as `{ 'en-US': 'dictation' }`; a text is the model of every language. */
   readonly models: string | Readonly<Record<string, string>>
   /**
-   * The languages of a model of several, by their codes of ISO 639, such as `['en', 'fr']`. If that of `lang` is one of them, it is
-   * the `language` of the session. @default []
+   * The languages of a model of several, by their codes of ISO 639, such as `['en', 'fr']`. If that of `lang` is one of
+   * them, it is the `language` of the session. @default []
    */
   readonly languages?: readonly string[] | undefined
   /** The audio of each recognition. @default microphone() */
@@ -162,8 +162,9 @@ const eventNames = [
 ]
 
 /**
- * The property `on…` of an event. Its function is a listener, whose place among the others is that of the first assignment (HTML
- * standard, event handler attributes). So the platform reports its exceptions, and dispatches to the other listeners.
+ * The property `on…` of an event. Its function is a listener, whose place among the others is that of the first
+ * assignment (HTML standard, event handler attributes). So the platform reports its exceptions, and dispatches to the
+ * other listeners.
  */
 const defineHandler = (target: EventTarget, name: string): void => {
   let handler: ((event: Event) => unknown) | null = null

@@ -108,8 +108,8 @@ const begin = (api: OpenTelemetry, context: unknown, { name, kind, attributes = 
 }
 
 /**
- * Begins a span for a request of another process. Without a valid header it begins a trace of its own. Returns undefined if
- * there is nothing to record and no trace to continue, which is so as long as no SDK is registered.
+ * Begins a span for a request of another process. Without a valid header it begins a trace of its own. Returns
+ * undefined if there is nothing to record and no trace to continue, which is so as long as no SDK is registered.
  */
 export const beginRemoteSpan = (
   api: OpenTelemetry,

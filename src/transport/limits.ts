@@ -21,9 +21,9 @@ export interface ConnectionOptions {
    */
   readonly proxy?: ProxyOption | undefined
   /**
-   * The interval of pings (WebSocket or HTTP/2) that check the connection, in milliseconds; 0 for no pings. A service that
-   * does not answer is detected before the second interval ends. A gRPC service that asks for fewer pings gets none.
-   * Browsers cannot send pings.
+   * The interval of pings (WebSocket or HTTP/2) that check the connection, in milliseconds; 0 for no pings. A service
+   * that does not answer is detected before the second interval ends. A gRPC service that asks for fewer pings gets
+   * none. Browsers cannot send pings.
    * @default 4500
    */
   readonly heartbeatMs?: number | undefined
@@ -44,8 +44,8 @@ export interface LinkLimits {
   /** Sending continues when at most this many bytes wait. @default a quarter of the high-water mark */
   readonly lowWaterMarkBytes?: number | undefined
   /**
-   * How long closing waits for the bytes that were sent before, and for the peer, in milliseconds, before the connection
-   * is terminated. The default of a session is 500, that of a listener 2000.
+   * How long closing waits for the bytes that were sent before, and for the peer, in milliseconds, before the
+   * connection is terminated. The default of a session is 500, that of a listener 2000.
    * @default 500
    */
   readonly closeTimeoutMs?: number | undefined

@@ -34,8 +34,8 @@ export interface Link<In, Out> {
    */
   readonly leaving$?: Observable<void> | undefined
   /**
-   * Stops reading from the peer, which feels the back-pressure, and delivers no message until `resume`. What is in flight still
-   * arrives, and waits; an end without messages before it is delivered.
+   * Stops reading from the peer, which feels the back-pressure, and delivers no message until `resume`. What is in
+   * flight still arrives, and waits; an end without messages before it is delivered.
    */
   pause(): void
   /** Reads from the peer again. */

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { decodeALaw, decodeMuLaw, encodeALaw, encodeMuLaw } from '../../src/audio/g711.js'
 
 /**
- * The tables of ITU-T G.711 as the standard gives them: decision values x1, x2 … x128 of positive inputs, in the units of
- * the law (4096 = full scale of A-law, 8159 of µ-law), and output values half way between two of them.
+ * The tables of ITU-T G.711 as the standard gives them: decision values x1, x2 … x128 of positive inputs, in the units
+ * of the law (4096 = full scale of A-law, 8159 of µ-law), and output values half way between two of them.
  */
 interface Law {
   readonly name: string

@@ -252,8 +252,8 @@ const identifiersOf = (code: string): ReadonlySet<string> =>
   new Set([...code.matchAll(/(?<=\.\.\.|[^.\w$]|^)[A-Za-z_$][\w$]*/g)].map(([word]) => word))
 
 /**
- * The modules of all examples, by file name. An example has the names of the preamble, of the entry points, of RxJS and of
- * files without importing them, and may `await`.
+ * The modules of all examples, by file name. An example has the names of the preamble, of the entry points, of RxJS and
+ * of files without importing them, and may `await`.
  */
 export const exampleModules = (names: readonly PublicName[]): ReadonlyMap<string, string> => {
   const modules = new Map([['preamble.ts', preamble]])

@@ -13,8 +13,8 @@ const readers: readonly (readonly [
 ]
 
 /**
- * Counts the characters of the texts whose methods `act` calls. JavaScript copies a text that was joined from parts as soon as
- * a method reads it, so each call costs as much as the text is long.
+ * Counts the characters of the texts whose methods `act` calls. JavaScript copies a text that was joined from parts as
+ * soon as a method reads it, so each call costs as much as the text is long.
  */
 export const readCharacters = (act: () => void): number => {
   let count = 0

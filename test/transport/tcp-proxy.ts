@@ -85,8 +85,8 @@ export const blackHole = async (): Promise<{ readonly port: number; close(): Pro
 }
 
 /**
- * A port of this machine on which nothing listens, and which stays free until it is used: it is below those that the system
- * gives to outgoing connections and to listeners on port 0, of which other tests have many meanwhile.
+ * A port of this machine on which nothing listens, and which stays free until it is used: it is below those that the
+ * system gives to outgoing connections and to listeners on port 0, of which other tests have many meanwhile.
  */
 export const freePort = async (): Promise<number> => {
   for (;;) {

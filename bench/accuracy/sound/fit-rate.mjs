@@ -81,8 +81,8 @@ const recordings = (await speechRecordings({ folders })).filter(
 )
 
 /**
- * Speech that is too slow, of a wide band and of that of a telephone: at a half, a third and a sixth of its speed, by the
- * rates that microphones and files have.
+ * Speech that is too slow, of a wide band and of that of a telephone: at a half, a third and a sixth of its speed, by
+ * the rates that microphones and files have.
  */
 const slow = {
   half: [[16_000, 8000]],

@@ -64,8 +64,8 @@ const json = (bytes) =>
 const format = (encoding, sampleRateHz, channels = 1) => ({ encoding, sampleRateHz, channels })
 
 /**
- * All spoilings of a recording, as `{ name, kind, found, format, bytes, speed }`: `format` is what the session says, `speed` how
- * much shorter the audio is by that format. `other` is another recording, for the second channel.
+ * All spoilings of a recording, as `{ name, kind, found, format, bytes, speed }`: `format` is what the session says,
+ * `speed` how much shorter the audio is by that format. `other` is another recording, for the second channel.
  */
 export const spoilingsOf = async ({ samples, rateHz }, other) => {
   const narrow = await resample(samples, rateHz, 8000)

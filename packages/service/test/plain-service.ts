@@ -37,8 +37,8 @@ export const subscriptionOf = async (
 })
 
 /**
- * The service runs in the process of its test, which keeps the loop busy by itself, beside other tests on the same processors:
- * without these it would refuse sessions then. Tests of a limit set it.
+ * The service runs in the process of its test, which keeps the loop busy by itself, beside other tests on the same
+ * processors: without these it would refuse sessions then. Tests of a limit set it.
  */
 export const noLoadLimits = { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 } as const
 

@@ -80,8 +80,8 @@ class Rival {
   }
 
   /**
-   * How likely this reading is beside the others, in dB. A wrong one scatters the bits and is louder; quiet PCM with its
-   * bytes swapped is predicted as well as itself, but 48 dB louder.
+   * How likely this reading is beside the others, in dB. A wrong one scatters the bits and is louder; quiet PCM with
+   * its bytes swapped is predicted as well as itself, but 48 dB louder.
    */
   get likelihoodDb(): number {
     return this.#weights === 0 ? -Infinity : this.gainDb - loudnessShare * 40 * Math.log10(this.#weights / this.#count)

@@ -111,8 +111,8 @@ const minTextStep = 8
 const minNumberStep = 5
 
 /**
- * Letters, digits and signs only, not in the order of a waveform: of three of the four rows of ASCII, or numbers, which a
- * waveform through their range is not, because they lack what is between the digits and the letters.
+ * Letters, digits and signs only, not in the order of a waveform: of three of the four rows of ASCII, or numbers, which
+ * a waveform through their range is not, because they lack what is between the digits and the letters.
  */
 export const isText = (bytes: Uint8Array, from: number, end: number): boolean => {
   if (end - from < minTextBytes) return false

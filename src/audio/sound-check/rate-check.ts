@@ -19,8 +19,8 @@ const windowsPerBlock = 4
 /** Frames up to 20 dB below the loudest are speech. */
 const minShare = 0.01
 /**
- * In a band, what is so far below the loudest frame is noise. Bands above the band of the recording, which are empty, become
- * comparable with those of a line with noise.
+ * In a band, what is so far below the loudest frame is noise. Bands above the band of the recording, which are empty,
+ * become comparable with those of a line with noise.
  */
 const floorDb = -45
 /** About -60 dBFS, as power of a frame. */
@@ -54,9 +54,10 @@ const covariances = new Float64Array(bandCount * (maxApart + 1))
 const features = new Float64Array(featureCount)
 
 /**
- * Tells whether speech is played too fast or too slowly. The resonances of a vocal tract are about 1 kHz apart, and so at
- * the double rate 2 kHz: the spectrum of speech, and which of its bands rise and fall together, gives the rate away. Both
- * are compared with those of speech at the right rate by a linear function, which `bench/accuracy/sound/fit-rate.mjs` makes.
+ * Tells whether speech is played too fast or too slowly. The resonances of a vocal tract are about 1 kHz apart, and so
+ * at the double rate 2 kHz: the spectrum of speech, and which of its bands rise and fall together, gives the rate away.
+ * Both are compared with those of speech at the right rate by a linear function, which
+ * `bench/accuracy/sound/fit-rate.mjs` makes.
  */
 export class RateCheck {
   readonly #spectra: SpectrumPair

@@ -26,8 +26,9 @@ const noSamples = new Int16Array(48 * pointsPerBlock)
 
 /**
  * Examines the audio of a session for what is wrong with the audio itself: bytes in, warnings out, each kind once per
- * channel, and a channel without a signal again when it has one. The bytes are copied to blocks of 100 ms, and nothing is allocated per call. After the first seconds with sound
- * it examines a sixth of the audio, so that a chunk costs less than a microsecond on average.
+ * channel, and a channel without a signal again when it has one. The bytes are copied to blocks of 100 ms, and nothing
+ * is allocated per call. After the first seconds with sound it examines a sixth of the audio, so that a chunk costs
+ * less than a microsecond on average.
  */
 export class SoundCheck {
   readonly #format: AudioFormat
@@ -136,8 +137,8 @@ export class SoundCheck {
   }
 
   /**
-   * A channel without a signal is examined in every block, by some of its samples. Whether the other one has sound is known of
-   * blocks that were examined, which stand for those between them.
+   * A channel without a signal is examined in every block, by some of its samples. Whether the other one has sound is
+   * known of blocks that were examined, which stand for those between them.
    */
   #examineSilentChannels(isDue: boolean): void {
     for (let channel = 0; channel < this.#signals.length && this.#signals.length > 1; channel++) {

@@ -1,6 +1,6 @@
 /**
- * The spectra of two windows of real samples at a time, by one complex Fourier transform of a power of two. The arrays are
- * for the next call, so that it allocates nothing.
+ * The spectra of two windows of real samples at a time, by one complex Fourier transform of a power of two. The arrays
+ * are for the next call, so that it allocates nothing.
  */
 export class SpectrumPair {
   readonly size: number

@@ -6,8 +6,8 @@ const minBlocks = 14
 /** So many are enough in speech with pauses, at this block after the first sound. */
 const [minSparseBlocks, sparseBlock] = [9, 19]
 /**
- * Blocks with sound beside a channel that has had no signal at all. Half a minute, because the leg of a telephone call is
- * digitally silent until its speaker begins, also during a long announcement.
+ * Blocks with sound beside a channel that has had no signal at all. Half a minute, because the leg of a telephone call
+ * is digitally silent until its speaker begins, also during a long announcement.
  */
 const minDeadBlocks = 300
 /** The largest range of a channel without a signal: the smallest values of A-law, and dither. */
@@ -39,8 +39,8 @@ export class StereoCheck {
   }
 
   /**
-   * Examines the range of the samples of a silent channel in a block, and whether the other one has sound. `blocks`: how many
-   * blocks this one stands for. Returns the fault once it is certain, and when it is over.
+   * Examines the range of the samples of a silent channel in a block, and whether the other one has sound. `blocks`:
+   * how many blocks this one stands for. Returns the fault once it is certain, and when it is over.
    */
   examineSilent(channel: number, range: number, hasOtherSound: boolean, blocks: number): FoundFault | undefined {
     const before = this.#silent.get(channel) ?? 0

@@ -14,7 +14,8 @@ export interface ReadCassetteOptions {
    */
   readonly maxBytes?: number | undefined
   /**
-   * The maximum size of one line in bytes. The default leaves room for the largest message of a link, which takes 1.4 MiB.
+   * The maximum size of one line in bytes. The default leaves room for the largest message of a link, which takes 1.4
+   * MiB.
    *
    * @default 4194304 (4 MiB)
    */
@@ -29,8 +30,8 @@ const readCassetteOptions = optionsOf<ReadCassetteOptions>()(
 /**
  * Reads a cassette from its text or its lines. Ignores unknown fields and empty lines.
  *
- * @throws SpeechError `invalid-json`, `invalid-field` or `message-too-big`. The message has the line number and what was
- * expected there, but not the content of the line, which may be secret.
+ * @throws SpeechError `invalid-json`, `invalid-field` or `message-too-big`. The message has the line number and what
+ * was expected there, but not the content of the line, which may be secret.
  * @example
  * const { header, lines } = parseCassette(readFileSync('call.jsonl', 'utf8'))
  */
@@ -41,8 +42,8 @@ export const parseCassette = (text: string | Iterable<string>, options: ReadCass
 }
 
 /**
- * Reads a cassette from a file, line by line. Rejects with the errors of `parseCassette`, or with `source-failed` if the
- * file cannot be read.
+ * Reads a cassette from a file, line by line. Rejects with the errors of `parseCassette`, or with `source-failed` if
+ * the file cannot be read.
  *
  * @example
  * const cassette = await readCassette('call.jsonl')

@@ -65,8 +65,8 @@ interface ClientPlayerSettings<Message> {
  * overlapped overlap again. A connection that the network or a closing service broke is closed at that point. Emits the
  * messages of the service on all connections.
  *
- * Complete: when every connection has ended. Error: a connection that fails, or `invalid-options` for a cassette without
- * audio. Unsubscribe: closes all connections.
+ * Complete: when every connection has ended. Error: a connection that fails, or `invalid-options` for a cassette
+ * without audio. Unsubscribe: closes all connections.
  */
 export const playClient = <Message extends WireMessage>(
   cassette: Cassette,

@@ -37,9 +37,9 @@ type ClientStep =
   | { readonly type: 'finish' | 'close' }
 
 /**
- * Plays the service's side of one connection. It goes through the lines in order, sends the messages of the service, and
- * waits at each line of the client until the client has taken that step. So no message precedes its cause, and with a
- * finite speed none comes earlier than recorded. It does not read while it waits for the time of a line, so a client
+ * Plays the service's side of one connection. It goes through the lines in order, sends the messages of the service,
+ * and waits at each line of the client until the client has taken that step. So no message precedes its cause, and with
+ * a finite speed none comes earlier than recorded. It does not read while it waits for the time of a line, so a client
  * that is ahead experiences back-pressure.
  */
 export class ServicePlayer<Message extends WireMessage> {

@@ -20,8 +20,8 @@ export interface AudioFeed {
   /** Starts, or continues after `wanted` was false. For a pushed source only the first call has an effect. */
   resume(): void
   /**
-   * Releases the source: unsubscribes, returns the iterator or cancels the stream; a pulled source of which nothing was read
-   * only after `unreadSourceMs`. The sink is not called after this.
+   * Releases the source: unsubscribes, returns the iterator or cancels the stream; a pulled source of which nothing was
+   * read only after `unreadSourceMs`. The sink is not called after this.
    */
   close(): void
 }
@@ -70,8 +70,8 @@ const usedSources = new WeakSet<object>()
 const atOnceMs = 10
 
 /**
- * Fails with `already-started` where a source that gave audio to an earlier session completes at once without any: it holds an
- * iterator or a stream that can be read once, which an Observable or an iterable around it hides.
+ * Fails with `already-started` where a source that gave audio to an earlier session completes at once without any: it
+ * holds an iterator or a stream that can be read once, which an Observable or an iterable around it hides.
  */
 class ConsumedCheck implements AudioSink, Unsubscribable {
   readonly #source: ObservableInput<Uint8Array>
@@ -133,8 +133,8 @@ const consumed =
   'The source gave its audio to an earlier session and has none for this one; create the audio for each session, for example by defer.'
 
 /**
- * How long a source of which nothing was read stays as it is after its session, in milliseconds, so that `retry` behind a
- * session that did not connect finds all of its audio. Then it is released, because it may have an open file.
+ * How long a source of which nothing was read stays as it is after its session, in milliseconds, so that `retry` behind
+ * a session that did not connect finds all of its audio. Then it is released, because it may have an open file.
  */
 export const unreadSourceMs = 60_000
 

@@ -24,8 +24,8 @@ interface AudioRoute<Out> {
 }
 
 /**
- * Moves audio from the source to the link. Audio is buffered until the link is open and while it is congested; otherwise it
- * is sent immediately.
+ * Moves audio from the source to the link. Audio is buffered until the link is open and while it is congested;
+ * otherwise it is sent immediately.
  */
 export class AudioPump<Out> implements AudioSink {
   readonly #buffer: ReplayBuffer
@@ -60,8 +60,8 @@ export class AudioPump<Out> implements AudioSink {
   }
 
   /**
-   * Pulls audio from the source while the link accepts it. A synchronous source runs within this call, possibly without end,
-   * so inputs of the session must not be waiting.
+   * Pulls audio from the source while the link accepts it. A synchronous source runs within this call, possibly without
+   * end, so inputs of the session must not be waiting.
    */
   pull(): void {
     this.#feed?.resume()
@@ -98,8 +98,9 @@ export class AudioPump<Out> implements AudioSink {
   }
 
   /**
-   * Sends audio more slowly from the next connection on: `with bursts` after the service has refused it as too fast; `as
-   * spoken` after it has ended a recognition without reporting how far it had read, which then only the clock can show.
+   * Sends audio more slowly from the next connection on: `with bursts` after the service has refused it as too fast;
+   * `as spoken` after it has ended a recognition without reporting how far it had read, which then only the clock can
+   * show.
    */
   slow(speed: 'with bursts' | 'as spoken'): void {
     if (this.#speed !== 'as spoken') this.#speed = speed

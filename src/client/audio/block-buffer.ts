@@ -2,9 +2,9 @@
 const blockBytes = 16_384
 
 /**
- * Stores a range of a stream in blocks of memory: bytes are appended at the end and released at the beginning. Positions
- * count from the first byte of the stream. A block is allocated for its first byte and released with its last one, so bytes
- * are never moved, and at most two blocks are only partly used. The owner limits the size.
+ * Stores a range of a stream in blocks of memory: bytes are appended at the end and released at the beginning.
+ * Positions count from the first byte of the stream. A block is allocated for its first byte and released with its last
+ * one, so bytes are never moved, and at most two blocks are only partly used. The owner limits the size.
  */
 export class BlockBuffer {
   readonly #blocks: Uint8Array[] = []

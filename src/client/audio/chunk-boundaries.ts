@@ -9,8 +9,8 @@ interface Run {
 const maxRuns = 1_024
 
 /**
- * Stores where messages of audio end, so that audio that is sent again is cut in the same places. Most chunks have the same
- * length, so it stores runs instead of messages.
+ * Stores where messages of audio end, so that audio that is sent again is cut in the same places. Most chunks have the
+ * same length, so it stores runs instead of messages.
  */
 export class ChunkBoundaries {
   #runs: Run[] = []

@@ -3,8 +3,8 @@ import type { Inputs } from '../../kernel/machine.js'
 import { schedule } from '../../kernel/timers.js'
 
 /**
- * Reports that a service sends nothing while audio is sent to it. It has one timer, which the first audio starts and later
- * audio does not restart. The timer stops while no audio is sent, so that tests in virtual time end.
+ * Reports that a service sends nothing while audio is sent to it. It has one timer, which the first audio starts and
+ * later audio does not restart. The timer stops while no audio is sent, so that tests in virtual time end.
  */
 export class InactivityMonitor {
   readonly #timeoutMs: number

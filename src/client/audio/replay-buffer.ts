@@ -39,12 +39,12 @@ export interface AudioTotals {
 }
 
 /**
- * The audio of one session. It is kept until it has a definitive result, and sent again from there on another connection. The
- * buffer returns whole frames in pieces of limited size, because a message must not cut a sample, and cuts them in the same
- * places when they are sent again.
+ * The audio of one session. It is kept until it has a definitive result, and sent again from there on another
+ * connection. The buffer returns whole frames in pieces of limited size, because a message must not cut a sample, and
+ * cuts them in the same places when they are sent again.
  *
- * Positions count the bytes that were kept. Audio beyond the limit, always the newest, is not kept and has no position; each
- * such range of the source is reported as one exact gap.
+ * Positions count the bytes that were kept. Audio beyond the limit, always the newest, is not kept and has no position;
+ * each such range of the source is reported as one exact gap.
  *
  *     0 ……… definitive ……… sent ……… end        (between the first two: sent, without a result yet)
  */
@@ -167,8 +167,8 @@ export class ReplayBuffer {
   }
 
   /**
-   * Drops the newest audio beyond the limit. Returns the gap that has ended, if audio was kept again after one. Audio that
-   * is sent again does not count, because it has a separate limit.
+   * Drops the newest audio beyond the limit. Returns the gap that has ended, if audio was kept again after one. Audio
+   * that is sent again does not count, because it has a separate limit.
    */
   trim(): Gap | undefined {
     const firstWaiting = Math.max(this.#sent, this.#replayEnd)
@@ -218,8 +218,8 @@ export class ReplayBuffer {
   }
 
   /**
-   * While no recognition runs: looks for a sound in the audio since the last call, and drops the silence before it except
-   * for the pre-roll. Returns whether there is a sound.
+   * While no recognition runs: looks for a sound in the audio since the last call, and drops the silence before it
+   * except for the pre-roll. Returns whether there is a sound.
    */
   listen(): boolean {
     const sound = this.#findSound(this.#silentTo)
@@ -229,8 +229,8 @@ export class ReplayBuffer {
   }
 
   /**
-   * Goes back to the first sample that is not definitive, for another connection. Returns how much will be sent again, in
-   * milliseconds, and the audio that was not kept for it.
+   * Goes back to the first sample that is not definitive, for another connection. Returns how much will be sent again,
+   * in milliseconds, and the audio that was not kept for it.
    */
   rewind(): { readonly replayedMs: number; readonly gaps: readonly Gap[] } {
     const gaps = [...this.#takeSilence(), ...this.#giveUpUnkept()]

@@ -44,9 +44,9 @@ import type { ClientInput } from '../states.js'
 /** The options of `dataflow`: those of every session, and those of a project and its transport. */
 export interface DataflowOptions extends SessionOptions, RecognitionOptions {
   /**
-   * The address of the service: `host:port`, or `host` for port 443, with TLS unless `connection.insecure`; `grpcs://host:port`, with
-   * TLS; `grpc://host:port`, without TLS, which is allowed for this machine only, unless `connection.insecure`; or a gRPC target such as
-   * `unix:/run/speech.sock`.
+   * The address of the service: `host:port`, or `host` for port 443, with TLS unless `connection.insecure`;
+   * `grpcs://host:port`, with TLS; `grpc://host:port`, without TLS, which is allowed for this machine only, unless
+   * `connection.insecure`; or a gRPC target such as `unix:/run/speech.sock`.
    */
   readonly url: string
   /** `Tenant` of the Start (PROTOCOL 3.1): the tenant of the project. */
@@ -80,15 +80,15 @@ export interface DataflowOptions extends SessionOptions, RecognitionOptions {
 /**
  * Runs a project over the audio of its source: a bidirectional gRPC stream (PROTOCOL 3).
  *
- * Each subscription runs one session, which subscribes to the source once, immediately. An iterable or a stream is pulled as
- * fast as the service accepts its audio. The session lasts as long as its source: when the service ends a recognition by
- * itself, the session emits its `final` and starts the next recognition with the next sound (`continuous`). So a channel
- * can have several finals; only completion is the end.
+ * Each subscription runs one session, which subscribes to the source once, immediately. An iterable or a stream is
+ * pulled as fast as the service accepts its audio. The session lasts as long as its source: when the service ends a
+ * recognition by itself, the session emits its `final` and starts the next recognition with the next sound
+ * (`continuous`). So a channel can have several finals; only completion is the end.
  *
- * When the source completes, the session sends the buffered audio, waits for the remaining events and completes; without
- * them in time it fails with `finalize-timeout`. `stop$` drops pending audio and results. Unsubscribing cancels the stream at
- * once. An error is one `SpeechError`, after all events that arrived before it. To share one session among several
- * subscribers, add `share()`.
+ * When the source completes, the session sends the buffered audio, waits for the remaining events and completes;
+ * without them in time it fails with `finalize-timeout`. `stop$` drops pending audio and results. Unsubscribing cancels
+ * the stream at once. An error is one `SpeechError`, after all events that arrived before it. To share one session
+ * among several subscribers, add `share()`.
  *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called with invalid options.
  * @example

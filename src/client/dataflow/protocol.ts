@@ -80,8 +80,8 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
   }
 
   /**
-   * The link, which delivers the refusal of a start that may succeed later with the status that follows: only that says how
-   * long to wait.
+   * The link, which delivers the refusal of a start that may succeed later with the status that follows: only that says
+   * how long to wait.
    */
   awaitStatus(link: DataflowLink, scheduler: SchedulerLike): DataflowLink {
     return {

@@ -71,8 +71,8 @@ export type ObservedFailoverInput = Exclude<Observed, Moving> | (Moving & { read
 export const isMoving = (input: Observed): input is Moving => movingTypes.has(input.type)
 
 /**
- * `lost`, `avoid` and `served` change the health of a service: it failed, it is slow, or it has recognized audio. `hand-over`: the
- * successor takes over at once.
+ * `lost`, `avoid` and `served` change the health of a service: it failed, it is slow, or it has recognized audio.
+ * `hand-over`: the successor takes over at once.
  */
 export type FailoverOutput =
   | ClientOutput
@@ -95,9 +95,9 @@ type FailoverStep = kernel.Step<FailoverState, FailoverOutput, FailoverAction>
 const urgentDueMs = 1_000
 
 /**
- * The life of a session with several services: that of `ClientMachine`, which decides when another connection is needed.
- * This machine decides to which service each connection leads, and that the next one follows without a delay until all have
- * failed. It is as total and pure as the other.
+ * The life of a session with several services: that of `ClientMachine`, which decides when another connection is
+ * needed. This machine decides to which service each connection leads, and that the next one follows without a delay
+ * until all have failed. It is as total and pure as the other.
  */
 export class FailoverMachine implements kernel.Machine<
   FailoverState,

@@ -11,25 +11,26 @@ import { ServiceHealth } from './service-health.js'
 /** The options of `failover`. */
 export interface FailoverOptions {
   /**
-   * A service whose results lag behind its audio by more than this is slow, in milliseconds: the session moves to another
-   * service, unless that is known to be slow, too. A source that is pulled waits instead, and moves no session for that.
-   * `Infinity`: services are not left for being slow.
+   * A service whose results lag behind its audio by more than this is slow, in milliseconds: the session moves to
+   * another service, unless that is known to be slow, too. A source that is pulled waits instead, and moves no session
+   * for that. `Infinity`: services are not left for being slow.
    * @default 5_000
    */
   readonly slowMs?: number | undefined
 }
 
 /**
- * Runs each session on the first service that works, and moves it to the next one when that is lost, closes, does not answer
- * in time or is slow. The session continues there with the first audio that has no definitive result, on the same timeline:
- * no word is lost or repeated. Services are sessions of `recognize` and `dataflow`, each with options of its own (`url`,
- * `model`, `token`, `connection` …), in any mixture.
+ * Runs each session on the first service that works, and moves it to the next one when that is lost, closes, does not
+ * answer in time or is slow. The session continues there with the first audio that has no definitive result, on the
+ * same timeline: no word is lost or repeated. Services are sessions of `recognize` and `dataflow`, each with options of
+ * its own (`url`, `model`, `token`, `connection` …), in any mixture.
  *
- * - The next service is tried without a delay; a delay follows when all have failed. This includes the first connection.
+ * - The next service is tried without a delay; a delay follows when all have failed. This includes the first
+ *   connection.
  * - A refused token or request fails the session as it does without `failover`: another service is not the remedy.
- * - Health is remembered by the returned function: create it once, and use it for all sessions. While a session runs, services
- *   that failed are probed with backoff, by sessions without audio. A session returns to an earlier service of the list only
- *   when it loses its own; a new session begins with the first service that works.
+ * - Health is remembered by the returned function: create it once, and use it for all sessions. While a session runs,
+ *   services that failed are probed with backoff, by sessions without audio. A session returns to an earlier service of
+ *   the list only when it loses its own; a new session begins with the first service that works.
  * - `connection` events with the state `streaming` have the number of the service that runs the session (`service`).
  * - `format`, `finalize$`, `stop$` and `continuous` must be the same for all services. `buffer`, `resumption` and
  *   `timeouts.silenceMs` are those of the first. `resumption` cannot be `false`.

@@ -19,9 +19,9 @@ interface Congestible {
 }
 
 /**
- * Measures how far the results of one connection lag behind its audio: the time from when audio was sent to when a result
- * covers it. Audio that was sent faster than services need to read, such as audio that is sent again, counts as sent at that
- * speed. Results without times are not measured.
+ * Measures how far the results of one connection lag behind its audio: the time from when audio was sent to when a
+ * result covers it. Audio that was sent faster than services need to read, such as audio that is sent again, counts as
+ * sent at that speed. Results without times are not measured.
  */
 export class LagMonitor {
   readonly #format: AudioFormat

@@ -5,8 +5,8 @@ import type { SessionPlan } from '../session.js'
 import type { SessionToken } from '../token.js'
 
 /**
- * Opens a session without audio and closes it. Completes when the service has answered the start; errors with the reason why
- * it did not.
+ * Opens a session without audio and closes it. Completes when the service has answered the start; errors with the
+ * reason why it did not.
  */
 export const probe = <In, Out>(
   { connect, settings }: Pick<SessionPlan<In, Out>, 'connect' | 'settings'>,

@@ -30,9 +30,9 @@ export interface HealthOptions {
 }
 
 /**
- * The health of the services of a list, which all of its sessions share. A service that failed is probed with backoff while
- * a session runs, so that no session's audio is used to try it. A slow service is avoided for a time, because a probe
- * cannot show whether it still is.
+ * The health of the services of a list, which all of its sessions share. A service that failed is probed with backoff
+ * while a session runs, so that no session's audio is used to try it. A slow service is avoided for a time, because a
+ * probe cannot show whether it still is.
  */
 export class ServiceHealth {
   readonly #options: HealthOptions

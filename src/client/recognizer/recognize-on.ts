@@ -31,8 +31,8 @@ import type { SessionSettings } from '../settings.js'
 /** The options of `recognize`: those of every session, and those of the recognizer and its transport. */
 export interface RecognizeOptions extends SessionOptions, RecognitionOptions {
   /**
-   * The address of the service: `wss://host` or `ws://host`. A path in the address replaces `/recognizer`. `ws:` is allowed for
-   * this machine only, unless `connection.insecure`.
+   * The address of the service: `wss://host` or `ws://host`. A path in the address replaces `/recognizer`. `ws:` is
+   * allowed for this machine only, unless `connection.insecure`.
    */
   readonly url: string
   /** The model that recognizes the audio. */
@@ -52,8 +52,8 @@ export interface RecognizeOptions extends SessionOptions, RecognitionOptions {
 const ending: Ending = { endsWith: 'session-ended', finalizeBy: 'request' }
 
 /**
- * `recognize` with the WebSocket of a platform. The recognition socket carries one channel, so two channels run as one session
- * each.
+ * `recognize` with the WebSocket of a platform. The recognition socket carries one channel, so two channels run as one
+ * session each.
  */
 export const recognizeOn = (
   dialSocket: (options: WebSocketDialOptions, traceparent: string | undefined) => Dial<SocketMessage, SocketMessage>,

@@ -26,8 +26,9 @@ import type { RecognizeChannel } from '../session.js'
 import { ChannelSplitter, splitPulled, type Pair } from './split-stereo.js'
 
 /**
- * Runs stereo audio as one session per channel over one subscription to the source. Results have their channel. States are
- * those of the pair: a state is emitted when both sessions have reached it, a failure at once. An error of one fails both.
+ * Runs stereo audio as one session per channel over one subscription to the source. Results have their channel. States
+ * are those of the pair: a state is emitted when both sessions have reached it, a failure at once. An error of one
+ * fails both.
  */
 export const recognizeStereo =
   (
@@ -142,8 +143,8 @@ const ofChannel = (channel: 0 | 1, event: SessionEvent): SessionEvent => {
 }
 
 /**
- * The state of a pair of sessions: failed as soon as one has failed, stopped or done when both have ended, otherwise the
- * earlier of both states.
+ * The state of a pair of sessions: failed as soon as one has failed, stopped or done when both have ended, otherwise
+ * the earlier of both states.
  */
 export const combineStates = (left: AnnouncedState, right: AnnouncedState): AnnouncedState => {
   if (left === 'failed' || right === 'failed') return 'failed'

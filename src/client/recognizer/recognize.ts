@@ -8,17 +8,17 @@ import { withoutTracing } from '../recognition.js'
 import { recognizeOn, type RecognizeOptions } from './recognize-on.js'
 
 /**
- * Streaming recognition over a WebSocket (PROTOCOL 4). A socket carries one channel of PCM: G.711 is decoded before it is
- * sent, and stereo runs as two recognitions, one per channel, each on its own socket.
+ * Streaming recognition over a WebSocket (PROTOCOL 4). A socket carries one channel of PCM: G.711 is decoded before it
+ * is sent, and stereo runs as two recognitions, one per channel, each on its own socket.
  *
- * Each subscription runs one session, which subscribes to the source once, immediately. An iterable or a stream is pulled as
- * fast as the service accepts its audio. The session lasts as long as its source: when the service ends a recognition by
- * itself, the session emits its `final` and starts the next recognition with the next sound (`continuous`). So a channel
- * can have several finals; only completion is the end.
+ * Each subscription runs one session, which subscribes to the source once, immediately. An iterable or a stream is
+ * pulled as fast as the service accepts its audio. The session lasts as long as its source: when the service ends a
+ * recognition by itself, the session emits its `final` and starts the next recognition with the next sound
+ * (`continuous`). So a channel can have several finals; only completion is the end.
  *
- * When the source completes, the session sends the buffered audio, waits for the final and completes; without a final in
- * time it fails with `finalize-timeout`. `stop$` drops pending audio and results. Unsubscribing closes the socket at once.
- * An error is one `SpeechError`, after all events that arrived before it.
+ * When the source completes, the session sends the buffered audio, waits for the final and completes; without a final
+ * in time it fails with `finalize-timeout`. `stop$` drops pending audio and results. Unsubscribing closes the socket at
+ * once. An error is one `SpeechError`, after all events that arrived before it.
  *
  * @throws SpeechError `invalid-options` or `invalid-format`, when called with invalid options.
  * @example

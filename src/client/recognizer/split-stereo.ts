@@ -32,8 +32,9 @@ export class ChannelSplitter {
 export const maxAheadChunks = 64
 
 /**
- * Splits a pulled stereo source into two pulled mono sources. The channel that needs audio first pulls for both. A channel
- * that runs ahead waits for the other, so that memory is bounded. The source is released when both channels have ended.
+ * Splits a pulled stereo source into two pulled mono sources. The channel that needs audio first pulls for both. A
+ * channel that runs ahead waits for the other, so that memory is bounded. The source is released when both channels
+ * have ended.
  */
 export const splitPulled = (
   puller: Puller<Uint8Array>,

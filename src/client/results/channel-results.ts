@@ -5,14 +5,14 @@ import { ChannelText, wordsOf } from './channel-text.js'
 /** The tolerance between the service's times in two readings of the same audio, in milliseconds. */
 const slackMs = 40
 /**
- * Sound that begins where the last word ended and lasts no longer is the rest of that word: without the interruption it would
- * belong to the same segment.
+ * Sound that begins where the last word ended and lasts no longer is the rest of that word: without the interruption it
+ * would belong to the same segment.
  */
 const restMs = 400
 
 /**
- * Without times of the service: the assumed maximum delay of a milestone after its speech, in milliseconds of audio. Audio
- * that was sent within this time before the milestone counts as pending.
+ * Without times of the service: the assumed maximum delay of a milestone after its speech, in milliseconds of audio.
+ * Audio that was sent within this time before the milestone counts as pending.
  */
 const milestoneDelayMs = 5_000
 
@@ -38,9 +38,9 @@ const noStable = { text: '', endMs: Infinity }
 const maxArrivals = 64
 
 /**
- * The results of one channel over all connections and recognitions of a session, without repetitions and with increasing
- * times. Repetitions are recognized by the times of the service, or by the words if it sends no times. All times are those of
- * the source, in milliseconds.
+ * The results of one channel over all connections and recognitions of a session, without repetitions and with
+ * increasing times. Repetitions are recognized by the times of the service, or by the words if it sends no times. All
+ * times are those of the source, in milliseconds.
  */
 export class ChannelResults {
   readonly #text = new ChannelText()

@@ -7,9 +7,9 @@ const maxTailWords = 256
 const maxTextLength = 4 * 1_048_576
 
 /**
- * The definitive text of one channel over all connections and recognitions of a session, which finds the new part of each
- * further text. The concatenation of milestones is the whole text (PROTOCOL 4.2). The first milestone of another connection
- * has no separator, because it begins another recognition of the service, so it gets one here.
+ * The definitive text of one channel over all connections and recognitions of a session, which finds the new part of
+ * each further text. The concatenation of milestones is the whole text (PROTOCOL 4.2). The first milestone of another
+ * connection has no separator, because it begins another recognition of the service, so it gets one here.
  */
 export class ChannelText {
   /** The text of all recognitions. */
@@ -116,9 +116,10 @@ export const wordsOf = (text: string): readonly string[] => text.split(/\s+/).fi
 const minLikeness = 0.75
 
 /**
- * The number of words at the beginning of `later` that repeat the end of `earlier`. When audio is recognized again from a
- * position within `earlier`, the text begins with the last words of `earlier` and continues with new ones. The first word may
- * be cut and recognized as another one. The longest repetition counts. `later` may end within `earlier`, as a partial does.
+ * The number of words at the beginning of `later` that repeat the end of `earlier`. When audio is recognized again from
+ * a position within `earlier`, the text begins with the last words of `earlier` and continues with new ones. The first
+ * word may be cut and recognized as another one. The longest repetition counts. `later` may end within `earlier`, as a
+ * partial does.
  */
 export const repeatedWords = (earlier: readonly string[], later: readonly string[]): number => {
   const before = earlier.map(plain)

@@ -15,8 +15,8 @@ const maxRemembered = 256
 const sameMs = 100
 
 /**
- * The assumed minimum speed at which a service reads waiting audio, relative to real time: the pace that it allows (PROTOCOL
- * 8). Otherwise the buffer of a session without times would grow with each lost connection.
+ * The assumed minimum speed at which a service reads waiting audio, relative to real time: the pace that it allows
+ * (PROTOCOL 8). Otherwise the buffer of a session without times would grow with each lost connection.
  */
 const minReadSpeed = 1.25
 
@@ -27,9 +27,9 @@ const afterFinalMs = 500
 type Timed = Partial<Pick<MilestoneEvent, 'startMs' | 'endMs' | 'words'> & Pick<FinalEvent, 'heardMs'>>
 
 /**
- * One timeline of results over all connections of a session. A connection counts time from the first sample that was sent
- * on it. Here times count from the first byte of the source, including dropped audio, and no result is repeated. Audio with a
- * milestone is settled in the buffer, so it is not sent again.
+ * One timeline of results over all connections of a session. A connection counts time from the first sample that was
+ * sent on it. Here times count from the first byte of the source, including dropped audio, and no result is repeated.
+ * Audio with a milestone is settled in the buffer, so it is not sent again.
  */
 export class ResultTimeline {
   readonly #buffer: ReplayBuffer
@@ -88,8 +88,9 @@ export class ResultTimeline {
   }
 
   /**
-   * Whether the service ended a channel by itself before the end of the audio, and a sound follows. This is so if the final
-   * arrived before the finalize request, if the final reports a smaller position, or if it ends well before a loud sound.
+   * Whether the service ended a channel by itself before the end of the audio, and a sound follows. This is so if the
+   * final arrived before the finalize request, if the final reports a smaller position, or if it ends well before a
+   * loud sound.
    */
   get isUnread(): boolean {
     return this.#channels.some((results, channel) => {
@@ -252,8 +253,8 @@ export class ResultTimeline {
   }
 
   /**
-   * With the times of the source. A service may round or miscount: no end lies after the audio that was sent, and no start
-   * after the end.
+   * With the times of the source. A service may round or miscount: no end lies after the audio that was sent, and no
+   * start after the end.
    */
   #placed<Event extends Result>(event: Event): Event {
     const timed = this.#timed(event)
@@ -274,8 +275,8 @@ export class ResultTimeline {
   }
 
   /**
-   * The position in the kept audio of a time of the source. Times are whole milliseconds, so the last one that was sent counts
-   * as a whole.
+   * The position in the kept audio of a time of the source. Times are whole milliseconds, so the last one that was sent
+   * counts as a whole.
    */
   #positionOf(sourceMs: number): number {
     const { sent, timeline } = this.#buffer

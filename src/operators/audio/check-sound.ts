@@ -19,10 +19,11 @@ export interface CheckSoundOptions {
 const checkSoundOptions = optionsOf<CheckSoundOptions>()({ format: anything, onWarning: functionValue }, {})
 
 /**
- * Examines audio for what is wrong with the audio itself, within about two seconds of speech: another encoding than `format`
- * says, swapped bytes, a wrong rate, two equal channels, clipping, a constant offset, mains hum, or a file
- * with its header instead of samples; and, after half a minute of sound, a channel that has had no signal. The audio passes unchanged, also after a warning. The service makes the same check
- * and reports it as the event `Audio Warning`; here the page or program knows it before anything is sent.
+ * Examines audio for what is wrong with the audio itself, within about two seconds of speech: another encoding than
+ * `format` says, swapped bytes, a wrong rate, two equal channels, clipping, a constant offset, mains hum, or a file
+ * with its header instead of samples; and, after half a minute of sound, a channel that has had no signal. The audio
+ * passes unchanged, also after a warning. The service makes the same check and reports it as the event `Audio Warning`;
+ * here the page or program knows it before anything is sent.
  *
  * - Slices can have any length and can split a sample. Each subscription is examined separately.
  * - Completion and error: passes them on at once. An exception of `onWarning` is reported, and the audio continues.

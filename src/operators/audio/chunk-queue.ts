@@ -15,9 +15,9 @@ export const chunkBytesOf = (format: AudioFormat, everyMs: number): number => {
 }
 
 /**
- * Cuts slices of any length into chunks of one length. It holds slices by reference until they are consumed, so the caller
- * limits what it adds. A chunk is a copy, because a view would keep a large slice in memory; a slice that is exactly one
- * chunk is returned as it is.
+ * Cuts slices of any length into chunks of one length. It holds slices by reference until they are consumed, so the
+ * caller limits what it adds. A chunk is a copy, because a view would keep a large slice in memory; a slice that is
+ * exactly one chunk is returned as it is.
  */
 export class ChunkQueue {
   readonly #chunkBytes: number

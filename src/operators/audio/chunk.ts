@@ -16,9 +16,10 @@ const chunkOptions = optionsOf<ChunkOptions>()({ format: anything }, { everyMs: 
 /**
  * Cuts audio into chunks of equal length, however the source is sliced.
  *
- * Slices can have any length and can split a sample. A slice that is exactly one chunk is passed on as it is; every other
- * chunk is a copy, so that a small chunk does not keep a large slice in memory.
- * - Completion: emits the remaining whole samples as a shorter chunk, then completes; `cut-sample` if a sample is incomplete.
+ * Slices can have any length and can split a sample. A slice that is exactly one chunk is passed on as it is; every
+ * other chunk is a copy, so that a small chunk does not keep a large slice in memory.
+ * - Completion: emits the remaining whole samples as a shorter chunk, then completes; `cut-sample` if a sample is
+ *   incomplete.
  * - Error: emits the remaining whole samples, then passes the error on.
  * - Unsubscription: discards what is buffered.
  * - Buffering: less than one chunk.

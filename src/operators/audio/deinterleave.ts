@@ -14,7 +14,8 @@ export interface DeinterleaveOptions {
 const deinterleaveOptions = optionsOf<DeinterleaveOptions>()({ format: anything }, {})
 
 /**
- * Splits stereo audio into `[left, right]` with the same number of samples each (PROTOCOL 3.2). The inverse of `interleave`.
+ * Splits stereo audio into `[left, right]` with the same number of samples each (PROTOCOL 3.2). The inverse of
+ * `interleave`.
  *
  * Emits one pair for each slice that completes a frame; a slice can split a frame anywhere.
  * - Completion: completes; `cut-sample` if a frame is incomplete.

@@ -25,9 +25,10 @@ export interface InterleaveOptions {
   /** How far one source can be ahead, in milliseconds of audio, before silence replaces the other one. @default 200 */
   readonly maxSkewMs?: number | undefined
   /**
-   * What happens to audio that arrives after silence replaced it. `drop` discards it, so both channels stay aligned: right
-   * for sources that deliver all their audio, possibly late. `shift` appends it after the silence, so nothing is lost but
-   * the channel is late from then on: right for a source that delivers nothing while it is silent. @default 'drop'
+   * What happens to audio that arrives after silence replaced it. `drop` discards it, so both channels stay aligned:
+   * right for sources that deliver all their audio, possibly late. `shift` appends it after the silence, so nothing is
+   * lost but the channel is late from then on: right for a source that delivers nothing while it is silent. @default
+   * 'drop'
    */
   readonly late?: 'drop' | 'shift' | undefined
   /**
@@ -46,9 +47,9 @@ const interleaveOptions = optionsOf<InterleaveOptions>()(
  * Joins two mono sources to stereo, left sample first (PROTOCOL 3.2), by sample count and not by arrival.
  *
  * Emits frames as soon as both sources have their samples; slices can split samples. When one source is more than
- * `maxSkewMs` ahead, silence replaces just as much of the other one as brings the lead back to `maxSkewMs`. Every sample is
- * emitted or reported to `onSkew`. The sources must run in real time: if two sources are read from memory, the first one is
- * far ahead before the second starts (use `pace`).
+ * `maxSkewMs` ahead, silence replaces just as much of the other one as brings the lead back to `maxSkewMs`. Every
+ * sample is emitted or reported to `onSkew`. The sources must run in real time: if two sources are read from memory,
+ * the first one is far ahead before the second starts (use `pace`).
  * - Completion: silence replaces a source that has completed until the other one completes; `cut-sample`, after all
  *   frames, if a source ended within a sample.
  * - Error of a source: emits all buffered audio, padded with silence, then passes the error on.

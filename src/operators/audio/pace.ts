@@ -54,11 +54,11 @@ const paceOptions = optionsOf<PaceOptions>()(
  * deliver in bursts.
  *
  * An iterable, an async iterable (such as a Node stream) or a Web stream is pulled, slice by slice, as its audio is
- * consumed: `pace({ format })(createReadStream(path))`. An Observable pushes, as in `audio$.pipe(pace({ format }))`: up to
- * `maxBufferMs` are buffered, and more is the error `too-fast`.
+ * consumed: `pace({ format })(createReadStream(path))`. An Observable pushes, as in `audio$.pipe(pace({ format }))`: up
+ * to `maxBufferMs` are buffered, and more is the error `too-fast`.
  *
- * A chunk is due when all audio before it has been played, counted from the first chunk, so delays do not accumulate. One
- * timer ticks every 10 to 20 ms; chunks are up to one tick late and never early.
+ * A chunk is due when all audio before it has been played, counted from the first chunk, so delays do not accumulate.
+ * One timer ticks every 10 to 20 ms; chunks are up to one tick late and never early.
  * - Completion: emits a shorter last chunk when it is due, then completes when that has been played; `cut-sample` if a
  *   sample is incomplete.
  * - Error of the source: passed on after the audio before it. `too-fast`: at once.
@@ -191,8 +191,8 @@ class Playout {
 const toleranceMs = 1
 
 /**
- * When the next chunk is due: the start plus the audio before it, so that late timers do not add up to a drift. All times
- * are milliseconds of the scheduler's clock.
+ * When the next chunk is due: the start plus the audio before it, so that late timers do not add up to a drift. All
+ * times are milliseconds of the scheduler's clock.
  */
 class PlayoutClock {
   readonly #speed: number

@@ -11,8 +11,8 @@ const plain = (word: string): string => word.toLowerCase().replace(/[\p{P}\p{S}]
 const maxComparisons = 250_000
 
 /**
- * Finds where a text continues after committed words: `at` is the number of its words that match the committed ones, and
- * `differing` the smallest edit distance between the committed words and any prefix of the text.
+ * Finds where a text continues after committed words: `at` is the number of its words that match the committed ones,
+ * and `differing` the smallest edit distance between the committed words and any prefix of the text.
  */
 export const findContinuation = (
   committed: readonly string[],

@@ -13,8 +13,8 @@ import type { AudioGap } from './caption-layout.js'
 import type { CaptionRules } from './caption-options.js'
 
 /**
- * The captions of all channels of one session. Changed cues wait in one queue, so that a cue which a consumer causes while
- * it handles another one follows it.
+ * The captions of all channels of one session. Changed cues wait in one queue, so that a cue which a consumer causes
+ * while it handles another one follows it.
  */
 export class CaptionBuilder {
   readonly #rules: CaptionRules

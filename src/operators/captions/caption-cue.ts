@@ -11,8 +11,8 @@ export interface CaptionCue {
   /** From 1, in the order of appearance. Never reused. */
   readonly id: number
   /**
-   * `live` can still change; `final` does not and is emitted once; `withdrawn` was live and is now empty, because its words
-   * were revised.
+   * `live` can still change; `final` does not and is emitted once; `withdrawn` was live and is now empty, because its
+   * words were revised.
    */
   readonly state: 'live' | 'final' | 'withdrawn'
   /** 0 or 1; 0 if the service does not name it. */
@@ -28,8 +28,8 @@ export interface CaptionCue {
   /** All lines, separated by line breaks. */
   readonly text: string
   /**
-   * The source of the times, the weakest of all words: times of words; times of results, divided among their words; or the
-   * arrival of the result.
+   * The source of the times, the weakest of all words: times of words; times of results, divided among their words; or
+   * the arrival of the result.
    */
   readonly times: CueTimes
   /** Words of this channel that were shown and revised so far, counted from the first that differs (erasure). */

@@ -6,8 +6,9 @@ import type { CaptionCue } from './caption-cue.js'
 /** How captions are written to a file. */
 export interface CaptionFileOptions {
   /**
-   * The number of channels. With more than one, cues are sorted by their start, as a file should have them, and each waits
-   * until every channel has a cue that starts no earlier, or for the end. @default 1, which writes cues when they are final
+   * The number of channels. With more than one, cues are sorted by their start, as a file should have them, and each
+   * waits until every channel has a cue that starts no earlier, or for the end. @default 1, which writes cues when they
+   * are final
    */
   readonly channels?: number | undefined
 }
@@ -15,11 +16,11 @@ export interface CaptionFileOptions {
 const captionFileOptions = optionsOf<CaptionFileOptions>()({}, { channels: wholeNumber({ min: 1, max: 64 }) })
 
 /**
- * Writes captions as a SubRip file (`.srt`): one block for each final cue, numbered from 1. The concatenated blocks are the
- * file.
+ * Writes captions as a SubRip file (`.srt`): one block for each final cue, numbered from 1. The concatenated blocks are
+ * the file.
  *
- * The format has no speakers and no escapes: the name precedes the text (`Agent: `), and the text is unchanged except for
- * `-->`, which would be read as times.
+ * The format has no speakers and no escapes: the name precedes the text (`Agent: `), and the text is unchanged except
+ * for `-->`, which would be read as times.
  * - Ignores `live` and `withdrawn` cues. Order: see `channels`.
  * - Completion and error: writes the waiting cues first. Unsubscription: discards them.
  * - Buffering: none; with `channels` the waiting cues, 10 000 at most.

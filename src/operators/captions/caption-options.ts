@@ -26,10 +26,10 @@ export interface CaptionOptions {
   /** The silence between two words that starts a new cue, in milliseconds. @default 1500 */
   readonly pauseMs?: number | undefined
   /**
-   * How long a word of a partial, and all words before it, must stay unchanged until it is committed, in milliseconds of
-   * audio; a word that the service calls stable is committed at once. A committed word never changes, even if the definitive text
-   * differs. Checked with every result. With Infinity only definitive text is committed, and cues have exactly the text of the
-   * milestones. @default Infinity
+   * How long a word of a partial, and all words before it, must stay unchanged until it is committed, in milliseconds
+   * of audio; a word that the service calls stable is committed at once. A committed word never changes, even if the
+   * definitive text differs. Checked with every result. With Infinity only definitive text is committed, and cues have
+   * exactly the text of the milestones. @default Infinity
    */
   readonly commitAfterMs?: number | undefined
   /**

@@ -40,9 +40,9 @@ export const columnsOf = (text: string): number =>
   ascii.test(text) ? text.length : graphemesOf(text).reduce((sum, grapheme) => sum + columnsOfGrapheme(grapheme), 0)
 
 /**
- * Splits a text into the pieces that lines are made of: words between spaces; in scripts without spaces single characters
- * (Han, kana) or dictionary words (Thai and related scripts), with their punctuation. A piece that is wider than a line is
- * cut between graphemes.
+ * Splits a text into the pieces that lines are made of: words between spaces; in scripts without spaces single
+ * characters (Han, kana) or dictionary words (Thai and related scripts), with their punctuation. A piece that is wider
+ * than a line is cut between graphemes.
  */
 export const tokensOf = (text: string, maxColumns: number): readonly CaptionToken[] =>
   text

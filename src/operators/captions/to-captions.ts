@@ -10,13 +10,13 @@ import { emitAtEnd } from '../emit-at-end.js'
  *
  * - A cue is emitted as `live` each time it changes and once as `final`, under one `id`. Its lines separate definitive
  *   words from those that can still change. A committed word never changes, nor does its line (`commitAfterMs`).
- * - Lines break between words and are at most `maxChars` long; a longer word is cut. Scripts without spaces break between
- *   characters, never before a closing mark or after an opening one.
- * - A cue is final when all its words are committed and no word can join it: it is full, a definitive result ends with it,
- *   a silence of `pauseMs` follows, or lost audio (`gap`), which no cue spans. If the next result follows at once, a cue
- *   shorter than `minMs` continues with it.
- * - Times come from words if the service sends them, otherwise from results, divided among their words, otherwise from the
- *   arrival of results (`audioMs`). `times` says which. Cues of one channel do not overlap or run backwards.
+ * - Lines break between words and are at most `maxChars` long; a longer word is cut. Scripts without spaces break
+ *   between characters, never before a closing mark or after an opening one.
+ * - A cue is final when all its words are committed and no word can join it: it is full, a definitive result ends with
+ *   it, a silence of `pauseMs` follows, or lost audio (`gap`), which no cue spans. If the next result follows at once,
+ *   a cue shorter than `minMs` continues with it.
+ * - Times come from words if the service sends them, otherwise from results, divided among their words, otherwise from
+ *   the arrival of results (`audioMs`). `times` says which. Cues of one channel do not overlap or run backwards.
  * - After a reconnect captions continue: a partial that repeats committed words is aligned with them.
  * - Completion and error: committed words become final and others are withdrawn, then the same.
  * - Unsubscription: discards open cues. Buffering: the transcript and the words of the cues that are not final.

@@ -23,8 +23,8 @@ export interface Puller<Value> {
 }
 
 /**
- * Reads an iterable, an async iterable (such as a Node stream) or a Web stream: one value for each value of `more$`, which is
- * ignored while a read is pending. Returns undefined for an Observable or a promise, which push.
+ * Reads an iterable, an async iterable (such as a Node stream) or a Web stream: one value for each value of `more$`,
+ * which is ignored while a read is pending. Returns undefined for an Observable or a promise, which push.
  *
  * Buffers nothing. Completes and errors with the source, and releases it on unsubscription (`return()` of an iterator,
  * `cancel()` of a Web stream, `destroy()` of a Node stream).
@@ -62,8 +62,9 @@ function pulled<Value>(puller: Puller<Value>, more$: Observable<unknown>): Obser
 }
 
 /**
- * How to read from a source, or undefined for one that pushes (an Observable, a promise). Opening throws `already-started` for
- * an iterator or a stream of which something was read before, or which was released: its audio is lost for this reader.
+ * How to read from a source, or undefined for one that pushes (an Observable, a promise). Opening throws
+ * `already-started` for an iterator or a stream of which something was read before, or which was released: its audio is
+ * lost for this reader.
  */
 export function pullerOf<Value>(source: ObservableInput<Value>): (() => Puller<Value>) | undefined {
   if (isObservable(source) || (typeof source !== 'object' && typeof source !== 'string')) return undefined

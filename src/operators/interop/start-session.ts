@@ -30,8 +30,8 @@ export interface SessionHandle extends AsyncIterable<SessionEvent, undefined>, A
   /** Ends the audio and resolves with how the session ended. Remaining events can still be read. Never rejects. */
   readonly finish: () => Promise<SessionEnd>
   /**
-   * `finish` within `closeWithinMs`. A running loop still gets the remaining events; without one they are dropped. Leaving
-   * `await using` does the same.
+   * `finish` within `closeWithinMs`. A running loop still gets the remaining events; without one they are dropped.
+   * Leaving `await using` does the same.
    */
   readonly close: () => Promise<void>
   /** Ends the session at once. */
@@ -43,10 +43,10 @@ export interface SessionHandle extends AsyncIterable<SessionEvent, undefined>, A
 /**
  * Starts a session at once and holds it.
  *
- * - `for await (const event of session)` reads it as `toAsyncIterable` does, with the same bound. Leaving the loop does not end the
- *   session; later events are dropped.
- * - At the end of the block with `await using`, the session is finalized and awaited for up to `closeWithinMs`, then aborted.
- *   No socket and no timer remain. An error of the session is reported by the loop and by `ended`, not there.
+ * - `for await (const event of session)` reads it as `toAsyncIterable` does, with the same bound. Leaving the loop does
+ *   not end the session; later events are dropped.
+ * - At the end of the block with `await using`, the session is finalized and awaited for up to `closeWithinMs`, then
+ *   aborted. No socket and no timer remain. An error of the session is reported by the loop and by `ended`, not there.
  * - Without `Symbol.asyncDispose`, call `close`.
  *
  * Throws `invalid-options`, and what `open` throws.

@@ -10,9 +10,9 @@ const queueOptions = optionsOf<EventQueueOptions>()({}, eventQueueCodecs)
  *
  * - Leaving the loop by `break`, `return` or an error unsubscribes, which aborts the session at once.
  * - Completion ends the loop. An error is thrown after all events that came before it.
- * - Buffering: `maxQueued` events, because a session does not wait for its reader. When more events wait, partials that a
- *   later result of their channel has replaced are dropped; other events never are. If that is not enough, the session is
- *   unsubscribed, and the loop ends with the error `overloaded` after the waiting events.
+ * - Buffering: `maxQueued` events, because a session does not wait for its reader. When more events wait, partials that
+ *   a later result of their channel has replaced are dropped; other events never are. If that is not enough, the
+ *   session is unsubscribed, and the loop ends with the error `overloaded` after the waiting events.
  *
  * `Readable.from(toAsyncIterable(session$))` is a Node stream. Throws `invalid-options` when it is called.
  *

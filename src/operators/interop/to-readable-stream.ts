@@ -4,8 +4,9 @@ import type { EventQueueOptions } from './event-queue.js'
 import { toAsyncIterable } from './to-async-iterable.js'
 
 /**
- * Converts a session to a Web stream of its events. It starts with the first read. `cancel()` unsubscribes, which aborts the
- * session; an error of the session errors the stream after the events before it. Buffering: as in `toAsyncIterable`.
+ * Converts a session to a Web stream of its events. It starts with the first read. `cancel()` unsubscribes, which
+ * aborts the session; an error of the session errors the stream after the events before it. Buffering: as in
+ * `toAsyncIterable`.
  *
  * Throws `invalid-options` when it is called.
  *

@@ -41,8 +41,8 @@ export interface LedgerReport extends Omit<LedgerState, 'type'> {
 /**
  * Keeps the account of a session's audio: emits a state for each `ledger` event and a report at the end.
  *
- * - Every captured millisecond is finalized, pending, sent again and pending, or dropped. A drop is listed with its cause
- *   from the first ledger event after its `gap`.
+ * - Every captured millisecond is finalized, pending, sent again and pending, or dropped. A drop is listed with its
+ *   cause from the first ledger event after its `gap`.
  * - Completion and error: emits the report, then the same. Unsubscription: no report.
  * - Buffering: one account for each channel, and the list of drops.
  *

@@ -15,8 +15,8 @@ export interface SampleClockOptions {
 /** Relates positions in the audio to times of the clock. */
 export interface SampleClock {
   /**
-   * An operator that counts the samples that pass, unchanged. Each subscription starts from zero: a clock serves one session at a
-   * time. It needs no timer.
+   * An operator that counts the samples that pass, unchanged. Each subscription starts from zero: a clock serves one
+   * session at a time. It needs no timer.
    */
   readonly count: () => MonoTypeOperatorFunction<Uint8Array>
   /** The audio that has passed, in milliseconds. */
@@ -27,8 +27,8 @@ export interface SampleClock {
   readonly audioMsAt: (wallMs: number) => number | undefined
   /**
    * How much faster the samples arrive than their nominal rate, in parts per million of the scheduler's clock, by least
-   * squares over all chunks; negative if slower. Undefined in the first second, and meaningless for a source that is not in
-   * real time.
+   * squares over all chunks; negative if slower. Undefined in the first second, and meaningless for a source that is
+   * not in real time.
    */
   readonly driftPpm: () => number | undefined
 }
@@ -42,8 +42,9 @@ const sampleClockOptions = optionsOf<SampleClockOptions>()(
 )
 
 /**
- * Creates a clock that runs by samples: with `count()` in the audio's pipe, positions in the audio can be converted to times
- * and back, also for a source that is faster or slower than real time. Throws `invalid-format` or `invalid-options`.
+ * Creates a clock that runs by samples: with `count()` in the audio's pipe, positions in the audio can be converted to
+ * times and back, also for a source that is faster or slower than real time. Throws `invalid-format` or
+ * `invalid-options`.
  *
  * @example
  * ```ts

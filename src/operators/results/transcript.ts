@@ -32,13 +32,14 @@ export interface Transcript {
  * Builds the transcript of a session: emits one for each partial, milestone and final, and none for other events.
  *
  * - A partial replaces the partial of its channel (PROTOCOL 4.2).
- * - A milestone is appended to the committed text as it is, because milestones bring their own separators, and clears the
- *   partial. After a reconnect (`resumed`) one with the channel, times and text of an earlier one is a repetition, which
- *   changes nothing.
+ * - A milestone is appended to the committed text as it is, because milestones bring their own separators, and clears
+ *   the partial. After a reconnect (`resumed`) one with the channel, times and text of an earlier one is a repetition,
+ *   which changes nothing.
  * - A final closes the channel and clears the partial. Its text counts as far as it extends the milestones of its
  *   recognition, so it is the whole text if the service sends no milestones. A contradicting text is ignored, because
  *   milestones are definitive.
- * - A result with another `recognitionId`, or after a final, starts a new recognition whose text follows the earlier one.
+ * - A result with another `recognitionId`, or after a final, starts a new recognition whose text follows the earlier
+ *   one.
  * - Completion and errors of the source are passed on. Buffering: the transcript itself.
  *
  * @example
@@ -63,8 +64,8 @@ interface ChannelState {
   readonly view: TranscriptChannel
   readonly recognitionId: string | undefined
   /**
-   * The committed text of this recognition, and the last character of all of it. JavaScript joins long texts without a copy,
-   * but copies the whole text as soon as a part of it is read.
+   * The committed text of this recognition, and the last character of all of it. JavaScript joins long texts without a
+   * copy, but copies the whole text as soon as a part of it is read.
    */
   readonly own: string
   readonly last: string

@@ -48,8 +48,8 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 }
 
 /**
  * Creates a script from a marble diagram. As in RxJS, a character takes one frame and `-` is a frame without a fault;
- * parentheses group the faults of one moment, and each of their characters takes a frame. Spaces take no time. A time such
- * as `1500ms`, `8s` or `2m` stands between spaces.
+ * parentheses group the faults of one moment, and each of their characters takes a frame. Spaces take no time. A time
+ * such as `1500ms`, `8s` or `2m` stands between spaces.
  *
  * @throws SpeechError `invalid-options`, which names the unknown character
  * @example

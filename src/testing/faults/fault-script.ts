@@ -63,9 +63,9 @@ export type Fault =
   | { readonly do: 'restore' }
 
 /**
- * When a fault is applied. Counts are totals of all connections, or with `connection` of that one (from 1); the fault is
- * applied after exactly that count has passed. `elapsed` counts from the request of the first connection. `connection` is
- * immediately before that connection. `signal` waits for `signal(name)`.
+ * When a fault is applied. Counts are totals of all connections, or with `connection` of that one (from 1); the fault
+ * is applied after exactly that count has passed. `elapsed` counts from the request of the first connection.
+ * `connection` is immediately before that connection. `signal` waits for `signal(name)`.
  */
 export type FaultMoment =
   | { readonly when: 'elapsed'; readonly ms: number }

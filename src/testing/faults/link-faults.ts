@@ -49,8 +49,8 @@ export interface LinkFaults {
 
 /**
  * Applies faults to the messages of links, in the time of a scheduler, also in virtual time. The client sees drops,
- * refusals and outages as on a real connection; the wrapped link is closed as after a lost connection. Without a script,
- * faults are applied by calls. A link buffers as much as the wrapped link and then makes its sender wait.
+ * refusals and outages as on a real connection; the wrapped link is closed as after a lost connection. Without a
+ * script, faults are applied by calls. A link buffers as much as the wrapped link and then makes its sender wait.
  *
  * @throws SpeechError `invalid-options` for a script that does not apply to messages.
  * @example

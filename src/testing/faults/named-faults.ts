@@ -50,9 +50,10 @@ export interface FaultScripts {
 const onProxy = (...proxy: FaultScript): FaultScripts => ({ proxy, link: [] })
 
 /**
- * The scripts of a named fault. `finalize-unanswered` waits for the signal `finalizing` and `stopped-reading` for the signal
- * `streaming`: send the states of the session's `connection` events as signals. The faults of tokens have no script because
- * the token source of the session causes them: `refused-token` is never accepted, `token-expiry` expires during the session.
+ * The scripts of a named fault. `finalize-unanswered` waits for the signal `finalizing` and `stopped-reading` for the
+ * signal `streaming`: send the states of the session's `connection` events as signals. The faults of tokens have no
+ * script because the token source of the session causes them: `refused-token` is never accepted, `token-expiry` expires
+ * during the session.
  *
  * @example
  * const proxy = await faultProxy({ target: 8443, script: faultScripts('outage-8s', 'grpc').proxy })

@@ -42,8 +42,8 @@ export interface VerifyingService extends MemoryPeer {
 
 /**
  * Creates a recognition service for tests of sessions. It recognizes the audio of `positionAudio`, whose samples encode
- * their positions, and records for each connection which samples arrived and which ones a milestone covers. Its transcript
- * of a complete source is `w0 w1 w2 …`, one word each `wordMs`, on any number of connections.
+ * their positions, and records for each connection which samples arrived and which ones a milestone covers. Its
+ * transcript of a complete source is `w0 w1 w2 …`, one word each `wordMs`, on any number of connections.
  *
  * @throws SpeechError `invalid-options`
  * @example

@@ -238,8 +238,8 @@ export class GrpcClientLink extends GrpcLink {
   }
 
   /**
-   * Reading pauses only at the limit of the inbox: when a status other than OK arrives, the gRPC package drops all messages
-   * that are unread by then.
+   * Reading pauses only at the limit of the inbox: when a status other than OK arrives, the gRPC package drops all
+   * messages that are unread by then.
    */
   protected override get shouldPauseReading(): boolean {
     return this.inbox.isOverLimit

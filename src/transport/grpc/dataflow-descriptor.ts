@@ -1,7 +1,8 @@
 const stream = { fields: { message: { type: 'Content', id: 1 } } }
 
 /**
- * `proto/dataflow.proto` as JSON of protobufjs, so that a program in one file needs no other file. A test keeps the two equal.
+ * `proto/dataflow.proto` as JSON of protobufjs, so that a program in one file needs no other file. A test keeps the two
+ * equal.
  */
 export const dataflowDescriptor = {
   nested: {

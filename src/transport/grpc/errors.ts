@@ -20,8 +20,8 @@ export interface ReceivedStatus extends Partial<GrpcStatus> {
 }
 
 /**
- * The wait that a service asks for in the headers or trailers of a call: `retry-after` as in HTTP, which balancers send too,
- * or `grpc-retry-pushback-ms` of gRPC.
+ * The wait that a service asks for in the headers or trailers of a call: `retry-after` as in HTTP, which balancers send
+ * too, or `grpc-retry-pushback-ms` of gRPC.
  */
 export const requestedWaitMs = (metadata: readonly (Metadata | undefined)[], nowMs: number): number | undefined => {
   for (const fields of metadata) {

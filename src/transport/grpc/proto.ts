@@ -106,9 +106,9 @@ const audioMessage = (binaryContent: Uint8Array): DataflowMessage => ({ contentT
 type SerializeAudio = (bytes: Uint8Array) => Buffer
 
 /**
- * Writes a message of audio as `serialize` does, in half the time: the bytes around the audio are always the same, except
- * for two lengths, and are taken from messages that `serialize` has written. For a proto whose messages look different it
- * is `serialize` itself.
+ * Writes a message of audio as `serialize` does, in half the time: the bytes around the audio are always the same,
+ * except for two lengths, and are taken from messages that `serialize` has written. For a proto whose messages look
+ * different it is `serialize` itself.
  */
 const audioSerializer = (serialize: SerializeAudio): SerializeAudio => {
   const [one, other] = [serialize(Uint8Array.of(1)), serialize(Uint8Array.of(2))]
@@ -173,7 +173,8 @@ type ReadAudio = (bytes: Buffer) => DataflowMessage | undefined
 
 /**
  * Reads a message that is nothing but audio, in a fraction of the time of the general decoder; undefined for any other
- * message, and for a proto whose tags are not single bytes, or whose fields have other defaults than an empty text and AUDIO.
+ * message, and for a proto whose tags are not single bytes, or whose fields have other defaults than an empty text and
+ * AUDIO.
  */
 const audioReader = (serialize: (message: object) => Buffer, deserialize: (bytes: Buffer) => object): ReadAudio => {
   // <tag of the message> <length of the rest> <tag of the field> <length or value> …

@@ -33,8 +33,8 @@ class GrpcServerLink extends GrpcLink {
   }
 
   /**
-   * Whether a client that sends nothing has answered a ping since its last message; the first call sends it. The answer comes
-   * from the other end of the HTTP/2 connection, which may be a proxy.
+   * Whether a client that sends nothing has answered a ping since its last message; the first call sends it. The answer
+   * comes from the other end of the HTTP/2 connection, which may be a proxy.
    */
   isAnswering(): boolean {
     if (this.#question !== undefined) return this.#question.isAnswered
@@ -90,9 +90,9 @@ const isStream = (value: unknown): value is ServerHttp2Stream =>
   typeof value === 'object' && value !== null && 'close' in value && 'session' in value
 
 /**
- * The HTTP/2 stream below a server's call, found behind the call and its interceptors. The gRPC package has no public way
- * to reset a stream whose client does not read, and whose buffers would stay until the connection ends. Undefined when
- * the internals of the package change.
+ * The HTTP/2 stream below a server's call, found behind the call and its interceptors. The gRPC package has no public
+ * way to reset a stream whose client does not read, and whose buffers would stay until the connection ends. Undefined
+ * when the internals of the package change.
  */
 export const http2StreamOf = (call: object): ServerHttp2Stream | undefined => {
   let below: unknown = Reflect.get(call, 'call')

@@ -157,8 +157,8 @@ export const memoryLinks = <A, B>(options: MemoryLinkOptions = {}): [Link<A, B>,
 }
 
 /**
- * Connects to `accept`, which gets the other end. It is called for each subscription, before the link is emitted. When it
- * throws, the dial errors with that error (`connection-failed` unless it is a `SpeechError`).
+ * Connects to `accept`, which gets the other end. It is called for each subscription, before the link is emitted. When
+ * it throws, the dial errors with that error (`connection-failed` unless it is a `SpeechError`).
  */
 export const dialMemory = <In, Out>(
   accept: (link: Link<Out, In>) => void,

@@ -134,8 +134,8 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
   }
 
   /**
-   * Errors the inbox while the socket is still open, so that the reader can answer before it closes the link. If it does
-   * not close, such as while reading is paused, the socket closes after the close timeout.
+   * Errors the inbox while the socket is still open, so that the reader can answer before it closes the link. If it
+   * does not close, such as while reading is paused, the socket closes after the close timeout.
    */
   #onProtocolError(cause: number | SpeechError, close: () => void): void {
     if (this.state === 'open') {

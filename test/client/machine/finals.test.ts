@@ -72,8 +72,8 @@ describe('a final', () => {
 })
 
 /**
- * Pending finals are `emitted` as they are, `continued` by the next recognition, `dropped`, or still `held`. The session has
- * one pending final; no sound follows.
+ * Pending finals are `emitted` as they are, `continued` by the next recognition, `dropped`, or still `held`. The
+ * session has one pending final; no sound follows.
  */
 describe('a pending final', () => {
   const fateIn = ({ state, outputs = [] }: ClientStep): string => {

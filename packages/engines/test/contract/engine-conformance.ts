@@ -64,8 +64,8 @@ const expectConsistent = ({ output, segments: decided }: TestChannel, hasWords: 
 }
 
 /**
- * The cases that every engine passes, as documented in `packages/engines/src/engine.ts`. `make` opens a new engine, with
- * few decoders if they can be counted, so that a lost one is noticed.
+ * The cases that every engine passes, as documented in `packages/engines/src/engine.ts`. `make` opens a new engine,
+ * with few decoders if they can be counted, so that a lost one is noticed.
  */
 export const engineConformance = (name: string, make: Make, fixtures: EngineFixtures): void => {
   const { text, quietText = /^$/, openWrongRate, retriesCrash = false, timeoutMs = 60_000 } = fixtures

@@ -25,9 +25,9 @@ const options = nodeOptions(
 )
 
 /**
- * Passes an event that meets all given conditions: its name matches one of `keep` and none of `drop` (patterns with `*`;
- * letter case counts), it belongs to `channel` (events of all channels do), it has one of `tags`, and its `Data.Confidence`,
- * if any, is at least `minConfidence`.
+ * Passes an event that meets all given conditions: its name matches one of `keep` and none of `drop` (patterns with
+ * `*`; letter case counts), it belongs to `channel` (events of all channels do), it has one of `tags`, and its
+ * `Data.Confidence`, if any, is at least `minConfidence`.
  */
 export const eventFilter = defineNode({
   name: 'event-filter',

@@ -41,11 +41,11 @@ type Rule = t.TypeOf<typeof rule>
 const options = nodeOptions({ rules: listOf(rule, 200) }, {})
 
 /**
- * Adds tags and a GroupId to the events that match rules. A rule matches if all its conditions do: `name` (a pattern with
- * `*`), `channel`, and `contains` (in `Data.Text`, in any letter case). Every matching rule adds its `tags` and the session's
- * facts in `tagsFrom` (each item of a list); the last one with a GroupId decides. An event keeps its own tags, and no tag
- * repeats. Facts are read for each event, so an `Update` applies to later events; a missing fact adds nothing. An event has
- * at most 64 tags of 256 characters.
+ * Adds tags and a GroupId to the events that match rules. A rule matches if all its conditions do: `name` (a pattern
+ * with `*`), `channel`, and `contains` (in `Data.Text`, in any letter case). Every matching rule adds its `tags` and
+ * the session's facts in `tagsFrom` (each item of a list); the last one with a GroupId decides. An event keeps its own
+ * tags, and no tag repeats. Facts are read for each event, so an `Update` applies to later events; a missing fact adds
+ * nothing. An event has at most 64 tags of 256 characters.
  */
 export const eventTagger = defineNode({
   name: 'event-tagger',

@@ -36,10 +36,10 @@ const options = nodeOptions(
 type Options = t.TypeOf<typeof options>
 
 /**
- * Reports each spoken phrase of a list once, as the event `Phrase` (or the name in the option `event`) with `Data` {Phrase,
- * Confidence}. Letter case and punctuation do not count, whole words do; a phrase may begin in one milestone and end in the
- * next. Times are those of the words if `Data.Words` has them, and those of the results if not. A match that was reported
- * for a partial is not reported again for its milestone. All events pass, each before its matches.
+ * Reports each spoken phrase of a list once, as the event `Phrase` (or the name in the option `event`) with `Data`
+ * {Phrase, Confidence}. Letter case and punctuation do not count, whole words do; a phrase may begin in one milestone
+ * and end in the next. Times are those of the words if `Data.Words` has them, and those of the results if not. A match
+ * that was reported for a partial is not reported again for its milestone. All events pass, each before its matches.
  */
 export const phraseSpotter = defineNode({
   name: 'phrase-spotter',
@@ -137,9 +137,9 @@ interface FoundPhrase {
 }
 
 /**
- * Searches the results of one channel. Each partial is searched from the last milestone on. The n-th match of a phrase since
- * that milestone is reported once, in a partial or in the milestone that replaces it. The search keeps the words before the
- * milestone with which a phrase may begin, and counts the matches of each phrase since.
+ * Searches the results of one channel. Each partial is searched from the last milestone on. The n-th match of a phrase
+ * since that milestone is reported once, in a partial or in the milestone that replaces it. The search keeps the words
+ * before the milestone with which a phrase may begin, and counts the matches of each phrase since.
  */
 class ChannelSearch {
   readonly #automaton: PhraseAutomaton

@@ -87,11 +87,12 @@ const maxLatePackets = 10
 type EndReason = 'completed' | 'interrupted' | 'dropped' | 'finalized'
 
 /**
- * Plays a sound for each event whose name matches one of `on`, and at the start with `atStart` (the default without `on`):
- * audio in packets of 20 ms in real time, by one timer that runs only while a sound plays. `Prompt Started` and `Prompt Ended`
- * {Reason, DurationMsec} report it. Up to `maxQueue` (default 4) sounds wait; a further one ends as `dropped`. With `bargeIn`,
- * `Speech Started` ends the playing and the waiting sounds as `interrupted`. When the input completes, no new sound starts;
- * those that play or wait may continue for `flushMs` (default 5000) and then end as `finalized`.
+ * Plays a sound for each event whose name matches one of `on`, and at the start with `atStart` (the default without
+ * `on`): audio in packets of 20 ms in real time, by one timer that runs only while a sound plays. `Prompt Started` and
+ * `Prompt Ended` {Reason, DurationMsec} report it. Up to `maxQueue` (default 4) sounds wait; a further one ends as
+ * `dropped`. With `bargeIn`, `Speech Started` ends the playing and the waiting sounds as `interrupted`. When the input
+ * completes, no new sound starts; those that play or wait may continue for `flushMs` (default 5000) and then end as
+ * `finalized`.
  */
 export const playback = (sound: Sound, options: PlayerOptions, context: NodeContext): Node => {
   const { on, atStart = on === undefined, bargeIn = false, flushMs = 5000, maxQueue = 4 } = options

@@ -10,8 +10,8 @@ import { playback, playerFormats, playerOptions } from './playback.js'
 const options = nodeOptions({ prompt: nonEmptyText }, playerOptions)
 
 /**
- * Plays a prompt to the client: a WAV file of at most two minutes among the project's resources, in the rate and encoding of
- * the output, stereo mixed to mono. `playback` documents when, `playerFormats` in which format.
+ * Plays a prompt to the client: a WAV file of at most two minutes among the project's resources, in the rate and
+ * encoding of the output, stereo mixed to mono. `playback` documents when, `playerFormats` in which format.
  */
 export const promptPlayer = defineNode({
   name: 'prompt-player',

@@ -25,8 +25,8 @@ const tone = codec(
 const options = nodeOptions({ tone }, { ...playerOptions, durationMs: wholeNumberFrom(1, 600_000) })
 
 /**
- * Plays a tone to the client, by name (ITU-T E.180) or as steps of frequencies, level and pause, repeated for `durationMs` or
- * once. `playback` documents when, `playerFormats` in which format.
+ * Plays a tone to the client, by name (ITU-T E.180) or as steps of frequencies, level and pause, repeated for
+ * `durationMs` or once. `playback` documents when, `playerFormats` in which format.
  */
 export const tonePlayer = defineNode({
   name: 'tone-player',

@@ -34,15 +34,16 @@ const options = nodeOptions(
 type Options = t.TypeOf<typeof options>
 
 /**
- * Writes the audio unchanged, µ-law as µ-law, to WAV files in the operator's folder for recordings; without a folder the
- * session is refused. One file, or with `channels: apart` one for each channel. The name consists of the ids of session and
- * node and of the channel, never of text from clients, and only the owner can read the file. It ends at `maxDurationMs`
- * (default 4 hours) or `maxBytes` (default 2 GiB); later audio is dropped. When a file is complete, the event `Recorded`
- * follows with `Data` {File, DurationMsec, Truncated}. A session without audio leaves no file and no event. A cancelled one
- * leaves readable files and no event; files of a process that was killed are repaired at the next start.
+ * Writes the audio unchanged, µ-law as µ-law, to WAV files in the operator's folder for recordings; without a folder
+ * the session is refused. One file, or with `channels: apart` one for each channel. The name consists of the ids of
+ * session and node and of the channel, never of text from clients, and only the owner can read the file. It ends at
+ * `maxDurationMs` (default 4 hours) or `maxBytes` (default 2 GiB); later audio is dropped. When a file is complete, the
+ * event `Recorded` follows with `Data` {File, DurationMsec, Truncated}. A session without audio leaves no file and no
+ * event. A cancelled one leaves readable files and no event; files of a process that was killed are repaired at the
+ * next start.
  *
- * The input waits for the disk; without back-pressure 4 MiB may wait. A disk that is full, too slow or broken is a fault of
- * the node.
+ * The input waits for the disk; without back-pressure 4 MiB may wait. A disk that is full, too slow or broken is a
+ * fault of the node.
  */
 export const recorder = defineNode({
   name: 'recorder',

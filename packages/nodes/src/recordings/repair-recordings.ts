@@ -13,9 +13,10 @@ const maxHeaderBytes = 58
 const formatOffset = 20
 
 /**
- * Completes the headers of recordings that a killed process left, so that they can be read: files with the recorder's name
- * and header and without a size. Examines at most 10,000 entries of the folder. A recording that another process still writes
- * gets its present size, and the final one when it ends. Returns how many were repaired, 0 for a folder that does not exist.
+ * Completes the headers of recordings that a killed process left, so that they can be read: files with the recorder's
+ * name and header and without a size. Examines at most 10,000 entries of the folder. A recording that another process
+ * still writes gets its present size, and the final one when it ends. Returns how many were repaired, 0 for a folder
+ * that does not exist.
  */
 export const repairRecordings = async (folder: string): Promise<number> => {
   let repaired = 0

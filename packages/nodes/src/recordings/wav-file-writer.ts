@@ -40,8 +40,8 @@ const openNew = async (folder: string, name: string): Promise<OpenFile> => {
 }
 
 /**
- * Writes one WAV file in blocks, one after another. The file is created with the first audio, so no file is empty. A failure
- * does not throw: it is available as `fault`, and `close` rejects with it.
+ * Writes one WAV file in blocks, one after another. The file is created with the first audio, so no file is empty. A
+ * failure does not throw: it is available as `fault`, and `close` rejects with it.
  */
 export class WavFileWriter {
   readonly #folder: string

@@ -19,10 +19,10 @@ import { silentByte } from 'rxspeech/internal/audio/silence'
 const options = nodeOptions({}, { suppress: flag, minLevelDbm0: numberFrom(-50, 0) })
 
 /**
- * Detects the digits of a telephone keypad (ITU-T Q.23, Q.24; the criteria are those of `DtmfDetector`). When the tone of a
- * digit has ended, the event `DTMF` with `Data` {Digit, DurationMsec} follows on its channel. The digits do not depend on
- * the size of the chunks. Audio passes unchanged; with `suppress` the tones are silenced, for which up to 150 ms of audio are
- * held back. `minLevelDbm0` (default -30) is the level of the weakest tone that counts.
+ * Detects the digits of a telephone keypad (ITU-T Q.23, Q.24; the criteria are those of `DtmfDetector`). When the tone
+ * of a digit has ended, the event `DTMF` with `Data` {Digit, DurationMsec} follows on its channel. The digits do not
+ * depend on the size of the chunks. Audio passes unchanged; with `suppress` the tones are silenced, for which up to 150
+ * ms of audio are held back. `minLevelDbm0` (default -30) is the level of the weakest tone that counts.
  */
 export const dtmfDetector = defineNode({
   name: 'dtmf-detector',

@@ -46,10 +46,10 @@ interface Tone {
 }
 
 /**
- * Detects the digits of a telephone keypad in one channel (ITU-T Q.23, with the criteria of Q.24): it accepts tones of 40 ms
- * and more and rejects those of less than 23 ms, accepts frequency errors of 1.5 % and rejects those of 3.5 %, and accepts a
- * high tone from 8 dB below to 4 dB above the low one, each at `minLevelDbm0` or more. To reject speech, both tones together
- * must have most of the power in 60 % of the steps. Samples can arrive in chunks of any length.
+ * Detects the digits of a telephone keypad in one channel (ITU-T Q.23, with the criteria of Q.24): it accepts tones of
+ * 40 ms and more and rejects those of less than 23 ms, accepts frequency errors of 1.5 % and rejects those of 3.5 %,
+ * and accepts a high tone from 8 dB below to 4 dB above the low one, each at `minLevelDbm0` or more. To reject speech,
+ * both tones together must have most of the power in 60 % of the steps. Samples can arrive in chunks of any length.
  */
 export class DtmfDetector {
   readonly #frames: DtmfFrames

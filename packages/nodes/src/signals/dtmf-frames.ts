@@ -55,8 +55,8 @@ const attenuation = (bins: number): number =>
   bins === 0 ? 1 : Math.sin(Math.PI * bins) / (Math.PI * bins) / (1 - bins * bins)
 
 /**
- * Detects the eight tones of a keypad in one channel in steps of 2.5 ms, each together with the 17.5 ms before it. It needs
- * eight multiplications per sample, and none in quiet audio.
+ * Detects the eight tones of a keypad in one channel in steps of 2.5 ms, each together with the 17.5 ms before it. It
+ * needs eight multiplications per sample, and none in quiet audio.
  */
 export class DtmfFrames {
   /** Samples of a step. */
@@ -209,9 +209,9 @@ interface Bin {
 }
 
 /**
- * Computes the Fourier sum of samples at one frequency with Goertzel's recursion (American Mathematical Monthly 65, 1958),
- * which needs one multiplication per sample. Phases are relative to the first sample. For a sine of amplitude 1 at that
- * frequency the magnitude is half the sample count.
+ * Computes the Fourier sum of samples at one frequency with Goertzel's recursion (American Mathematical Monthly 65,
+ * 1958), which needs one multiplication per sample. Phases are relative to the first sample. For a sine of amplitude 1
+ * at that frequency the magnitude is half the sample count.
  */
 export class Goertzel {
   readonly #coefficient: number

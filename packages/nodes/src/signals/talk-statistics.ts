@@ -25,20 +25,21 @@ const options = nodeOptions(
 )
 
 /**
- * Computes who talks how much from `Speech Started` and `Speech Ended` of channels 0 and 1. All events pass. The event `Talk
- * Statistics` follows at the end and, if asked, each `everyMs` of audio (from the start until then, `Final` false). Times end
- * with the session's audio if the port `audio` has a wire, and with the latest time of any event if not.
+ * Computes who talks how much from `Speech Started` and `Speech Ended` of channels 0 and 1. All events pass. The event
+ * `Talk Statistics` follows at the end and, if asked, each `everyMs` of audio (from the start until then, `Final`
+ * false). Times end with the session's audio if the port `audio` has a wire, and with the latest time of any event if
+ * not.
  *
  * - `TalkMsec`: time in which the channel talks. `TalkShare`: its share of the talk of both, 0 to 1.
  * - `OverlapMsec`: time in which both talk. `SilenceMsec`: time in which nobody talks.
- * - `DeadAirMsec`: the sum of the pauses of both of at least `deadAirMs` (default 3000), including those at the beginning
- *   and at the end. `LongestDeadAirMsec`: the longest of them.
- * - `Interruptions`: how often the channel starts while the other talks, both talk for at least `interruptionMs` (default
- *   200) until the other ends, and the channel continues. "Mhm" within the other's talk does not count.
- * - `Turns`: how often the channel takes the turn: it talks, not only within the other's talk, and the last turn was the
- *   other's, or there was none.
- * - `MeanResponseMsec`: the mean time from the end of the other's talk to the start of the turn that follows. Turns that
- *   begin while the other talks do not count. Null if there is none.
+ * - `DeadAirMsec`: the sum of the pauses of both of at least `deadAirMs` (default 3000), including those at the
+ *   beginning and at the end. `LongestDeadAirMsec`: the longest of them.
+ * - `Interruptions`: how often the channel starts while the other talks, both talk for at least `interruptionMs`
+ *   (default 200) until the other ends, and the channel continues. "Mhm" within the other's talk does not count.
+ * - `Turns`: how often the channel takes the turn: it talks, not only within the other's talk, and the last turn was
+ *   the other's, or there was none.
+ * - `MeanResponseMsec`: the mean time from the end of the other's talk to the start of the turn that follows. Turns
+ *   that begin while the other talks do not count. Null if there is none.
  *
  * Open talk counts up to the end. Beyond 50,000 spans a channel the oldest ones are joined, and `Coarse` is true.
  */

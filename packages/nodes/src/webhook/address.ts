@@ -76,9 +76,9 @@ export type Lookup = (host: string) => Promise<readonly { readonly address: stri
 const systemLookup: Lookup = (host) => lookup(host, { all: true, verbatim: true })
 
 /**
- * Resolves the host of a URL and checks each answer: one forbidden address refuses the host. Rejects with `refused` for a
- * private address that is not allowed and for plain http to another machine, and with `connection-failed` for a name that
- * cannot be resolved.
+ * Resolves the host of a URL and checks each answer: one forbidden address refuses the host. Rejects with `refused` for
+ * a private address that is not allowed and for plain http to another machine, and with `connection-failed` for a name
+ * that cannot be resolved.
  */
 export const pinAddress = async (
   url: URL,

@@ -41,8 +41,8 @@ type Attempt =
   | { readonly type: 'failed'; readonly reason: string; readonly isRetryable: boolean; readonly waitMs: number }
 
 /**
- * Sends a body until it is accepted, refused permanently, or given up, and emits the result once. Each attempt has its own
- * signature, which contains the time, and the same delivery id, by which a receiver recognizes a repeated batch.
+ * Sends a body until it is accepted, refused permanently, or given up, and emits the result once. Each attempt has its
+ * own signature, which contains the time, and the same delivery id, by which a receiver recognizes a repeated batch.
  */
 export const deliver = (body: string, id: string, context: DeliveryContext, attempt = 1): Observable<Delivery> =>
   attemptOnce(body, id, context).pipe(

@@ -42,9 +42,10 @@ export interface OutboxContext {
 }
 
 /**
- * Accepts events without waiting and delivers them in batches, in order, at most `inFlight` at a time; emits the reports of
- * losses. A batch leaves when it is full, or `batchMs` after its first event. When the input completes, the remaining events
- * are delivered within `flushMs`; those that are left then count as lost. Errors of the input pass through.
+ * Accepts events without waiting and delivers them in batches, in order, at most `inFlight` at a time; emits the
+ * reports of losses. A batch leaves when it is full, or `batchMs` after its first event. When the input completes, the
+ * remaining events are delivered within `flushMs`; those that are left then count as lost. Errors of the input pass
+ * through.
  */
 export const runOutbox = (
   input$: Observable<NodeItem>,
@@ -165,8 +166,8 @@ class EventQueue {
 }
 
 /**
- * Counts delivered and lost events. `Webhook Failed` reports the first lost event of a failure and is not repeated until a
- * batch is accepted. `Webhook Ended` reports the totals at the end, if any event was lost.
+ * Counts delivered and lost events. `Webhook Failed` reports the first lost event of a failure and is not repeated
+ * until a batch is accepted. `Webhook Ended` reports the totals at the end, if any event was lost.
  */
 class DeliveryCounter {
   #delivered = 0

@@ -22,9 +22,9 @@ export interface WebhookResponse {
 const maxBodyBytes = 64 * 1024
 
 /**
- * Sends one POST on subscription. Emits the status of the response and completes when the response ends, even if its body
- * fails. Redirects are responses like others. Errors are those of the system and of `pinAddress`. Unsubscribing aborts the
- * request.
+ * Sends one POST on subscription. Emits the status of the response and completes when the response ends, even if its
+ * body fails. Redirects are responses like others. Errors are those of the system and of `pinAddress`. Unsubscribing
+ * aborts the request.
  */
 export const sendWebhook = (given: WebhookRequest, resolve?: Lookup): Observable<WebhookResponse> =>
   defer(() => pinAddress(given.url, given.allowPrivate, resolve)).pipe(switchMap((pinned) => post(given, pinned)))

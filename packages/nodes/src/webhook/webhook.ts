@@ -66,19 +66,19 @@ const defaults = {
 } as const satisfies Partial<WebhookOptions>
 
 /**
- * Sends events by POST as JSON {DeliveryId, SessionId, Tenant, Project, Node, Sequence, Events}, the events as on the wire.
- * It never delays the session: events wait in a queue of `maxQueue` (and 16 MiB); those that do not fit are dropped and
- * reported. Batches leave in order, one request at a time, or up to 4 with `inFlight`.
+ * Sends events by POST as JSON {DeliveryId, SessionId, Tenant, Project, Node, Sequence, Events}, the events as on the
+ * wire. It never delays the session: events wait in a queue of `maxQueue` (and 16 MiB); those that do not fit are
+ * dropped and reported. Batches leave in order, one request at a time, or up to 4 with `inFlight`.
  *
  * `X-Rxspeech-Signature: t=<seconds>,v1=<hex>` is HMAC-SHA256 of `<t>.<body>` with the secret resource `secret`;
- * `X-Rxspeech-Delivery` is the same in every attempt. A status of 2xx accepts the batch. After 408, 425, 429, 5xx, a failed
- * connection and a response that takes longer than `timeoutMs`, it is sent again, after exponential backoff with full jitter
- * from `retryBaseMs` to `retryMaxMs` and not before `Retry-After`. After any other status it is lost at once. Redirects are
- * not followed. Plain http is allowed to this machine only; private addresses only with `allowPrivate`, which is checked for
- * the address of the connection itself.
+ * `X-Rxspeech-Delivery` is the same in every attempt. A status of 2xx accepts the batch. After 408, 425, 429, 5xx, a
+ * failed connection and a response that takes longer than `timeoutMs`, it is sent again, after exponential backoff with
+ * full jitter from `retryBaseMs` to `retryMaxMs` and not before `Retry-After`. After any other status it is lost at
+ * once. Redirects are not followed. Plain http is allowed to this machine only; private addresses only with
+ * `allowPrivate`, which is checked for the address of the connection itself.
  *
- * Events: `Webhook Failed` {Reason, Attempts, Lost} once for each series of failures; `Webhook Ended` {Delivered, Lost} at
- * the end if any event was lost. At the end the remaining events are delivered within `flushMs`.
+ * Events: `Webhook Failed` {Reason, Attempts, Lost} once for each series of failures; `Webhook Ended` {Delivered, Lost}
+ * at the end if any event was lost. At the end the remaining events are delivered within `flushMs`.
  */
 export const webhook = defineNode({
   name: 'webhook',

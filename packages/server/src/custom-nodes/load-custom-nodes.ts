@@ -41,9 +41,9 @@ const load = async (source: CustomNodeSource, file: string): Promise<readonly An
 }
 
 /**
- * Loads the custom nodes of a service. The modules are imported on this thread too, for their options and ports. Rejects
- * with `invalid-options` that names a source which cannot be found or loaded, exports no node, or exports one whose name
- * is among `taken`.
+ * Loads the custom nodes of a service. The modules are imported on this thread too, for their options and ports.
+ * Rejects with `invalid-options` that names a source which cannot be found or loaded, exports no node, or exports one
+ * whose name is among `taken`.
  */
 export const loadCustomNodes = async (
   sources: readonly CustomNodeSource[],

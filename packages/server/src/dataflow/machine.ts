@@ -93,8 +93,8 @@ export type DataflowOutput =
       readonly error?: SpeechError | undefined
     }
   /**
-   * Why the stream ends normally without a request of the client (PROTOCOL 5.11). `isDrained`: because the service closes, and
-   * not because of the age of the session.
+   * Why the stream ends normally without a request of the client (PROTOCOL 5.11). `isDrained`: because the service
+   * closes, and not because of the age of the session.
    */
   | { readonly type: 'leaving'; readonly reason: CloseReason; readonly isDrained: boolean }
   | CommonOutput<ProjectSession>

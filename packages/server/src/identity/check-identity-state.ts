@@ -15,9 +15,9 @@ interface CheckedState extends Pick<IdentityStateOptions, 'clients'> {
 }
 
 /**
- * Reads everything in a state folder as a service that starts with it, without creating or changing anything. Resolves with a
- * sentence for each file that others can read. Rejects with `missing-dependency` where the service needs SQLite and cannot load
- * it, and otherwise as the service.
+ * Reads everything in a state folder as a service that starts with it, without creating or changing anything. Resolves
+ * with a sentence for each file that others can read. Rejects with `missing-dependency` where the service needs SQLite
+ * and cannot load it, and otherwise as the service.
  */
 export const checkIdentityState = async ({ stateFolder, clients }: CheckedState): Promise<readonly string[]> => {
   const hasSqlite = await loadSqlite().then(

@@ -33,9 +33,10 @@ export interface IdentityStateOptions {
 }
 
 /**
- * Opens `identity.db` of the state folder and locks the issuer (`lockIssuer`). Without a folder the state lasts as long as
- * the process. Without SQLite (`loadSqlite`), in a folder without `identity.db`, only revocations are stored, in a JSON file; where
- * there is an `identity.db`, that would accept revoked tokens, so it rejects with `missing-dependency`.
+ * Opens `identity.db` of the state folder and locks the issuer (`lockIssuer`). Without a folder the state lasts as long
+ * as the process. Without SQLite (`loadSqlite`), in a folder without `identity.db`, only revocations are stored, in a
+ * JSON file; where there is an `identity.db`, that would accept revoked tokens, so it rejects with
+ * `missing-dependency`.
  */
 export const openIdentityState = async (options: IdentityStateOptions): Promise<IdentityState> => {
   const { stateFolder, clients, now, origin, shared } = options

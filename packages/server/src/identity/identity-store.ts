@@ -37,7 +37,8 @@ export interface IdentityStore extends ClientRegistry {
 }
 
 /**
- * Opens the store. Rejects with `missing-dependency` under Node 20 without the package libsql, and with the errors that the store throws.
+ * Opens the store. Rejects with `missing-dependency` under Node 20 without the package libsql, and with the errors that
+ * the store throws.
  *
  * @example
  * const store = await openIdentityStore({ stateFolder: '.rxspeech' })

@@ -44,8 +44,8 @@ export const defaultAudience = 'urn:rxspeech:service'
 /** How tokens are issued and verified. */
 export interface IdentityOptions {
   /**
-   * Base address of this identity service, such as `https://speech.example.com`; the token endpoint is below it. Each token
-   * contains it, so changing it invalidates all issued tokens.
+   * Base address of this identity service, such as `https://speech.example.com`; the token endpoint is below it. Each
+   * token contains it, so changing it invalidates all issued tokens.
    */
   readonly issuer: string
   /** Token audience (`aud`), an absolute URI. Changing it invalidates all issued tokens. @default 'urn:rxspeech:service' */
@@ -57,8 +57,8 @@ export interface IdentityOptions {
    */
   readonly stateFolder?: string | undefined
   /**
-   * A file with the signing keys of several machines, such as a mounted secret; it is read again when it changes, and never
-   * written. `rxspeech keys rotate --file` creates it and adds keys.
+   * A file with the signing keys of several machines, such as a mounted secret; it is read again when it changes, and
+   * never written. `rxspeech keys rotate --file` creates it and adds keys.
    * @default the keys of the state folder
    */
   readonly keysFile?: string | undefined

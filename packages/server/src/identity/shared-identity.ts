@@ -2,9 +2,9 @@ import type { Observable } from 'rxjs'
 import type { StoredClient } from './clients/client.js'
 
 /**
- * Client registrations and revoked tokens in a bucket that all machines share. Everything is read from memory, at once, also
- * while the servers are away. Changes go to the servers, and reject with `overloaded` when those cannot be reached or another
- * process changes the same entry all the time; then nothing is known to have changed.
+ * Client registrations and revoked tokens in a bucket that all machines share. Everything is read from memory, at once,
+ * also while the servers are away. Changes go to the servers, and reject with `overloaded` when those cannot be reached
+ * or another process changes the same entry all the time; then nothing is known to have changed.
  */
 export interface SharedIdentity {
   /** The client with this id; undefined if there is none. */

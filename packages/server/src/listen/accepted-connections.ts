@@ -81,8 +81,8 @@ export class AcceptedConnections {
   }
 
   /**
-   * The address of the client of a request: that of the connection, and on a shared one the address that trusted proxies
-   * wrote into `X-Forwarded-For`; undefined if they wrote none.
+   * The address of the client of a request: that of the connection, and on a shared one the address that trusted
+   * proxies wrote into `X-Forwarded-For`; undefined if they wrote none.
    */
   clientOf(connection: Connection, forwardedFor: string | undefined): string | undefined {
     const address = this.addressOf(connection)

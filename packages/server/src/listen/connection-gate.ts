@@ -49,8 +49,8 @@ export interface ConnectionCounter {
   /** Counts a client of a shared connection, which itself is counted already. */
   admitClient(address: string): Eventual<ConnectionSlot>
   /**
-   * Counts a stream until its Start; undefined if the limit of the service or of the address is reached. Without an address it
-   * only counts in total.
+   * Counts a stream until its Start; undefined if the limit of the service or of the address is reached. Without an
+   * address it only counts in total.
    */
   takeUnstarted(address: string | undefined): Eventual<Release | undefined>
   /** A session was admitted from the address, which keeps some places for it. */
@@ -88,9 +88,9 @@ class RecentSuccesses {
 }
 
 /**
- * Counts the connections of a service when they are accepted, before TLS and before a byte is read. Beyond the limit, as
- * many connections again get a refusal with its reason; further ones get no slot and are destroyed. A tenth of the places
- * of the service is for addresses from which a session was admitted within a day.
+ * Counts the connections of a service when they are accepted, before TLS and before a byte is read. Beyond the limit,
+ * as many connections again get a refusal with its reason; further ones get no slot and are destroyed. A tenth of the
+ * places of the service is for addresses from which a session was admitted within a day.
  */
 export class ConnectionGate implements ConnectionCounter {
   readonly #limits: GateLimits

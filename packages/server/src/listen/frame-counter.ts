@@ -8,8 +8,8 @@ const lengthBits = 0x7f
 const lengthBytes: Readonly<Record<number, number>> = { 126: 2, 127: 8 }
 
 /**
- * Counts the frames of a WebSocket client that are no message of their own: control frames, and all but the first frame of a
- * message (RFC 6455 section 5.4). They carry no audio, and the package `ws` reports only some of them.
+ * Counts the frames of a WebSocket client that are no message of their own: control frames, and all but the first frame
+ * of a message (RFC 6455 section 5.4). They carry no audio, and the package `ws` reports only some of them.
  */
 export class FrameCounter {
   #opcode = 0

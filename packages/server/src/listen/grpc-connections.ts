@@ -65,13 +65,13 @@ export interface GrpcListenOptions {
 }
 
 /**
- * Accepts connections and passes them to a gRPC server. So they are counted before TLS, a silent handshake has a deadline,
- * and a port in use is an error instead of a line on stderr. The server needs `keepaliveOptions` of the same timeouts.
- * Rejects with `listen-failed`.
+ * Accepts connections and passes them to a gRPC server. So they are counted before TLS, a silent handshake has a
+ * deadline, and a port in use is an error instead of a line on stderr. The server needs `keepaliveOptions` of the same
+ * timeouts. Rejects with `listen-failed`.
  *
- * Node does not report the close of a TLS connection whose peer left while an HTTP/2 session was writing to it: neither the
- * session nor the socket emits an event, even after the session was destroyed. Because every living peer answers pings, a
- * socket without incoming bytes for longer than that takes is destroyed, which frees its descriptor.
+ * Node does not report the close of a TLS connection whose peer left while an HTTP/2 session was writing to it: neither
+ * the session nor the socket emits an event, even after the session was destroyed. Because every living peer answers
+ * pings, a socket without incoming bytes for longer than that takes is destroyed, which frees its descriptor.
  */
 export const listenForGrpc = async (server: Server, options: GrpcListenOptions): Promise<GrpcConnections> => {
   const { address, certificate, acceptConnections = listenOnPort, timeouts = defaultGrpcTimeouts, allowances } = options
@@ -108,9 +108,9 @@ export const listenForGrpc = async (server: Server, options: GrpcListenOptions):
 }
 
 /**
- * Resets the streams of a client that exceeds its limit of requests before they reach the gRPC package, which causes most of
- * the cost of a stream, and sends GOAWAY to its connection if it is the only client of that. Small parts of the data of
- * streams count as well.
+ * Resets the streams of a client that exceeds its limit of requests before they reach the gRPC package, which causes
+ * most of the cost of a stream, and sends GOAWAY to its connection if it is the only client of that. Small parts of the
+ * data of streams count as well.
  */
 const limitRequests = (server: Server, allowances: RequestAllowances, accepted: AcceptedConnections): void => {
   for (const http2 of http2ServersOf(server)) {
@@ -174,8 +174,8 @@ interface LastByte {
 }
 
 /**
- * Destroys the sockets that receive nothing for `silentMs`, until the returned function is called. It compares byte counters,
- * so it does not depend on events.
+ * Destroys the sockets that receive nothing for `silentMs`, until the returned function is called. It compares byte
+ * counters, so it does not depend on events.
  */
 const destroySilentSockets = (sockets: Iterable<Socket>, { silentMs, everyMs }: SilenceLimit): (() => void) => {
   const lastBytes = new WeakMap<Socket, LastByte>()
@@ -208,8 +208,8 @@ const isHttp2Server = (value: unknown): value is Http2Server =>
   typeof value === 'object' && value !== null && 'on' in value && 'updateSettings' in value
 
 /**
- * The HTTP/2 servers inside a gRPC server, which has no public way to see a request for a method that it lacks. Empty when
- * the internals of the package change; those requests are then not counted.
+ * The HTTP/2 servers inside a gRPC server, which has no public way to see a request for a method that it lacks. Empty
+ * when the internals of the package change; those requests are then not counted.
  */
 const http2ServersOf = (server: Server): readonly Http2Server[] => {
   const inside: unknown = Reflect.get(server, 'http2Servers')

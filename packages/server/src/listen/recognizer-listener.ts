@@ -32,8 +32,8 @@ type UpgradeArguments = [request: IncomingMessage, socket: Duplex, head: Buffer]
 
 /**
  * The handler of upgrades to the recognition socket, at `/recognizer` and at `/` (PROTOCOL 4.1). An upgrade is refused
- * with an HTTP status and `<code>: <sentence>` as its body. Browsers hide both, so a token from a subprotocol is refused
- * with a close code (4401, 4403, 4429) instead.
+ * with an HTTP status and `<code>: <sentence>` as its body. Browsers hide both, so a token from a subprotocol is
+ * refused with a close code (4401, 4403, 4429) instead.
  */
 export const recognizerUpgrades = (options: RecognizerListenerOptions): ((...upgrade: UpgradeArguments) => void) => {
   const { context, allowQueryToken, monitor = noopMonitor, connections } = options
@@ -154,8 +154,8 @@ const socketOpener = (maxMessageBytes: number) => {
 const maxBytesAfterClose = 262_144
 
 /**
- * Reports too many frames that are no message to the link of the socket, which ends, and stops to read from a client that
- * sends on after the close.
+ * Reports too many frames that are no message to the link of the socket, which ends, and stops to read from a client
+ * that sends on after the close.
  */
 const limitFrames = (socket: WebSocket, connection: Duplex, limit: RequestLimit): void => {
   const frames = new FrameCounter()

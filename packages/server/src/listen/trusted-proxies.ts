@@ -39,8 +39,9 @@ const forwardedAddress = (text: string): string | undefined =>
   )
 
 /**
- * The balancers and proxies that are trusted to report the address of their clients. The networks are those of Node; the
- * package proxy-addr has no ports, reports text that is not an address as the client, and takes `10.0.0` for an address.
+ * The balancers and proxies that are trusted to report the address of their clients. The networks are those of Node;
+ * the package proxy-addr has no ports, reports text that is not an address as the client, and takes `10.0.0` for an
+ * address.
  */
 export class TrustedProxies {
   readonly #networks = new BlockList()
@@ -63,9 +64,9 @@ export class TrustedProxies {
   }
 
   /**
-   * The client of a request: `from`, unless that is a trusted proxy; then the rightmost address of `X-Forwarded-For` that is
-   * not a trusted proxy. Entries to the left of it were written by the client itself. An entry that is not an address ends
-   * the search at the proxy that wrote it.
+   * The client of a request: `from`, unless that is a trusted proxy; then the rightmost address of `X-Forwarded-For`
+   * that is not a trusted proxy. Entries to the left of it were written by the client itself. An entry that is not an
+   * address ends the search at the proxy that wrote it.
    */
   clientOf(from: string | undefined, forwardedFor: string | undefined): string | undefined {
     let client = from

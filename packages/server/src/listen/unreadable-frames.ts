@@ -26,8 +26,9 @@ const frameError = (details: string): SpeechError | undefined => {
 }
 
 /**
- * Reports a frame that the gRPC package cannot read to the handler, as a last message that `unreadableError` recognizes, so
- * that the service can refuse it with a code and a response. The package alone ends the call without either.
+ * Reports a frame that the gRPC package cannot read to the handler, as a last message that `unreadableError`
+ * recognizes, so that the service can refuse it with a code and a response. The package alone ends the call without
+ * either.
  */
 export const reportUnreadable: ServerInterceptor = (method, call) => {
   // The call itself: a `ServerInterceptingCall` around it would cost several calls for each message.

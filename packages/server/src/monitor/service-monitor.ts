@@ -15,8 +15,8 @@ export type SessionPhase = (typeof sessionPhases)[number]
 
 /**
  * How a session ended: normally, stopped by its client, its client disconnected (`gone`), refused before it ran, failed
- * while it ran, `drained` by a service that closes, with all results of its audio, so that its client continues elsewhere, or
- * `cut` by it, because it was not drained in time.
+ * while it ran, `drained` by a service that closes, with all results of its audio, so that its client continues
+ * elsewhere, or `cut` by it, because it was not drained in time.
  */
 export type SessionOutcome = 'completed' | 'stopped' | 'gone' | 'refused' | 'failed' | 'drained' | 'cut'
 
@@ -115,8 +115,8 @@ export interface NodeFailed {
 }
 
 /**
- * Hooks for metrics and logs. Implementations must return at once. An exception is reported as an uncaught one, and the session continues. They are not called per audio message,
- * and never receive transcripts, tokens or secrets.
+ * Hooks for metrics and logs. Implementations must return at once. An exception is reported as an uncaught one, and the
+ * session continues. They are not called per audio message, and never receive transcripts, tokens or secrets.
  */
 export interface ServiceMonitor {
   /** A session begins (`from` undefined), changes its phase, or ends (`to` undefined). */

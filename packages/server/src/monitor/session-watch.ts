@@ -55,8 +55,8 @@ interface Stream extends StartedSession {
 }
 
 /**
- * Observes one session for the monitor: turns its moments into durations and reports audio about once per second of audio,
- * so that an audio message costs two additions.
+ * Observes one session for the monitor: turns its moments into durations and reports audio about once per second of
+ * audio, so that an audio message costs two additions.
  */
 export class SessionWatch {
   readonly #monitor: ServiceMonitor
@@ -169,8 +169,8 @@ export class SessionWatch {
   }
 
   /**
-   * Only the first call counts. An error means `failed` if the session has run, otherwise `refused`; `going-away` means that
-   * the service closes, which is no failure of a session that has run.
+   * Only the first call counts. An error means `failed` if the session has run, otherwise `refused`; `going-away` means
+   * that the service closes, which is no failure of a session that has run.
    */
   ended(end: Exclude<SessionOutcome, 'refused' | 'failed'> | SessionError): void {
     if (this.#phase === undefined) return

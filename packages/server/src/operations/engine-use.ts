@@ -95,8 +95,8 @@ export class EngineUse implements EngineWork {
   }
 
   /**
-   * Whether the results of one more channel would come late, if all speak as much as those of the last time. It would wait for the
-   * results of those that are there.
+   * Whether the results of one more channel would come late, if all speak as much as those of the last time. It would
+   * wait for the results of those that are there.
    */
   get isFull(): boolean {
     const speech = (this.#meanSpeakers + assumedChannels * assumedSpeech) / (this.#meanChannels + assumedChannels)
@@ -125,8 +125,8 @@ export class EngineUse implements EngineWork {
   }
 
   /**
-   * At least two segments, and half of the open ones, wait for the engine at least this long. A single one counts while the
-   * engine reads on; otherwise its audio may be the cause. What a client sent ahead of real time does not count.
+   * At least two segments, and half of the open ones, wait for the engine at least this long. A single one counts while
+   * the engine reads on; otherwise its audio may be the cause. What a client sent ahead of real time does not count.
    */
   #measureLagMs(): number {
     const nowMs = this.#now()

@@ -268,8 +268,8 @@ const metricsMonitor = (meters: Meters): ServiceMonitor => ({
 const otherName = 'other'
 
 /**
- * Limits the different values of a label and replaces all further ones by `other`. Models, tenants and nodes are configured,
- * so the limit matters only for very large configurations.
+ * Limits the different values of a label and replaces all further ones by `other`. Models, tenants and nodes are
+ * configured, so the limit matters only for very large configurations.
  */
 class LabelLimiter {
   readonly #names = new Set<string>()

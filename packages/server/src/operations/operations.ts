@@ -210,8 +210,8 @@ const send = (response: ServerResponse, status: number, body: string, headers: R
     .end(body)
 
 /**
- * Serves `/livez`, `/readyz` and `/metrics` for operators. They name no sessions but show the load, so the listener belongs
- * on loopback or on a separate network.
+ * Serves `/livez`, `/readyz` and `/metrics` for operators. They name no sessions but show the load, so the listener
+ * belongs on loopback or on a separate network.
  */
 export const openOperationsListener = async (options: OperationsListenerOptions): Promise<HttpListener> => {
   const { address, certificate, readiness, scrape, onFault } = options

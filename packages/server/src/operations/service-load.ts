@@ -15,9 +15,10 @@ export interface LoadLimits {
    */
   readonly maxLoopDelayMs: number
   /**
-   * How far half of the open segments of a model may be behind their speakers, in milliseconds. Beyond it the model gets no
-   * further session, and partials are thinned, until they have been behind by less than half of it for 5 s. A model whose engine
-   * orders its work gets none with which more than a few results would wait longer, see `Engine.waitMs`.
+   * How far half of the open segments of a model may be behind their speakers, in milliseconds. Beyond it the model
+   * gets no further session, and partials are thinned, until they have been behind by less than half of it for 5 s. A
+   * model whose engine orders its work gets none with which more than a few results would wait longer, see
+   * `Engine.waitMs`.
    * @default 1000, in development 0
    */
   readonly maxEngineDelayMs: number
@@ -61,8 +62,8 @@ interface Window extends LoopSample {
 }
 
 /**
- * Decides whether the service can take another session. The sessions of a service are long and cannot be sent away, so it
- * stops adding them before the thread is full: the delay of the event loop rises only when it is too late.
+ * Decides whether the service can take another session. The sessions of a service are long and cannot be sent away, so
+ * it stops adding them before the thread is full: the delay of the event loop rises only when it is too late.
  */
 export class ServiceLoad {
   /** Receives the sessions and their audio. */

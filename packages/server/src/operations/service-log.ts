@@ -77,8 +77,8 @@ const endFields = ({ outcome, code, durationMs, audioMs }: SessionEnd): LogField
 })
 
 /**
- * Logs the start and the end of each session, failed authentication and the notes of nodes and wires. Lines that a client
- * without a valid token can cause, and notes, are rate-limited.
+ * Logs the start and the end of each session, failed authentication and the notes of nodes and wires. Lines that a
+ * client without a valid token can cause, and notes, are rate-limited.
  */
 export const sessionLog = (logger: Logger, limited: RateLimitedLog): ServiceMonitor => {
   return {

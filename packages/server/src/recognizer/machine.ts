@@ -19,8 +19,8 @@ import type { ClientRequest } from './protocol.js'
 import type { RecognitionSession } from './recognition-session.js'
 
 /**
- * The states of a recognition socket (PROTOCOL 6). `idle` is after a recognition, where late audio is ignored; in `opened`,
- * before the first one, it is refused.
+ * The states of a recognition socket (PROTOCOL 6). `idle` is after a recognition, where late audio is ignored; in
+ * `opened`, before the first one, it is refused.
  */
 export type RecognizerState =
   | { readonly name: 'opened' | 'idle' }

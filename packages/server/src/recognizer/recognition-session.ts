@@ -50,8 +50,8 @@ export class RecognitionSession {
   #span: { readonly startMs: number; readonly endMs: number } | undefined
 
   /**
-   * Refuses a model that is not granted or contradicts the address, fields out of their ranges, and a language or phrases that the
-   * engine does not take. `warned` are the faults of the audio that the client knows.
+   * Refuses a model that is not granted or contradicts the address, fields out of their ranges, and a language or
+   * phrases that the engine does not take. `warned` are the faults of the audio that the client knows.
    */
   static async open(
     request: RecognizeRequest,

@@ -3,8 +3,8 @@ export interface Pausable {
   pause(): void
   resume(): void
   /**
-   * Whether a client that sends nothing has answered a ping since its last message; the first call sends it. Absent if the
-   * transport has none.
+   * Whether a client that sends nothing has answered a ping since its last message; the first call sends it. Absent if
+   * the transport has none.
    */
   readonly isAnswering?: (() => boolean) | undefined
 }

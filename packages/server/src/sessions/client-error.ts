@@ -5,7 +5,8 @@ const clientCodes = codesWith('for-clients')
 const unreadableCodes = codesWith('unreadable')
 
 /**
- * Whether the incoming half of a connection ended because of an unreadable message, or too many frames; the client can still get an answer.
+ * Whether the incoming half of a connection ended because of an unreadable message, or too many frames; the client can
+ * still get an answer.
  */
 export const isUnreadable = (error: unknown): error is SpeechError =>
   isSpeechError(error) && unreadableCodes.has(error.code)

@@ -18,8 +18,8 @@ import { RequestLimit, type RequestBucket } from './request-limit.js'
 import type { SessionContext, SessionLimits } from './session-context.js'
 
 /**
- * Serves one connection: runs a machine on its host, which sends to the subscriber. Completion ends the connection normally;
- * an error, always one for clients, ends it with the code of that error. Unsubscribe to abort.
+ * Serves one connection: runs a machine on its host, which sends to the subscriber. Completion ends the connection
+ * normally; an error, always one for clients, ends it with the code of that error. Unsubscribe to abort.
  */
 export const serveConversation = <State, Input, Output, Action, Sent>(
   machine: Machine<State, Input, Output, Action>,
@@ -45,8 +45,9 @@ export interface ConversationSource<Received, Context> {
 }
 
 /**
- * The part of a conversation that does not depend on its interface: takes messages one after another, counts and decodes
- * them, passes audio to the session that runs, waits, and reports to the operator. Audio does not pass the machine.
+ * The part of a conversation that does not depend on its interface: takes messages one after another, counts and
+ * decodes them, passes audio to the session that runs, waits, and reports to the operator. Audio does not pass the
+ * machine.
  */
 export abstract class ConversationHost<Received, Request extends object, Context extends SessionContext> {
   protected readonly context: Context

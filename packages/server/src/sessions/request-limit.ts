@@ -38,8 +38,8 @@ export class RequestBucket {
   #atMs: number
 
   /**
-   * @param ofClient counts the requests of all tokens of a client, each in part, and is as full at least. What exceeds this
-   * bucket does not count there, so that one token alone takes no place from the others.
+   * @param ofClient counts the requests of all tokens of a client, each in part, and is as full at least. What exceeds
+   * this bucket does not count there, so that one token alone takes no place from the others.
    */
   constructor(limits: RequestLimits, scheduler: SchedulerLike, ofClient?: RequestBucket) {
     this.#limits = limits
@@ -69,9 +69,9 @@ export class RequestBucket {
 }
 
 /**
- * The limit of the requests of one session or socket (PROTOCOL 8), which counts them for itself and for its token. Requests
- * beyond the burst of either are refused; at twice the burst the session ends. Refused requests count too, so a client that
- * keeps sending gains nothing.
+ * The limit of the requests of one session or socket (PROTOCOL 8), which counts them for itself and for its token.
+ * Requests beyond the burst of either are refused; at twice the burst the session ends. Refused requests count too, so
+ * a client that keeps sending gains nothing.
  */
 export class RequestLimit {
   readonly #limits: RequestLimits

@@ -21,7 +21,8 @@ export interface SessionLimits extends PaceLimits, RequestLimits {
   /** The longest session, in milliseconds; it is finalized then. @default 14400000 */
   readonly maxSessionMs: number
   /**
-   * Milliseconds without audio after which a session is finalized, and a socket without a recognition closed; 0 is never.
+   * Milliseconds without audio after which a session is finalized, and a socket without a recognition closed; 0 is
+   * never.
    * @default 30000
    */
   readonly idleMs: number
@@ -68,8 +69,8 @@ export interface Drain {
 /** The context of all sessions of a service. */
 export interface SessionContext extends FaultOptions {
   /**
-   * Verifies a token. `tenant` is set if the session names one, `origin` if a page of a browser opened it. Rejects with `unauthenticated`, `tenant-denied`, or
-   * `overloaded` when no further session may begin.
+   * Verifies a token. `tenant` is set if the session names one, `origin` if a page of a browser opened it. Rejects with
+   * `unauthenticated`, `tenant-denied`, or `overloaded` when no further session may begin.
    */
   readonly admit: (token: string, tenant?: string, origin?: string) => Promise<Admission>
   readonly models: ModelRegistry

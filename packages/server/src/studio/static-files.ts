@@ -47,8 +47,8 @@ const readStatic = async (path: string): Promise<StaticFile> => {
 const maxFiles = 1_000
 
 /**
- * Reads the files of a folder and of the folders in it, hidden ones excepted; none if there is no folder. Requests find a
- * file only by its name in the result, so that no request names a path of this machine.
+ * Reads the files of a folder and of the folders in it, hidden ones excepted; none if there is no folder. Requests find
+ * a file only by its name in the result, so that no request names a path of this machine.
  */
 export const readStaticFiles = async (folder: string): Promise<StaticFiles> => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {

@@ -18,8 +18,8 @@ export interface StudioOptions {
   /** A WAV file that the page offers for a first session. @default none */
   readonly sampleCall?: string | undefined
   /**
-   * The folder of the model that recognizes that call, with `model.json`. The page plays the call with it, and does not offer
-   * the call without it. @default none: the page plays the call with the model that is chosen
+   * The folder of the model that recognizes that call, with `model.json`. The page plays the call with it, and does not
+   * offer the call without it. @default none: the page plays the call with the model that is chosen
    */
   readonly sampleModel?: string | undefined
   /**
@@ -56,8 +56,8 @@ export interface Studio {
 }
 
 /**
- * Only files of this service: no inline script or style, no frame around the page, no form. The socket has the address of
- * the page, which `'self'` includes.
+ * Only files of this service: no inline script or style, no frame around the page, no form. The socket has the address
+ * of the page, which `'self'` includes.
  */
 const contentSecurityPolicy = [
   "default-src 'self'",
@@ -218,8 +218,9 @@ const addressedUrl = ({ headers }: IncomingMessage, urls: readonly string[]): st
 }
 
 /**
- * Whether a page of this service on this machine, or a program on it, sent the request. A page of another site that has its
- * name resolved to this machine (DNS rebinding) has that name as `Host`, and one that sends a request here its own `Origin`.
+ * Whether a page of this service on this machine, or a program on it, sent the request. A page of another site that has
+ * its name resolved to this machine (DNS rebinding) has that name as `Host`, and one that sends a request here its own
+ * `Origin`.
  */
 const isFromThisMachine = (request: IncomingMessage, service: StudioService, mustHaveOrigin: boolean): boolean => {
   const url = addressedUrl(request, service.urls)

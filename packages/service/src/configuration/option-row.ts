@@ -43,8 +43,8 @@ export interface Uses {
     readonly absent?: 'many' | { readonly is: string }
   }
   /**
-   * `passed`: each worker process gets the option. `refused`: a service with workers cannot have it, because it contains
-   * functions. Otherwise only the process of the service uses it.
+   * `passed`: each worker process gets the option. `refused`: a service with workers cannot have it, because it
+   * contains functions. Otherwise only the process of the service uses it.
    */
   readonly workers?: 'passed' | 'refused'
 }

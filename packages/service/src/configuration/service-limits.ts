@@ -33,8 +33,8 @@ const durationMs = (min: number, defaults: Defaults, help: string): LimitRow => 
 const session = defaultSessionLimits
 
 /**
- * All limits, in the order of the documentation. The development defaults are enough for experiments on one machine, such as
- * thousands of idle sockets.
+ * All limits, in the order of the documentation. The development defaults are enough for experiments on one machine,
+ * such as thousands of idle sockets.
  */
 const limitTable: Readonly<Record<keyof Limits, LimitRow>> = {
   sessions: count([200, 4_000], 'Sessions at the same time.'),

@@ -62,8 +62,8 @@ const textFlag = <const Name extends string>(name: Name, takes: string, help: st
 /** The options of the identity service of a service. */
 export interface ServiceIdentityOptions extends IdentityGroup {
   /**
-   * The NATS servers with the clients and revoked tokens of several machines, in place of those of the state folder. Needs
-   * `keysFile`.
+   * The NATS servers with the clients and revoked tokens of several machines, in place of those of the state folder.
+   * Needs `keysFile`.
    * @default none
    */
   readonly nats?: IdentityNatsOptions | undefined
@@ -82,7 +82,8 @@ export const serviceRows = {
     flag: addressFlag('grpc', 'address for gRPC (default: a free port; --dev: 8782)'),
   }),
   /**
-   * A second address of the same as `http`, without TLS, on loopback only: a page can use it without trusting the certificate.
+   * A second address of the same as `http`, without TLS, on loopback only: a page can use it without trusting the
+   * certificate.
    * @default none
    */
   plainHttp: option(listenAddressCodec, {

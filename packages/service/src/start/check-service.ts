@@ -31,9 +31,10 @@ export interface CheckedService {
 }
 
 /**
- * Opens what `startService` opens with these options, and closes it again: listeners on other ports of the same hosts, the
- * identity with what is in the state folder, which is not changed, models, projects and custom nodes. It loads no engines, and
- * connects to no NATS server. Rejects as `startService`; a port in use is no fault, because the service may run.
+ * Opens what `startService` opens with these options, and closes it again: listeners on other ports of the same hosts,
+ * the identity with what is in the state folder, which is not changed, models, projects and custom nodes. It loads no
+ * engines, and connects to no NATS server. Rejects as `startService`; a port in use is no fault, because the service
+ * may run.
  */
 export const checkService = async (options: ServiceOptions): Promise<CheckedService> => {
   const { stateFolder, identity = {} } = options

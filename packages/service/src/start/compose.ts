@@ -85,8 +85,8 @@ export interface ServiceRole<Operation extends ServiceOperations, Http extends C
 }
 
 /**
- * Opens the parts of a process, in the one order that all processes have: a service, the process of a service of workers, a
- * worker, and the check of options. What was opened is in `opened`, also if it rejects.
+ * Opens the parts of a process, in the one order that all processes have: a service, the process of a service of
+ * workers, a worker, and the check of options. What was opened is in `opened`, also if it rejects.
  */
 export const compose = async <
   Operation extends ComposedOperations,

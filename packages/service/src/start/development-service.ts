@@ -68,8 +68,8 @@ const developmentServiceOptions = optionsCodec(codecsOfRows({ modelFolders, stat
 const clientId = 'development'
 
 /**
- * Starts the service for one developer: TLS with a development CA from the state folder, and one client with all rights,
- * whose secret is kept in the state folder. A page of `studio` has the rights of this client.
+ * Starts the service for one developer: TLS with a development CA from the state folder, and one client with all
+ * rights, whose secret is kept in the state folder. A page of `studio` has the rights of this client.
  *
  * @example
  * const service = await startDevelopmentService({ stateFolder: '.rxspeech', modelFolders: ['models'] })

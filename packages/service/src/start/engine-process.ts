@@ -97,9 +97,9 @@ export interface EngineProcess {
   /** The base address of `/livez`, `/readyz` and `/metrics`, if `operations` is set. */
   readonly operationsUrl: string | undefined
   /**
-   * Reads the folders of models again. Segments that are open keep their model, and later ones, of running sessions too, get
-   * what is there now. If a model that is new or has changed has a fault, or a changed one has another sampling rate, nothing
-   * changes at all. Never rejects; reloads at the same time become one.
+   * Reads the folders of models again. Segments that are open keep their model, and later ones, of running sessions
+   * too, get what is there now. If a model that is new or has changed has a fault, or a changed one has another
+   * sampling rate, nothing changes at all. Never rejects; reloads at the same time become one.
    */
   reload(): Promise<ReloadResult>
   /**
@@ -124,10 +124,10 @@ const natsAbsentMs = 5_000
 const limits = { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: defaultMaxLagMs }
 
 /**
- * Starts an engine process: loads its models and serves their engines over NATS. Resolves when services can find it. Rejects
- * with the errors of a connection to NATS, with `invalid-options`, `listen-failed`, with `invalid-model` if no model can be
- * loaded, and with `engine-failed` if NATS cannot carry the list of them; a model that cannot be loaded beside others is
- * reported by `onFault`.
+ * Starts an engine process: loads its models and serves their engines over NATS. Resolves when services can find it.
+ * Rejects with the errors of a connection to NATS, with `invalid-options`, `listen-failed`, with `invalid-model` if no
+ * model can be loaded, and with `engine-failed` if NATS cannot carry the list of them; a model that cannot be loaded
+ * beside others is reported by `onFault`.
  *
  * @example
  * const engine = await startEngineProcess({ nats: { servers: ['nats://127.0.0.1:4222'] }, modelFolders: ['models'] })
@@ -229,8 +229,8 @@ const isSame = (one: Name, other: Name): boolean =>
   one.tenant === other.tenant && one.name === other.name && one.version === other.version
 
 /**
- * The same registry, whose models count as not served while NATS has been away for long, or does not accept the adverts of
- * this process: no service can find it then.
+ * The same registry, whose models count as not served while NATS has been away for long, or does not accept the adverts
+ * of this process: no service can find it then.
  */
 const whileConnected = (registry: ModelRegistry, bus: MessageBus, scheduler: SchedulerLike): ModelRegistry => {
   let lastUpMs = scheduler.now()

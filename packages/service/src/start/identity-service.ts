@@ -20,9 +20,9 @@ import type { Authority, ComposedHttp } from './compose.js'
 export type ServiceAuthority = Authority & Identity
 
 /**
- * Opens the identity service, which admits sessions and answers HTTP requests; its issuer is the address of the HTTP listener
- * unless the options name another. Rejects like `createIdentity` and `connectSharedIdentity`, and `openRequests` if the files of
- * the page cannot be read.
+ * Opens the identity service, which admits sessions and answers HTTP requests; its issuer is the address of the HTTP
+ * listener unless the options name another. Rejects like `createIdentity` and `connectSharedIdentity`, and
+ * `openRequests` if the files of the page cannot be read.
  */
 export const openAuthority = async (
   options: ServiceOptions,
@@ -149,8 +149,8 @@ const tenantDenied = (): SpeechError =>
   new SpeechError('tenant-denied', 'The Tenant is not known here, or not granted to this subscription.')
 
 /**
- * Answers the requests for the identity service and for the page. A request for the socket without Upgrade, which a proxy has
- * removed, is 426 (RFC 9110 section 15.5.22); any other path is 404.
+ * Answers the requests for the identity service and for the page. A request for the socket without Upgrade, which a
+ * proxy has removed, is 426 (RFC 9110 section 15.5.22); any other path is 404.
  */
 const answerRequests = (
   handlers: readonly Pick<Identity, 'handle'>[],

@@ -68,8 +68,9 @@ export interface PreparedProjects {
 }
 
 /**
- * Loads the projects of the folders, and adds `transcribe` for every tenant. Rejects with `invalid-options` for a folder that
- * cannot be read or a node with a duplicate name, and with `missing-dependency`. Broken projects are `problems` of the registry.
+ * Loads the projects of the folders, and adds `transcribe` for every tenant. Rejects with `invalid-options` for a
+ * folder that cannot be read or a node with a duplicate name, and with `missing-dependency`. Broken projects are
+ * `problems` of the registry.
  */
 export const openProjects = async (
   options: ProjectOptions,

@@ -46,9 +46,9 @@ export interface Service {
   reload(): Promise<ReloadResult>
   /**
    * Drains and ends the service (PROTOCOL 5.11): refuses new sessions with `going-away`, finalizes each running session
-   * at its next pause, at the latest 2 s before `drainMs` are over, and then ends what still runs. A
-   * client that does not read its last messages is disconnected 3 s later. Rejects with `internal` if a part of the service,
-   * which the error names, has not closed 8 s after that; the others are closed. Idempotent.
+   * at its next pause, at the latest 2 s before `drainMs` are over, and then ends what still runs. A client that does
+   * not read its last messages is disconnected 3 s later. Rejects with `internal` if a part of the service, which the
+   * error names, has not closed 8 s after that; the others are closed. Idempotent.
    */
   close(options?: ServiceCloseOptions): Promise<void>
 }
@@ -68,8 +68,8 @@ export type Opened = (readonly [what: string, close: () => Promise<void> | void]
 const closeWithinMs = 8_000
 
 /**
- * Closes in reverse order, even if one fails or does not end in time; rejects with the first failure at the end, with `internal`
- * for a part that was late.
+ * Closes in reverse order, even if one fails or does not end in time; rejects with the first failure at the end, with
+ * `internal` for a part that was late.
  */
 export const closeAll = async (opened: Readonly<Opened>, scheduler: SchedulerLike = asyncScheduler): Promise<void> => {
   const failures: unknown[] = []

@@ -137,8 +137,8 @@ const logProcesses = (fleet: Fleet, models: ModelRegistry, logger: Logger, sched
 }
 
 /**
- * Resolves when the default model can be chosen: if it is named, with that one, because sessions would be denied until then; a
- * service whose default model is named starts without engine processes too. Otherwise soon after the first one.
+ * Resolves when the default model can be chosen: if it is named, with that one, because sessions would be denied until
+ * then; a service whose default model is named starts without engine processes too. Otherwise soon after the first one.
  */
 export const waitForDefaultModel = async (
   models: Pick<ModelRegistry, 'list' | 'changed$'>,

@@ -23,8 +23,8 @@ import { sessionsInWorkers } from './service-of-workers.js'
 import { openServiceHttp, openSessionServer, type ServiceHttp } from './session-server.js'
 
 /**
- * Starts the service: token endpoint, recognition socket and dataflow stream. Resolves when everything listens. Rejects with
- * `listen-failed`, `invalid-model`, `invalid-options` or `missing-dependency`, and then leaves nothing open.
+ * Starts the service: token endpoint, recognition socket and dataflow stream. Resolves when everything listens. Rejects
+ * with `listen-failed`, `invalid-model`, `invalid-options` or `missing-dependency`, and then leaves nothing open.
  *
  * @example
  * const service = await startService({ modelFolders: ['models'], stateFolder: '.rxspeech', clients })

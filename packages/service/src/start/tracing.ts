@@ -14,8 +14,8 @@ export interface Tracing {
 }
 
 /**
- * The API of OpenTelemetry, which records nothing unless an SDK is registered in this process. Undefined where the package
- * is not installed.
+ * The API of OpenTelemetry, which records nothing unless an SDK is registered in this process. Undefined where the
+ * package is not installed.
  */
 export const openTracing = (): Tracing | undefined => {
   const api = loadApi()

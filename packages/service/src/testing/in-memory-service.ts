@@ -43,8 +43,9 @@ export interface InMemoryServiceOptions {
   /** An engine for every model name; such as `scriptedEngine`. @default an engine that recognizes "hello world" */
   readonly engine?: Engine | undefined
   /**
-   * Or folders of real models, with the layout `<tenant>/<name>/<version>/model.json`. The first session loads the engine,
-   * which shares the processors with the session: so `timeouts.startMs` is 60 s and `timeouts.finalizeMs` 120 s. @default none
+   * Or folders of real models, with the layout `<tenant>/<name>/<version>/model.json`. The first session loads the
+   * engine, which shares the processors with the session: so `timeouts.startMs` is 60 s and `timeouts.finalizeMs` 120
+   * s. @default none
    */
   readonly modelFolders?: readonly string[] | undefined
   /** The model of a dataflow session that names none. @default the first one found */

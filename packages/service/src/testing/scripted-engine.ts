@@ -16,7 +16,8 @@ export interface ScriptedEngineOptions {
 
 /**
  * An engine that ignores the audio: each segment gets the next text of a script, as partials with one more word every
- * 300 ms of audio, and as a whole when it closes. It answers at once, without timers and threads, so it works in virtual time.
+ * 300 ms of audio, and as a whole when it closes. It answers at once, without timers and threads, so it works in
+ * virtual time.
  *
  * @example
  * const service = inMemoryService({ engine: scriptedEngine({ texts: ['good evening', 'a table for two'] }) })

@@ -83,8 +83,8 @@ interface Asked {
 }
 
 /**
- * Questions, answers and notices between two processes, in the order in which they are sent. An answer to a process that
- * has ended never comes; `close` rejects the questions that wait for one.
+ * Questions, answers and notices between two processes, in the order in which they are sent. An answer to a process
+ * that has ended never comes; `close` rejects the questions that wait for one.
  */
 export class Channel<Local extends Protocol, Remote extends Protocol> {
   readonly #local: Local
@@ -101,8 +101,8 @@ export class Channel<Local extends Protocol, Remote extends Protocol> {
 
   /**
    * @param protocols `local`: what this process answers; `remote`: what the other one answers.
-   * @param gatherMs how long a notice may wait for others, to be sent with them: most of the cost of a message is its system
-   * call; default: not at all
+   * @param gatherMs how long a notice may wait for others, to be sent with them: most of the cost of a message is its
+   * system call; default: not at all
    */
   constructor(
     { local, remote }: { readonly local: Local; readonly remote: Remote },

@@ -8,8 +8,8 @@ const maxUnanswered = 5
 const maxStartMs = 180_000
 
 /**
- * Kills a worker that hangs, so that it ends and is started again. Counts questions and not time, which passes also while
- * the whole machine sleeps.
+ * Kills a worker that hangs, so that it ends and is started again. Counts questions and not time, which passes also
+ * while the whole machine sleeps.
  */
 export class HangWatch {
   readonly #ask: () => Promise<unknown>

@@ -200,8 +200,8 @@ class HeldByWorker {
   readonly #gate: ConnectionGate
   readonly #connections = new Map<number, ConnectionSlot | undefined>()
   /**
-   * Open in this process until the worker has them too. Node sends one at a time and leaves those that wait open for ever
-   * when the worker ends.
+   * Open in this process until the worker has them too. Node sends one at a time and leaves those that wait open for
+   * ever when the worker ends.
    */
   readonly #untaken = new Map<number, Socket>()
   readonly #others = new Map<number, { readonly release: () => void; readonly load: number }>()

@@ -110,9 +110,9 @@ export class WorkerSet {
   }
 
   /**
-   * All workers prepare a reload, and each one uses it, or none. `decide` gets what they found and says whether it is used. One
-   * that ends meanwhile reads the new files when it is started again. Rejects with `overloaded` while a worker starts, and
-   * with the error of a worker that ends before it has answered.
+   * All workers prepare a reload, and each one uses it, or none. `decide` gets what they found and says whether it is
+   * used. One that ends meanwhile reads the new files when it is started again. Rejects with `overloaded` while a
+   * worker starts, and with the error of a worker that ends before it has answered.
    */
   async reload(decide: (found: readonly WorkerReload[]) => boolean): Promise<void> {
     const { open } = this

@@ -59,8 +59,9 @@ export const launch = async (
 }
 
 /**
- * Makes a WAV file the microphone of a page: its `getUserMedia` gives a stream that plays the file from its beginning, with
- * silence after its end. Only Chromium can play a file as a device by itself. The page can read the streams in `openStreams`.
+ * Makes a WAV file the microphone of a page: its `getUserMedia` gives a stream that plays the file from its beginning,
+ * with silence after its end. Only Chromium can play a file as a device by itself. The page can read the streams in
+ * `openStreams`.
  */
 export const playAsMicrophone = (page: Page, wav: string): Promise<unknown> =>
   page.evaluateOnNewDocument((base64) => {

@@ -5,8 +5,8 @@ import ts from 'typescript'
 import { needPackages } from '../interop/debian-packages.js'
 
 /**
- * A folder of packages outside of the checkout, in RXSPEECH_SCHEMAS: types and validators that their authors generate from the
- * published API of Kubernetes and KEDA, 30 MB with what they need.
+ * A folder of packages outside of the checkout, in RXSPEECH_SCHEMAS: types and validators that their authors generate
+ * from the published API of Kubernetes and KEDA, 30 MB with what they need.
  */
 const folder = process.env['RXSPEECH_SCHEMAS'] ?? ''
 

@@ -24,8 +24,8 @@ export interface PlacedInput {
 const stepMs = 10
 
 /**
- * Runs the recorded session again in virtual time: the sockets open, receive and close when the recorded ones did. So the
- * events, the ledger and the figures are those that the library gives for these messages.
+ * Runs the recorded session again in virtual time: the sockets open, receive and close when the recorded ones did. So
+ * the events, the ledger and the figures are those that the library gives for these messages.
  */
 export const playCassette = async (cassette: Cassette, title: string): Promise<PlayedCassette> => {
   const { header, lines } = asWebSocketCassette(cassette)

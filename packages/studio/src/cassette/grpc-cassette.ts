@@ -2,8 +2,9 @@ import { bytesOf, decodeALaw, decodeMuLaw } from 'rxspeech/audio'
 import { fromBase64, toBase64, type Cassette, type CassetteLine } from './cassette-lines.js'
 
 /**
- * A cassette of gRPC as one of the WebSocket with the same audio, results and connections, because a page has sessions of
- * the WebSocket only: a connection for each channel, and 16-bit PCM. Events that are no results of recognition are left out.
+ * A cassette of gRPC as one of the WebSocket with the same audio, results and connections, because a page has sessions
+ * of the WebSocket only: a connection for each channel, and 16-bit PCM. Events that are no results of recognition are
+ * left out.
  */
 export const asWebSocketCassette = (cassette: Cassette): Cassette => {
   const { header, lines } = cassette

@@ -267,8 +267,8 @@ const addWords = (turns: readonly Turn[], channel: number, words: readonly Capti
 }
 
 /**
- * Adds a result to the turns, which are in the order of time: the results of one channel may arrive after later ones of the
- * other, and then belong between two results that were one turn so far.
+ * Adds a result to the turns, which are in the order of time: the results of one channel may arrive after later ones of
+ * the other, and then belong between two results that were one turn so far.
  */
 const addTurn = (turns: readonly Turn[], result: Omit<Turn, 'id' | 'starts'>): readonly Turn[] => {
   const { channel, startMs, endMs, words, isRejected } = result

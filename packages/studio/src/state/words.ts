@@ -20,8 +20,9 @@ export interface PartialWords {
 export const splitWords = (text: string): readonly string[] => text.split(/\s+/u).filter((word) => word !== '')
 
 /**
- * The words of a milestone. Without times from the service, a word ends where the first partial result ended that had it
- * and all words before it as they are in the definitive text; words that no partial had share the rest by their length.
+ * The words of a milestone. Without times from the service, a word ends where the first partial result ended that had
+ * it and all words before it as they are in the definitive text; words that no partial had share the rest by their
+ * length.
  */
 export const wordsOf = (milestone: MilestoneEvent, partials: readonly PartialWords[]): readonly CaptionWord[] => {
   if (milestone.words !== undefined && milestone.words.length > 0) return milestone.words.map(ofService)

@@ -57,8 +57,9 @@ const busyMs = 1000
 /**
  * Checks client secrets and counts failures: of a client from one address, of an address, and of a client from all
  * addresses. The last limit does not apply to addresses from which the client has succeeded within a day, and no limit
- * applies to a secret that was right there within a day. So strangers cannot lock a client out, not even where they share
- * its address behind a proxy. An unknown client is handled like a known one with a wrong secret: same answer, cost and counts.
+ * applies to a secret that was right there within a day. So strangers cannot lock a client out, not even where they
+ * share its address behind a proxy. An unknown client is handled like a known one with a wrong secret: same answer,
+ * cost and counts.
  */
 export const createClientAuthentication = (options: ClientAuthenticationOptions): ClientAuthentication => {
   const { clients, failuresPerMinute, now, exchange } = options

@@ -47,9 +47,9 @@ const derive = (secret: string, { N, r, p, salt }: Omit<SecretHash, 'hash'>): Pr
 const hasControlCharacter = (secret: string): boolean => /\p{Cc}/u.test(secret)
 
 /**
- * The hash of a client secret for `ClientRegistration.secretHash`: scrypt with a random salt. The hash of a rotated secret
- * takes the salt of the `previous` hash, so that one derivation verifies both. Rejects with `invalid-options` for a
- * secret with control characters.
+ * The hash of a client secret for `ClientRegistration.secretHash`: scrypt with a random salt. The hash of a rotated
+ * secret takes the salt of the `previous` hash, so that one derivation verifies both. Rejects with `invalid-options`
+ * for a secret with control characters.
  *
  * @example
  * const secretHash = await hashSecret(clientSecret)
@@ -69,8 +69,8 @@ const isSameSalt = (a: SecretHash, b: SecretHash): boolean =>
   a.N === b.N && a.r === b.r && a.p === b.p && a.salt.equals(b.salt)
 
 /**
- * Whether the secret belongs to the hash or to the previous hash, compared in constant time. False for a malformed hash,
- * and, at the same cost, for a secret with control characters.
+ * Whether the secret belongs to the hash or to the previous hash, compared in constant time. False for a malformed
+ * hash, and, at the same cost, for a secret with control characters.
  */
 export const verifySecret = async (secret: string, secretHash: string, previousHash?: string): Promise<boolean> => {
   const expected = parse(secretHash)

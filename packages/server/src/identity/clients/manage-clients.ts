@@ -15,13 +15,13 @@ export interface ClientRegistry extends ClientStore {
   /** Ends the registration and all its tokens permanently. Returns false when there is no such client. */
   readonly cancel: (clientId: string) => boolean
   /**
-   * Replaces the hash of the secret. The previous secret stays valid until `previousUntilMs`; without it, it ends at once.
-   * Returns false when there is no such client.
+   * Replaces the hash of the secret. The previous secret stays valid until `previousUntilMs`; without it, it ends at
+   * once. Returns false when there is no such client.
    */
   readonly replaceSecret: (clientId: string, secretHash: string, previousUntilMs?: number) => boolean
   /**
-   * Sets how long new tokens of the client are valid; undefined is the default. Returns false when there is no such client.
-   * Throws `invalid-options` for a lifetime that a token cannot have.
+   * Sets how long new tokens of the client are valid; undefined is the default. Returns false when there is no such
+   * client. Throws `invalid-options` for a lifetime that a token cannot have.
    */
   readonly setTokenLifetime: (clientId: string, seconds: number | undefined) => boolean
 }
@@ -116,8 +116,8 @@ export interface RotateSecretOptions {
 const rotateSecretOptions = optionsOf<RotateSecretOptions>()({ overlapMs: number({ min: 0 }), nowMs: number() }, {})
 
 /**
- * Gives a client a new secret. The previous secret stays valid during the overlap, so that the client can switch without
- * an interruption; an overlap of 0 ends it at once, as for a leaked secret. Issued tokens stay valid.
+ * Gives a client a new secret. The previous secret stays valid during the overlap, so that the client can switch
+ * without an interruption; an overlap of 0 ends it at once, as for a leaked secret. Issued tokens stay valid.
  *
  * @example
  * const store = await openIdentityStore({ stateFolder: '.rxspeech' })

@@ -3,8 +3,8 @@ import { isIPv6 } from 'node:net'
 const groups = (part: string): readonly string[] => (part === '' ? [] : part.split(':'))
 
 /**
- * The key under which a peer is counted: its IPv4 address, also when that is mapped into IPv6, or the /64 network of its
- * IPv6 address, because one subscriber commonly has all 2^64 addresses of it (RFC 6177).
+ * The key under which a peer is counted: its IPv4 address, also when that is mapped into IPv6, or the /64 network of
+ * its IPv6 address, because one subscriber commonly has all 2^64 addresses of it (RFC 6177).
  */
 export const peerAddress = (remoteAddress: string | undefined): string => {
   const address = (remoteAddress ?? 'unknown').toLowerCase()

@@ -80,9 +80,9 @@ export interface DevelopmentCertificatesOptions {
 }
 
 /**
- * A certificate authority and a TLS server certificate for loopback, with ECDSA on P-256, for development only. They are
- * stored in the folder, readable only by its owner, and reused while both are valid for more than a day. The key of the
- * authority is never stored, so a client that trusts the authority trusts this one server only. Rejects with
+ * A certificate authority and a TLS server certificate for loopback, with ECDSA on P-256, for development only. They
+ * are stored in the folder, readable only by its owner, and reused while both are valid for more than a day. The key of
+ * the authority is never stored, so a client that trusts the authority trusts this one server only. Rejects with
  * `missing-dependency` where new certificates are necessary and a package is missing.
  */
 export const developmentCertificates = async (

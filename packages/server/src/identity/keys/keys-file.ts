@@ -24,9 +24,9 @@ export interface KeysFileOptions {
 }
 
 /**
- * The signing keys of a file that others write, such as a secret that all machines of a service mount. It has the form of
- * `signing-keys.json`, and is only read: again when it changes. A changed file that cannot be used leaves the keys as they
- * were. Rejects with `invalid-options` when the file cannot be read, is open to others, or has no usable key.
+ * The signing keys of a file that others write, such as a secret that all machines of a service mount. It has the form
+ * of `signing-keys.json`, and is only read: again when it changes. A changed file that cannot be used leaves the keys
+ * as they were. Rejects with `invalid-options` when the file cannot be read, is open to others, or has no usable key.
  */
 export const openKeysFile = async ({ path, now }: KeysFileOptions): Promise<SigningKeys> => {
   let stamp: string | undefined
@@ -118,8 +118,8 @@ export interface KeysFileRotation {
 }
 
 /**
- * Adds a new key to the file, or creates the file, with permissions for its owner only. The key signs 10 minutes later, by
- * when all machines have to have the file. With `discardOthers` it is the only one, and signs at once. Rejects with
+ * Adds a new key to the file, or creates the file, with permissions for its owner only. The key signs 10 minutes later,
+ * by when all machines have to have the file. With `discardOthers` it is the only one, and signs at once. Rejects with
  * `invalid-options` when the file cannot be used.
  */
 export const rotateKeysFile = async (

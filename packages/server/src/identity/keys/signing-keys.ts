@@ -79,9 +79,9 @@ const requireKeys = (list: readonly SigningJwk[]): SigningKeyList => {
 }
 
 /**
- * The ES256 keys that sign access tokens, with rotation and overlap. Several processes can share a state folder: each reads
- * a changed file before it signs or verifies. Rejects with `invalid-options` when the file is damaged or cannot be written,
- * and with `overloaded` when the disk is full; the existing keys stay valid then.
+ * The ES256 keys that sign access tokens, with rotation and overlap. Several processes can share a state folder: each
+ * reads a changed file before it signs or verifies. Rejects with `invalid-options` when the file is damaged or cannot
+ * be written, and with `overloaded` when the disk is full; the existing keys stay valid then.
  */
 export const openSigningKeys = async ({
   stateFolder,

@@ -65,8 +65,8 @@ const loadBuiltIn = (): (new (path: string) => Driver) | undefined => {
 }
 
 /**
- * libsql closes a file only when its statements are garbage, and so leaves the write-ahead log of a closed file, without which a
- * copy of the file would lack changes.
+ * libsql closes a file only when its statements are garbage, and so leaves the write-ahead log of a closed file,
+ * without which a copy of the file would lack changes.
  */
 const truncateLog = (driver: Driver): void => {
   driver.exec('PRAGMA busy_timeout = 0')

@@ -13,8 +13,8 @@ export const ownerOnly = 0o600
 export const storeFileName = 'identity.db'
 
 /**
- * Creates a folder that only its owner can read, and its parents. Rejects with `invalid-options` if there is one that others
- * can write; see `checkStateFolder`.
+ * Creates a folder that only its owner can read, and its parents. Rejects with `invalid-options` if there is one that
+ * others can write; see `checkStateFolder`.
  */
 export const makePrivateFolder = async (folder: string): Promise<void> => {
   await makeFolder(folder, 0o700)
@@ -22,8 +22,8 @@ export const makePrivateFolder = async (folder: string): Promise<void> => {
 }
 
 /**
- * Creates a folder and its parents. Rejects with `EEXIST` if it is a file. Node's own `recursive` option never returns if the
- * system reports every part of the path as missing, as below `/proc`; here each folder is tried at most twice.
+ * Creates a folder and its parents. Rejects with `EEXIST` if it is a file. Node's own `recursive` option never returns
+ * if the system reports every part of the path as missing, as below `/proc`; here each folder is tried at most twice.
  */
 export const makeFolder = async (folder: string, mode?: number): Promise<void> => {
   try {
@@ -96,8 +96,8 @@ export interface ReadOptions {
 }
 
 /**
- * Reads a file of the state folder and removes the read permission of others; undefined if there is no file. Rejects with
- * `invalid-options` if others can write it.
+ * Reads a file of the state folder and removes the read permission of others; undefined if there is no file. Rejects
+ * with `invalid-options` if others can write it.
  */
 export const readPrivateFile = async (
   path: string,

@@ -51,9 +51,9 @@ const checkEntry = async (path: string, isSharedWithGroup: boolean): Promise<voi
 }
 
 /**
- * Checks that no other user can write an existing state folder and what is kept in it: each has to belong to this user or to
- * root, must not be a link, and must not be writable by other users. A group may write where the folder has the set-group-ID
- * bit. Rejects with `invalid-options`.
+ * Checks that no other user can write an existing state folder and what is kept in it: each has to belong to this user
+ * or to root, must not be a link, and must not be writable by other users. A group may write where the folder has the
+ * set-group-ID bit. Rejects with `invalid-options`.
  */
 export const checkStateFolder = async (folder: string): Promise<void> => {
   if (ownId() === undefined) return

@@ -45,8 +45,8 @@ export const revocationTable = (database: Database): RevocationTable => {
 }
 
 /**
- * Moves the entries of `revoked-tokens.json` into the table, once: the file is renamed when its entries are stored. After
- * an interruption in between it is read again, which changes nothing.
+ * Moves the entries of `revoked-tokens.json` into the table, once: the file is renamed when its entries are stored.
+ * After an interruption in between it is read again, which changes nothing.
  */
 export const importRevokedTokens = async (table: RevocationTable, stateFolder: string): Promise<void> => {
   const path = join(stateFolder, revokedTokensFile)

@@ -98,8 +98,8 @@ export const introspectionEndpoint = (options: TokenStatusOptions): HttpEndpoint
   })
 
 /**
- * `POST /connect/revocation` (RFC 7009): ends a token of the requesting client, and the sessions that use it. Succeeds for
- * an invalid or expired token, as the RFC requires. Never rejects.
+ * `POST /connect/revocation` (RFC 7009): ends a token of the requesting client, and the sessions that use it. Succeeds
+ * for an invalid or expired token, as the RFC requires. Never rejects.
  */
 export const revocationEndpoint = (options: TokenStatusOptions): HttpEndpoint =>
   formEndpoint(options, async (request, response, form) => {

@@ -24,8 +24,8 @@ export const transcode = defineNode({
 })
 
 /**
- * Changes the sample rate (SpeexDSP) and keeps the encoding. A few milliseconds are held back until the input ends; in all
- * the output is as long as the input. A session is refused with `missing-dependency` if the package is absent.
+ * Changes the sample rate (SpeexDSP) and keeps the encoding. A few milliseconds are held back until the input ends; in
+ * all the output is as long as the input. A session is refused with `missing-dependency` if the package is absent.
  */
 export const resample = defineNode({
   name: 'resample',

@@ -55,9 +55,10 @@ export const downmix = defineNode({
 })
 
 /**
- * Joins two mono streams into one, stereo or mono, in the encoding of the left one. Samples at the same position of both
- * streams belong together. The faster side waits for the slower one by at most `maxWaitMs` of audio; after that, and after
- * the end of one side, silence replaces the missing samples. Samples that arrive too late are dropped and reported.
+ * Joins two mono streams into one, stereo or mono, in the encoding of the left one. Samples at the same position of
+ * both streams belong together. The faster side waits for the slower one by at most `maxWaitMs` of audio; after that,
+ * and after the end of one side, silence replaces the missing samples. Samples that arrive too late are dropped and
+ * reported.
  */
 export const channelMix = defineNode({
   name: 'channel-mix',

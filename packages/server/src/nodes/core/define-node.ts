@@ -18,8 +18,8 @@ const namePattern = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
 const portPattern = /^[a-z][a-zA-Z0-9]*$/
 
 /**
- * Defines a kind of node from a name, ports, an options codec and a factory. Throws `invalid-options` for an invalid name
- * of the node or of a port.
+ * Defines a kind of node from a name, ports, an options codec and a factory. Throws `invalid-options` for an invalid
+ * name of the node or of a port.
  *
  * @example
  * const loud = defineNode({

@@ -24,8 +24,8 @@ export const entry = defineNode({
 })
 
 /**
- * What the client receives: events as EVENT messages, audio as AUDIO messages, in the order in which they arrive. Audio has
- * the format of `Audio.Output`, and of the client's own audio where that says nothing. Refuses the session with
+ * What the client receives: events as EVENT messages, audio as AUDIO messages, in the order in which they arrive. Audio
+ * has the format of `Audio.Output`, and of the client's own audio where that says nothing. Refuses the session with
  * `invalid-field` for an invalid `Audio.Output`.
  */
 export const publisher = defineNode({

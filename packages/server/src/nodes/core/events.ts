@@ -15,8 +15,8 @@ export const reportItem = (name: string, data: Readonly<Record<string, string | 
   eventItem({ name, channel: allChannels, startMs: -1, endMs: -1, data })
 
 /**
- * Whether a name matches a pattern in which `*` stands for any characters, also none: `SR *`. Letter case counts. The time
- * is that of one search for each part between two stars.
+ * Whether a name matches a pattern in which `*` stands for any characters, also none: `SR *`. Letter case counts. The
+ * time is that of one search for each part between two stars.
  */
 export const matchesPattern = (pattern: string, name: string): boolean => {
   const [first = '', ...rest] = pattern.split('*')

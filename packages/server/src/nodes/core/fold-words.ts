@@ -10,15 +10,16 @@ const word = new RegExp(
 )
 
 /**
- * Text without letter case: compatibility forms are one (Unicode NFKC), "ß" is "ss", and a final sigma equals a medial one.
- * It maps to upper case first, as case folding does (Unicode 15, section 5.18). The four letters i of Turkish are one.
+ * Text without letter case: compatibility forms are one (Unicode NFKC), "ß" is "ss", and a final sigma equals a medial
+ * one. It maps to upper case first, as case folding does (Unicode 15, section 5.18). The four letters i of Turkish are
+ * one.
  */
 export const foldCase = (text: string): string =>
   text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('i\u0307', 'i').replaceAll('ς', 'σ').normalize('NFC')
 
 /**
- * The words of a text without letter case and punctuation: "Don't – STOP!" gives `dont`, `stop`. A hyphen separates words,
- * an apostrophe within a word is removed, and letters of scripts without spaces are words. Linear in the text.
+ * The words of a text without letter case and punctuation: "Don't – STOP!" gives `dont`, `stop`. A hyphen separates
+ * words, an apostrophe within a word is removed, and letters of scripts without spaces are words. Linear in the text.
  */
 export const foldWords = (text: string): readonly string[] =>
   (foldCase(text).match(word) ?? []).map((match) => match.replace(/['’]/gu, ''))

@@ -15,8 +15,8 @@ export interface NodeSteps<Item extends NodeItem = NodeItem> {
 }
 
 /**
- * Runs the steps of a node. `open` is called for each subscription. Items that arrive while an answer is emitted wait, so
- * answers keep the order of the items. Completes after `finish`; errors of the source and of the steps pass through.
+ * Runs the steps of a node. `open` is called for each subscription. Items that arrive while an answer is emitted wait,
+ * so answers keep the order of the items. Completes after `finish`; errors of the source and of the steps pass through.
  */
 export const stepItems = <Item extends NodeItem = NodeItem>(
   open: () => NodeSteps<Item> | Promise<NodeSteps<Item>>,

@@ -109,13 +109,13 @@ export interface NodeContext {
   /** Emits after each `Update` that changed one of them. */
   readonly updated$: Observable<unknown>
   /**
-   * Whether the client's audio is held back because a node is behind; then missing audio is not silence. Absent in a node that
-   * runs in its own thread.
+   * Whether the client's audio is held back because a node is behind; then missing audio is not silence. Absent in a
+   * node that runs in its own thread.
    */
   readonly isPaused?: (() => boolean) | undefined
   /**
-   * Whether the client is known to be there and to have sent nothing since its last audio; the first call asks it. Absent if
-   * nobody knows, and in a node that runs in its own thread.
+   * Whether the client is known to be there and to have sent nothing since its last audio; the first call asks it.
+   * Absent if nobody knows, and in a node that runs in its own thread.
    */
   readonly isAnswering?: (() => boolean) | undefined
   /**
@@ -129,8 +129,8 @@ export interface NodeContext {
    */
   readonly aborted$?: Observable<SpeechError> | undefined
   /**
-   * Emits when the session is to end in a pause of the speech, as when the service closes. A node with `handlesDrain` then
-   * completes by itself. Never emits in a node that runs in its own thread.
+   * Emits when the session is to end in a pause of the speech, as when the service closes. A node with `handlesDrain`
+   * then completes by itself. Never emits in a node that runs in its own thread.
    */
   readonly drain$?: Observable<unknown> | undefined
   /**
@@ -143,8 +143,8 @@ export interface NodeContext {
   /** Loads a model that the session may use; rejects with `model-denied`. */
   readonly engine: (model: ModelName) => Promise<Engine>
   /**
-   * For a node with `manualAck`: acknowledges that `count` frames of audio (or events) of a port are processed. The wire
-   * to the port counts everything else as held. `Infinity` stops the counting for a port that needs no more input.
+   * For a node with `manualAck`: acknowledges that `count` frames of audio (or events) of a port are processed. The
+   * wire to the port counts everything else as held. `Infinity` stops the counting for a port that needs no more input.
    * The port defaults to the node's first one.
    */
   readonly ack: (count: number, port?: string) => void
@@ -153,8 +153,8 @@ export interface NodeContext {
   /** Milliseconds without audio after which a node flushes and completes; 0 for never. */
   readonly idleMs: number
   /**
-   * The session time at which the node's input begins, in milliseconds: more than 0 for a node that was reopened after a
-   * fault. Times of events count from the session's first sample. @default 0
+   * The session time at which the node's input begins, in milliseconds: more than 0 for a node that was reopened after
+   * a fault. Times of events count from the session's first sample. @default 0
    */
   readonly offsetMs?: number | undefined
   /** Writes to the operator's log. Never pass audio, text of speech, tokens or secrets. */
@@ -164,8 +164,8 @@ export interface NodeContext {
 }
 
 /**
- * One step of a project. When the input completes, the node flushes and completes; unsubscribing cancels it. A node does
- * not subscribe inside and keeps no state outside the subscription.
+ * One step of a project. When the input completes, the node flushes and completes; unsubscribing cancels it. A node
+ * does not subscribe inside and keeps no state outside the subscription.
  *
  * @example
  * const shout: Node = (input$) =>
@@ -174,8 +174,8 @@ export interface NodeContext {
 export interface Node<Inputs extends Ports = Ports, Outputs extends Ports = Ports> {
   (input$: Observable<NodeItem<Inputs>>, context: NodeContext): Observable<NodeItem<Outputs>>
   /**
-   * Checks an `Update` after `checkSettings` of the definition, with what is known only to the open node, such as the languages
-   * of its model. Not called in a node that runs in its own thread. @default () => undefined
+   * Checks an `Update` after `checkSettings` of the definition, with what is known only to the open node, such as the
+   * languages of its model. Not called in a node that runs in its own thread. @default () => undefined
    */
   readonly checkSettings?: (next: Settings) => SpeechError | undefined
 }

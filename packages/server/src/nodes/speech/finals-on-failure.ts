@@ -36,9 +36,9 @@ const refusalOf = (error: unknown): string =>
   refusalText(isSpeechError(error) && engineErrors.has(error.code) ? error : undefined)
 
 /**
- * Passes events. When they error, each channel without `SR Final` gets one, with the text of its milestones and the reason in
- * `Data.Error` (PROTOCOL 5.16); then the error follows. When the session is aborted (`aborted$`), the same finals follow, and
- * the output completes. So every channel has exactly one final, unless the session was stopped.
+ * Passes events. When they error, each channel without `SR Final` gets one, with the text of its milestones and the
+ * reason in `Data.Error` (PROTOCOL 5.16); then the error follows. When the session is aborted (`aborted$`), the same
+ * finals follow, and the output completes. So every channel has exactly one final, unless the session was stopped.
  */
 export const finalsOnFailure =
   (channels: number, firstChannel = 0, aborted$: Observable<SpeechError> = NEVER): MonoTypeOperatorFunction<NodeItem> =>

@@ -72,8 +72,9 @@ export interface RecognitionDefaults extends RecognizeSettings {
 }
 
 /**
- * Reads the settings. Silence ends nothing by default, because calls have long silences; `VadGracefulSilenceThresholdMsec`
- * or the node's options turn it on. Left: `invalid-field` with the name of the setting.
+ * Reads the settings. Silence ends nothing by default, because calls have long silences;
+ * `VadGracefulSilenceThresholdMsec` or the node's options turn it on. Left: `invalid-field` with the name of the
+ * setting.
  */
 export const readRecognitionSettings = (
   settings: Settings,

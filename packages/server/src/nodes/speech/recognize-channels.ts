@@ -27,8 +27,8 @@ export interface RecognizeChannelsOptions extends Omit<RecognitionChannelOptions
 }
 
 /**
- * Recognizes each channel of a stream by itself and emits the results as events of that channel. Completes with the last
- * channel. A channel that ended by a silence needs no more audio and no longer delays the others.
+ * Recognizes each channel of a stream by itself and emits the results as events of that channel. Completes with the
+ * last channel. A channel that ended by a silence needs no more audio and no longer delays the others.
  */
 export const recognizeChannels =
   ({ format, firstChannel, offsetMs, isReported, consumed, changed$, drain$, ...options }: RecognizeChannelsOptions) =>

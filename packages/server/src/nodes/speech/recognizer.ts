@@ -62,8 +62,8 @@ const languageOfStart = ({ language }: NodeContext, { capabilities }: Engine): s
  * Detects speech and recognizes it on each channel: `Speech Started`, `Speech Ended`, `SR Partial`, `SR Milestone` and
  * `SR Final` (PROTOCOL 3.3), one final per channel. `Engine Failed` reports a fault of the engine. A permanent fault,
  * and any other early end of the session, ends every channel with a final that contains the error. An `Update` of a
- * voice setting applies from the next silence of the channel on, and one of the language from the next segment on; one that is
- * invalid or names another model is refused.
+ * voice setting applies from the next silence of the channel on, and one of the language from the next segment on; one
+ * that is invalid or names another model is refused.
  */
 export const recognizer = defineNode({
   name: 'recognizer',

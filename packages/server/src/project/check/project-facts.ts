@@ -20,8 +20,8 @@ export interface ProjectFacts {
   /** The name according to the path of the file. */
   readonly nameOfFile?: string | undefined
   /**
-   * Whether the project is checked by the service that runs it. Elsewhere a secret that is not set, or a file in the wrong
-   * folder, is a warning.
+   * Whether the project is checked by the service that runs it. Elsewhere a secret that is not set, or a file in the
+   * wrong folder, is a warning.
    */
   readonly isHere: boolean
 }

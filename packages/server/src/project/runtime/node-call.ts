@@ -18,8 +18,8 @@ export interface NodeCallOptions {
 }
 
 /**
- * One run of a node, from its subscription to its end or its first fault. A flood is cut at its 10,001st item; how long a
- * call took is known only when it returns.
+ * One run of a node, from its subscription to its end or its first fault. A flood is cut at its 10,001st item; how long
+ * a call took is known only when it returns.
  */
 export class NodeCall {
   readonly #input$ = new Subject<NodeItem>()

@@ -285,8 +285,8 @@ export const nodeFailedError = ({ node, cause, error }: NodeFailure): SpeechErro
   new SpeechError('node-failed', `The node ${node} of the project failed (${cause}).`, { cause: error })
 
 /**
- * The outputs that each input of a bypassed node leads to: every output gets the items of the first input of its kind, of
- * audio the first in the same format. The items of an input without outputs are discarded.
+ * The outputs that each input of a bypassed node leads to: every output gets the items of the first input of its kind,
+ * of audio the first in the same format. The items of an input without outputs are discarded.
  */
 const bypassRoutes = (
   { inputs, outputs }: Pick<AnyNodeDefinition, 'inputs' | 'outputs'>,

@@ -11,8 +11,8 @@ export interface Taken {
 }
 
 /**
- * The items that wait in a wire, oldest first. Audio can be split at any frame. Silence takes the place of dropped audio
- * and does not count.
+ * The items that wait in a wire, oldest first. Audio can be split at any frame. Silence takes the place of dropped
+ * audio and does not count.
  */
 export class WireQueue {
   readonly #frameBytes: number

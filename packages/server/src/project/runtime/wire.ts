@@ -80,8 +80,8 @@ export class Wire {
   }
 
   /**
-   * Offers an item while no wire of the graph has anything to deliver: gives it to the target at once if it fits, without
-   * the queue.
+   * Offers an item while no wire of the graph has anything to deliver: gives it to the target at once if it fits,
+   * without the queue.
    */
   pass(item: NodeItem): Offered {
     const count = this.#queue.countOf(item)
@@ -191,8 +191,8 @@ export class Wire {
   }
 
   /**
-   * How many frames can be delivered now. While silence waits, the delivered half of the capacity and the waiting half are
-   * kept apart; otherwise the audio behind the silence could keep it from ever being delivered.
+   * How many frames can be delivered now. While silence waits, the delivered half of the capacity and the waiting half
+   * are kept apart; otherwise the audio behind the silence could keep it from ever being delivered.
    */
   get #deliverable(): number {
     const isShared = this.options.whenFull === 'dropOldest' || this.#queue.hasSilence

@@ -33,8 +33,8 @@ const stdinBytes = (host: Pick<Host, 'stdin'>): ByteSource => {
 }
 
 /**
- * A named pipe, opened without waiting for its writer: the thread that waits in `open` could not be ended, and would keep the
- * process.
+ * A named pipe, opened without waiting for its writer: the thread that waits in `open` could not be ended, and would
+ * keep the process.
  */
 const fifoBytes = (file: string): ByteSource => {
   try {

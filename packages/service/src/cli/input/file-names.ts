@@ -32,8 +32,8 @@ const filesOf = async (pattern: string): Promise<readonly string[]> => {
 export const stemOf = (file: string): string => (file === '-' ? 'stdin' : basename(file, extname(file)))
 
 /**
- * Throws `invalid-options` if two recordings have the same name in different folders, because a file that belongs to them,
- * such as a transcript, cannot be told apart.
+ * Throws `invalid-options` if two recordings have the same name in different folders, because a file that belongs to
+ * them, such as a transcript, cannot be told apart.
  */
 export const requireDistinctStems = (files: readonly string[], extension: string): void => {
   const byStem = new Map<string, string>()

@@ -116,8 +116,8 @@ const noModelsIn = (folder: string, found: readonly FoundModel[]): SpeechError =
 }
 
 /**
- * The models of a folder, or the newest one with a name. Throws `invalid-options` if there is none, or if a name is that of
- * models of several tenants.
+ * The models of a folder, or the newest one with a name. Throws `invalid-options` if there is none, or if a name is
+ * that of models of several tenants.
  */
 export const modelsAt = (typed: string, { folders, kinds }: ModelFolders): readonly FoundModel[] => {
   const isFolder = kindOfPath(typed) === 'folder'

@@ -12,8 +12,8 @@ export interface CommandContext {
 }
 
 /**
- * One call of a command. `argument`: the file, name or id, or all of them for `<file...>`; undefined if it is omitted or the
- * command has none.
+ * One call of a command. `argument`: the file, name or id, or all of them for `<file...>`; undefined if it is omitted
+ * or the command has none.
  */
 export interface CommandCall<F extends Flags, Argument> extends CommandContext {
   readonly argument: Argument

@@ -6,8 +6,8 @@ export const isAtLeast = (version: string, needed: string): boolean =>
 const lastOf20 = '20.20.2'
 
 /**
- * A sentence for a version of Node whose line gets no security fixes any more (https://nodejs.org/en/about/previous-releases):
- * 20 since April 2026, and the odd lines until 25.
+ * A sentence for a version of Node whose line gets no security fixes any more
+ * (https://nodejs.org/en/about/previous-releases): 20 since April 2026, and the odd lines until 25.
  */
 export const outdatedNode = (version: string): string | undefined => {
   const major = Number.parseInt(version, 10)

@@ -12,8 +12,9 @@ export interface OutputFile {
 }
 
 /**
- * Opens the file as `PATH.partial`, which only its owner can read. Writes are synchronous: they are small, and no text waits in memory when the process is
- * killed. A failure is kept, and nothing more is written. Throws a `CommandError` if it cannot be opened.
+ * Opens the file as `PATH.partial`, which only its owner can read. Writes are synchronous: they are small, and no text
+ * waits in memory when the process is killed. A failure is kept, and nothing more is written. Throws a `CommandError`
+ * if it cannot be opened.
  */
 export const openOutputFile = (path: string): OutputFile => {
   const partial = `${path}.partial`

@@ -149,8 +149,8 @@ const answer = (socket: Socket, reload: () => Promise<ReloadAnswer>): void => {
 }
 
 /**
- * Asks all processes of a state folder to reload, one after another. A file of a process that is gone is removed. Rejects
- * with a `CommandError` if there is none that runs, and if one does not answer.
+ * Asks all processes of a state folder to reload, one after another. A file of a process that is gone is removed.
+ * Rejects with a `CommandError` if there is none that runs, and if one does not answer.
  */
 export const askReload = async (stateFolder: string, signal: AbortSignal): Promise<readonly ReloadAnswer[]> => {
   const folder = folderOf(stateFolder)
@@ -179,8 +179,8 @@ const namesIn = async (folder: string): Promise<readonly string[]> => {
 }
 
 /**
- * Removes what processes have left that were killed: their files, their sockets, and files that were not complete. What cannot be
- * examined or removed is left.
+ * Removes what processes have left that were killed: their files, their sockets, and files that were not complete. What
+ * cannot be examined or removed is left.
  */
 const removeStale = async (folder: string): Promise<void> => {
   for (const name of await readdir(folder)) await removeIfStale(join(folder, name)).catch(() => undefined)

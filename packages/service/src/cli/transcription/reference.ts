@@ -18,8 +18,8 @@ export interface Reference {
 }
 
 /**
- * Reads what is said in each recording: the file of `--reference`, or the `.txt` files of that folder with the names of the
- * recordings. Rejects if one is missing, before anything is transcribed.
+ * Reads what is said in each recording: the file of `--reference`, or the `.txt` files of that folder with the names of
+ * the recordings. Rejects if one is missing, before anything is transcribed.
  */
 export const readReferences = async (path: string, files: readonly string[]): Promise<readonly string[]> => {
   const isFolder = await stat(path).then(
@@ -46,8 +46,8 @@ export const readReference = async (path: string): Promise<string> => {
 }
 
 /**
- * The text of a transcript. Its lines may have the form of `transcribe`, `[mm:ss.s] speaker: text`, also with hours; if any line names a
- * speaker, lines without a name continue the one before.
+ * The text of a transcript. Its lines may have the form of `transcribe`, `[mm:ss.s] speaker: text`, also with hours; if
+ * any line names a speaker, lines without a name continue the one before.
  */
 export const parseReference = (text: string, speakers: readonly string[]): readonly Reference[] => {
   const lines = text.split(/\r?\n/).map((line) => line.replace(/^\[(?:\d+:)?\d+:\d\d(?:[.,]\d+)?\]\s*/, ''))

@@ -90,10 +90,11 @@ interface Run {
 }
 
 /**
- * Transcribes recordings, `jobs` at a time, and shows them in their order. A recording that fails does not end the others,
- * unless the service cannot be reached at all; one that ends prematurely is transcribed up to there, and then fails. The
- * first signal begins no further recording and ends the audio of the running ones, and the command when the results of the
- * sent audio have arrived, after 3 s at the latest; the second one ends it with the results so far, the third one at once.
+ * Transcribes recordings, `jobs` at a time, and shows them in their order. A recording that fails does not end the
+ * others, unless the service cannot be reached at all; one that ends prematurely is transcribed up to there, and then
+ * fails. The first signal begins no further recording and ends the audio of the running ones, and the command when the
+ * results of the sent audio have arrived, after 3 s at the latest; the second one ends it with the results so far, the
+ * third one at once.
  */
 export const transcribeRecordings = async (
   plan: TranscriptionPlan & { readonly jobs: number },
@@ -175,8 +176,8 @@ export const transcribeRecordings = async (
 }
 
 /**
- * Transcribes one recording. Resolves with its summary, or rejects with the error that the command ends with; the summary of
- * a recording that a signal has ended goes to stderr.
+ * Transcribes one recording. Resolves with its summary, or rejects with the error that the command ends with; the
+ * summary of a recording that a signal has ended goes to stderr.
  */
 export const transcribeRecording = async (
   plan: TranscriptionPlan,
@@ -196,8 +197,8 @@ export const transcribeRecording = async (
 }
 
 /**
- * `interrupted at 12.9 s` of the audio, and the numbers of what was transcribed. Empty if no session had begun, or if the
- * reader of the output has enough of it.
+ * `interrupted at 12.9 s` of the audio, and the numbers of what was transcribed. Empty if no session had begun, or if
+ * the reader of the output has enough of it.
  */
 export const interruptedText = ({ counts, run, sentMs }: Outcome, exit: SilentExit): string => {
   if (exit.exitCode === exitCode.done) return ''

@@ -15,8 +15,8 @@ import type { SessionEvent } from 'rxspeech/internal/protocol/session-event'
 import { tableText } from './plain-text.js'
 
 /**
- * The messages of a cassette in a table: when each was sent or received, how much audio of its connection was sent until
- * then, and what it means. Messages of audio have no row.
+ * The messages of a cassette in a table: when each was sent or received, how much audio of its connection was sent
+ * until then, and what it means. Messages of audio have no row.
  */
 export const cassetteList = (cassette: Cassette): string => {
   const { header, lines } = cassette

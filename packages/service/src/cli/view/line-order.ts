@@ -36,8 +36,8 @@ const unheard: ChannelPosition = { reachedMs: 0, isSpeaking: false, lastLineMs: 
 
 /**
  * Puts the lines of several channels in the order of their times. A line waits until no other channel can have one that
- * begins earlier: until its results have reached that position, or it was silent there; for 30 s of audio at most. Lines
- * without times are due at once. Times of arrival (`nowMs`) are passed in, so this has no clock.
+ * begins earlier: until its results have reached that position, or it was silent there; for 30 s of audio at most.
+ * Lines without times are due at once. Times of arrival (`nowMs`) are passed in, so this has no clock.
  */
 export class LineOrder {
   readonly #channels: number

@@ -15,8 +15,8 @@ const reasons: Readonly<Record<GapCause, string>> = {
 }
 
 /**
- * A line for stderr about a problem of the connection or of recognition; undefined for any other event. A channel is named after its
- * speaker; `speakers` is empty for one channel.
+ * A line for stderr about a problem of the connection or of recognition; undefined for any other event. A channel is
+ * named after its speaker; `speakers` is empty for one channel.
  */
 export const noticeOf = (event: SessionEvent, speakers: readonly string[]): string | undefined => {
   const ofChannel = ({ channel = -1 }: { readonly channel?: number | undefined }): string =>

@@ -43,9 +43,9 @@ export const refreshMs = 100
 const pipePauseMs = 150
 
 /**
- * The panes of recordings that run at the same time, on one screen. What they write appears in the order in which they were
- * opened: a pane waits until those before it have ended. Below are the words of the pane whose turn it is, and the progress
- * of all, as far as the screen has rows.
+ * The panes of recordings that run at the same time, on one screen. What they write appears in the order in which they
+ * were opened: a pane waits until those before it have ended. Below are the words of the pane whose turn it is, and the
+ * progress of all, as far as the screen has rows.
  */
 export class Panes {
   readonly #screen: LiveScreen

@@ -23,8 +23,8 @@ const timeOf = ({ startMs = Number.MAX_VALUE }: SpokenText): number => startMs
 const maxWaitingShown = 4
 
 /**
- * Prints finished lines in the order of time; on a terminal also those that may follow an earlier one, and the words that may
- * still change.
+ * Prints finished lines in the order of time; on a terminal also those that may follow an earlier one, and the words
+ * that may still change.
  */
 export const openTextView = ({ pane, reader, style, channels, isPaced }: TextViewOptions): View => {
   const order = new LineOrder({ channels, isPaced })

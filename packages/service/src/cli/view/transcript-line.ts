@@ -43,8 +43,8 @@ const headOf = (
 ]
 
 /**
- * `[mm:ss.s] speaker: text`, without the time if the service sends none, without the speaker if there is only one; then a
- * line `  mm:ss.ss – mm:ss.ss  0.93  word` for each word, if the style has them.
+ * `[mm:ss.s] speaker: text`, without the time if the service sends none, without the speaker if there is only one; then
+ * a line `  mm:ss.ss – mm:ss.ss  0.93  word` for each word, if the style has them.
  */
 export const finishedLines = (spoken: SpokenText, style: LineStyle): string => {
   const [time, speaker] = headOf(spoken, style)

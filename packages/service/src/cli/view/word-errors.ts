@@ -34,8 +34,8 @@ const separator = /\s+|[–—―]+|(?:[,;:!?…/]|\.{2,})(?=\p{L})/u
 const unspaced = new RegExp(`${unspacedScript.source}\\p{M}*|(?:(?!${unspacedScript.source})[^])+`, 'gu')
 
 /**
- * The words of a text that are more than punctuation. Hyphens, apostrophes and single dots belong to a word. In scripts that
- * write no spaces between words, such as those of Japanese, Chinese and Thai, each character is one.
+ * The words of a text that are more than punctuation. Hyphens, apostrophes and single dots belong to a word. In scripts
+ * that write no spaces between words, such as those of Japanese, Chinese and Thai, each character is one.
  */
 export const comparedWords = (text: string): readonly string[] =>
   text
@@ -56,8 +56,8 @@ const readOnly = 2
 const maxPairs = 200_000_000
 
 /**
- * Aligns what was read with what was said by the fewest changes of words (Levenshtein distance). Throws `invalid-options` if
- * the texts are too long to be compared.
+ * Aligns what was read with what was said by the fewest changes of words (Levenshtein distance). Throws
+ * `invalid-options` if the texts are too long to be compared.
  */
 export const alignWords = (said: readonly string[], read: readonly string[]): readonly AlignedWords[] => {
   const columns = read.length + 1
