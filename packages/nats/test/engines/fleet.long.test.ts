@@ -23,7 +23,7 @@ const killBusy = async (fleet: LiveFleet): Promise<void> => {
 
 /**
  * An idle machine needs a fifth of a second for a loss; a busy one needs more, to notice it and to read the audio
- * again. Virtual time shows how soon a loss is noticed (fleet.test.ts).
+ * again. Virtual time shows how soon a loss is noticed (fleet-losses.test.ts).
  */
 const maxLateMs = 10_000
 

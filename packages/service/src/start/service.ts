@@ -71,9 +71,13 @@ const openService = async <Operation extends ServiceOperations, Http extends Com
 ): Promise<Service> => {
   const { operation, models, http, authority, projects, server, prepareReload } = await compose(options, opened, {
     ...role,
+    openHttp: (operations) => {
+      // Before the first session can record.
+      opened.push(['The repair of recordings', repairUnfinishedRecordings(options, operations.onFault)])
+      return role.openHttp(operations)
+    },
     openAuthority: (listener, watched) => openAuthority(options, listener, watched),
   })
-  opened.push(['The repair of recordings', repairUnfinishedRecordings(options, operation.onFault)])
   const reloader: Reloader = new Reloader({
     logger: options.logger,
     onOutcome: operation.reloaded,

@@ -34,7 +34,7 @@ const engineFlags = {
   logLevel: flag('<level>', 'debug, info, warn or error (default: info)', oneOf(logLevels)),
   logFormat: flag('<format>', 'text or json (default: text in a terminal, otherwise json)', oneOf(logFormats)),
   ...flagGroup('From a file:', {
-    config: flag('<file>', 'all of the above, in YAML; docs/SCALING.md lists every key', text),
+    config: flag('<file>', 'all of the above, in YAML; docs/SCALING.md of the package rxspeech lists every key', text),
   }),
 }
 

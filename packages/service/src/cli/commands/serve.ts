@@ -33,7 +33,11 @@ export const serveFlags = {
   logLevel: flag('<level>', 'debug, info, warn or error (default: info)', oneOf(logLevels)),
   logFormat: flag('<format>', 'text or json (default: text in a terminal, otherwise json)', oneOf(logFormats)),
   ...flagGroup('From a file:', {
-    config: flag('<file>', 'all of the above and more, in YAML; docs/OPERATING.md lists every key', text),
+    config: flag(
+      '<file>',
+      'all of the above and more, in YAML; docs/OPERATING.md of the package rxspeech lists every key',
+      text,
+    ),
     check: switchFlag('only check the file and what it names; starts nothing'),
   }),
   ...flagGroup('Without --dev:', {
