@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hashSecret, memoryClients, newClientSecret, startService } from '../../packages/service/dist/index.js'
 import { NEVER } from 'rxjs'
-import { scriptedEngine } from '../../dist/cjs/testing.js'
+import { scriptedEngine } from '../../packages/service/dist/testing.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'rxspeech-soak-'))
 await mkdir(join(folder, 'Default/m/1'), { recursive: true })
