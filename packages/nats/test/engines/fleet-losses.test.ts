@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { decodeAnswer, decodeRequest, encodeJson, engineSubject } from '../../src/engines/protocol.js'
 import { flushPromises } from '../../../service/test/virtual-clock.js'
 import { countingEngine, type CountingEngine, type CountingEngineOptions } from './counting-engine.js'
-import { VirtualFleet, type Lane, type VirtualEngine } from './virtual-fleet.js'
+import { type VirtualFleet, type Lane, type VirtualEngine } from './virtual-fleet.js'
 import { callsLabel, causeOf, closeFleet, fleetOf, requests, speaking } from './fleet-of.js'
 
 afterEach(closeFleet)

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { countingEngine } from './counting-engine.js'
-import { callsModel, VirtualFleet } from './virtual-fleet.js'
+import { callsModel, type VirtualFleet } from './virtual-fleet.js'
 import { causeOf, closeFleet, fleetOf, requests, speaking } from './fleet-of.js'
 
 afterEach(closeFleet)
