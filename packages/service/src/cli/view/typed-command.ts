@@ -22,7 +22,7 @@ export const shortPath = (path: string, folder: string): string => {
  * How to run the program again: with npx if npm says that it runs a command of a package, or `npm start` of a checkout.
  */
 export const programOf = (env: Readonly<Record<string, string | undefined>>, hasServicePackage: boolean): string => {
-  if (env['npm_command'] === 'start') return 'node packages/service/dist/cli/main.js'
+  if (env['npm_command'] === 'start') return 'npx rxspeech'
   if (env['npm_command'] !== 'exec') return 'rxspeech'
   return hasServicePackage ? 'npx rxspeech-service' : 'npx rxspeech'
 }

@@ -66,7 +66,7 @@ describe('programOf', () => {
     [{ npm_command: 'exec' }, false, 'npx rxspeech'],
     [{}, true, 'rxspeech'],
     [{ npm_command: 'run-script' }, true, 'rxspeech'],
-    [{ npm_command: 'start' }, false, 'node packages/service/dist/cli/main.js'],
+    [{ npm_command: 'start' }, false, 'npx rxspeech'],
   ])('is the way the program was started: %j', (env, hasServicePackage, program) => {
     expect(programOf(env, hasServicePackage)).toBe(program)
   })
