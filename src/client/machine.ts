@@ -1,33 +1,16 @@
 import { refusalError } from '../errors/refusal.js'
-import { SpeechError } from '../errors/speech-error.js'
+import type { SpeechError } from '../errors/speech-error.js'
 import type { Machine, MachineResult } from '../kernel/machine.js'
-import type { GapCause, SessionEvent } from '../protocol/session-event.js'
-import type { AnnouncedState } from '../protocol/states.js'
+import type { SessionEvent } from '../protocol/session-event.js'
+import { conclude, failureOf, onClosed, onLost } from './conclusion.js'
 import { deadlineError, isWait } from './deadlines.js'
-import { causeOfClose, causeOfLoss, endingOf, fates, type EndCause, type Fate } from './endings.js'
-import {
-  hurryHandover,
-  isHandoverReady,
-  onSuccessor,
-  openSuccessor,
-  planHandover,
-  withoutHandover,
-} from './handover.js'
-import {
-  alive,
-  isAudioOver,
-  isEnd,
-  isSending,
-  connectionLifetime,
-  handoverLifetime,
-  sendingLifetime,
-  waitLifetime,
-} from './lifetimes.js'
+import type { EndCause } from './endings.js'
+import { hurryHandover, isHandoverReady, onSuccessor, openSuccessor, withoutHandover } from './handover.js'
+import { alive, isEnd, isSending, connectionLifetime, sendingLifetime } from './lifetimes.js'
 import type { ControlSignal } from './protocol.js'
 import type { Wait } from './settings.js'
-import { afterProgress, nextAttempt, noRetries } from './retries.js'
+import { afterProgress, noRetries } from './retries.js'
 import type {
-  BeforeStreaming,
   ClientAction,
   ClientEffect,
   ClientInput,
@@ -41,9 +24,20 @@ import type {
   Phase,
   ReceiveOutput,
   SessionPolicy,
-  TokenNeed,
   Waiting,
 } from './states.js'
+import {
+  advance,
+  authorize,
+  emit,
+  enter,
+  finalize,
+  join,
+  nextRecognition,
+  renewal,
+  restartDeadline,
+  stream,
+} from './steps.js'
 
 /** The life of a session. In `done`, `stopped` and `failed` no input has an effect. */
 export class ClientMachine implements Machine<ClientState, ObservedInput, ClientOutput, ClientAction> {
@@ -172,89 +166,7 @@ const onConnection = (
   }
 }
 
-// Steps
-
-const emit = (event: Extract<ClientOutput, { readonly do: 'emit' | 'read' }>['event']): ClientOutput => ({
-  do: 'emit',
-  event,
-})
-
-const announce = (state: AnnouncedState): ClientOutput => emit({ type: 'connection', state })
-
-const join = (outputs: readonly ClientOutput[], step: ClientStep): ClientStep => ({
-  ...step,
-  outputs: [...outputs, ...(step.outputs ?? [])],
-})
-
-/** Enters a phase and starts its deadline. */
-const enter = (
-  state: ClientState,
-  phase: Phase,
-  policy: SessionPolicy,
-  outputs: readonly ClientOutput[] = [],
-  effects: readonly ClientEffect[] = [],
-): ClientStep => {
-  const next = { ...state, phase, wait: state.wait + 1 }
-  return { state: next, outputs, effects: [...deadlineOf(next, policy), ...effects] }
-}
-
-const restartDeadline = (state: ClientState, policy: SessionPolicy): ClientStep => enter(state, state.phase, policy)
-
-/** Phases that wait for the service or for a token have a deadline; `waiting` has its delay. */
-const deadlineOf = (state: ClientState, policy: SessionPolicy): readonly ClientEffect[] => {
-  const { phase } = state
-  const wait = (delayMs: number, type: 'retry' | 'deadline'): readonly ClientEffect[] => [
-    // The timer keeps the process alive, because nothing else does when a connection breaks without notice.
-    { lifetime: waitLifetime(state), action: { do: 'wait', delayMs, input: { type }, ref: true } },
-  ]
-  if (phase.name === 'waiting') return wait(phase.delayMs, 'retry')
-  return isWait(phase.name) ? wait(policy.deadlines[phase.name], 'deadline') : []
-}
-
-/** The next phase on the way to a connection. It is emitted as a state unless the session has streamed before. */
-const advance = (state: ClientState, phase: BeforeStreaming, policy: SessionPolicy, action: ClientAction): ClientStep =>
-  enter(state, phase, policy, phase.isResuming ? [] : [announce(phase.name)], [
-    { lifetime: connectionLifetime(state.connection.id), action },
-  ])
-
-const finalize = (state: ClientState, policy: SessionPolicy): ClientStep => {
-  const { id } = state.connection
-  return enter(
-    withoutHandover(state),
-    { name: 'finalizing', isAcknowledged: false },
-    policy,
-    [announce('finalizing'), { do: 'expect-finals' }],
-    [{ lifetime: connectionLifetime(id), action: { do: 'finalize', connection: id, by: policy.finalizeBy } }],
-  )
-}
-
-const end = (
-  state: ClientState,
-  phase: { readonly name: 'done' | 'stopped' } | { readonly name: 'failed'; readonly error: SpeechError },
-  cause: GapCause,
-): ClientStep => ({
-  state: { ...state, phase, handover: undefined, pendingFinals: [] },
-  outputs: [{ do: 'drop', cause }, announce(phase.name), { do: 'close-ledger' }],
-})
-
-// Opening a connection
-
 const firstAttempt = { refusal: undefined, isResuming: false, isReusing: false }
-
-/** Starts another connection with its token. */
-const authorize = (
-  state: ClientState,
-  phase: Omit<BeforeStreaming, 'name'>,
-  need: TokenNeed,
-  policy: SessionPolicy,
-): ClientStep => {
-  const id = state.lastId + 1
-  const next = { ...state, lastId: id, connection: { id, token: undefined, update: state.update } }
-  return advance(next, { ...phase, name: 'authorizing' }, policy, { do: 'authorize', connection: id, need })
-}
-
-/** Requests a token to replace the refused one of the current connection. */
-const renewal = ({ connection }: ClientState): TokenNeed => ({ refused: connection.token?.accessToken })
 
 const onRetry = (state: ClientState, { isAudioOver, refusal }: Waiting, policy: SessionPolicy): ClientStep =>
   authorize(
@@ -279,44 +191,6 @@ const onAuthorized = (
   const next = { ...state, connection: { ...connection, token } }
   return advance(next, { ...phase, name: 'connecting' }, context.policy, { do: 'dial', connection: id, update })
 }
-
-/** Streams on the current connection, beginning with the buffered audio. */
-const stream = (state: ClientState, isAudioOver: boolean, context: Context): ClientStep => {
-  const { connection, recognition, update, lastId } = state
-  const {
-    policy,
-    snapshot: { nowMs },
-  } = context
-  const name = isAudioOver ? 'draining' : 'streaming'
-  // After the end of the audio only results count as progress. Otherwise a service that always ends too early would be retried forever.
-  const retries = isAudioOver ? state.retries : { ...state.retries, servesSinceMs: nowMs }
-  const planned = planHandover(state, policy, nowMs)
-  const next: ClientState = {
-    ...state,
-    retries,
-    hasStreamed: true,
-    recognition: { sinceMs: isAudioOver ? Infinity : nowMs, isNext: false },
-    pendingFinals: [],
-    handover: planned && { id: lastId + 1, successor: undefined },
-    lastId: lastId + 1,
-  }
-  const onConnection = connectionLifetime(connection.id)
-  const effects: ClientEffect[] = []
-  if (update !== undefined && update !== connection.update) {
-    effects.push({ lifetime: onConnection, action: { do: 'send-update', connection: connection.id, update } })
-  }
-  if (!state.hasStreamed) effects.push({ lifetime: 'session', action: { do: 'watch-updates' } })
-  effects.push({
-    lifetime: sendingLifetime(connection.id),
-    action: { do: 'send-audio', connection: connection.id },
-  })
-  if (planned !== undefined && next.handover !== undefined) {
-    effects.push({ lifetime: handoverLifetime(next.handover), action: planned })
-  }
-  return enter(next, { name }, policy, [{ do: 'begin', isNextRecognition: recognition.isNext }], effects)
-}
-
-// Messages of the service
 
 const onMessage = (
   state: ClientState,
@@ -402,147 +276,9 @@ const onSessionEnded = (state: ClientState, error: SpeechError | undefined, cont
   return conclude(state, isAnswer ? 'answered' : 'session-ended', context, undefined, true)
 }
 
-// The end of a recognition, a connection or the session
-
-/** Ends a recognition, a connection or the session as the table defines. `isConnected`: the connection is still open. */
-const conclude = (
-  state: ClientState,
-  cause: EndCause,
-  context: Context,
-  error = endedEarly(),
-  isConnected = false,
-): ClientStep => {
-  const { pendingFinals } = state
-  const ending = endingOf(state, cause, context.policy, context.snapshot)
-  const failed = isDone(ending) ? pendingFinals[0]?.error : undefined
-  // Some speech has no result, so this is not the regular end.
-  if (failed !== undefined)
-    return join(outputsOf('emit', pendingFinals), perform(state, 'fail', context, refusalError(failed), isConnected))
-  return join(
-    ending === 'finish' ? [{ do: 'settle' }] : outputsOf(fates[ending], pendingFinals),
-    perform(state, ending, context, error, isConnected),
-  )
-}
-
-const isDone = (ending: keyof typeof fates): boolean =>
-  ending === 'finish' || ending === 'complete' || ending === 'silence'
-
-const outputsOf = (fate: Fate, finals: ClientState['pendingFinals']): readonly ClientOutput[] => {
-  if (fate === 'emit') return finals.map((event) => ({ do: 'read', event }))
-  return fate === 'continue' ? [{ do: 'continue-after', finals }] : []
-}
-
-/** The pending finals have been handled. */
-const perform = (
-  state: ClientState,
-  ending: keyof typeof fates,
-  context: Context,
-  error: SpeechError,
-  isConnected: boolean,
-): ClientStep => {
-  const { phase, connection } = state
-  const { policy } = context
-  const isOver = isAudioOver(phase)
-  switch (ending) {
-    case 'stay':
-      return { state }
-    case 'disconnect':
-      return phase.name === 'paused' ? { state: { ...state, phase: { ...phase, isConnected: false } } } : { state }
-    case 'renew':
-      return 'isResuming' in phase ? authorize(state, { ...phase, refusal: error }, renewal(state), policy) : { state }
-    case 'reopen':
-      return nextRecognition(state, isOver, false, policy)
-    case 'resume':
-      return reconnect(state, error, context)
-    case 'hand-over':
-      return handOver(state, context)
-    case 'pause':
-      return enter(
-        afterOwnEnd(state),
-        { name: 'paused', isConnected },
-        policy,
-        [{ do: 'pause' }],
-        [{ lifetime: 'listening', action: { do: 'listen' } }],
-      )
-    case 'next':
-      return join([{ do: 'pause' }], nextRecognition(afterOwnEnd(state), isOver, isConnected, policy))
-    case 'retry': {
-      const slow: readonly ClientOutput[] = [{ do: 'pause' }, { do: 'slow', speed: 'as spoken' }]
-      const sending: ClientState = { ...afterOwnEnd(state), phase: { name: isOver ? 'draining' : 'streaming' } }
-      return join(slow, onLost(sending, endedAtOnce(), context))
-    }
-    case 'close':
-      return enter(state, { name: 'closing' }, policy)
-    case 'ask':
-      return enter(
-        withoutHandover(state),
-        { name: 'stopping' },
-        policy,
-        [{ do: 'drop', cause: 'stopped' }],
-        [{ lifetime: connectionLifetime(connection.id), action: { do: 'stop', connection: connection.id } }],
-      )
-    case 'finish':
-    case 'complete':
-      return end(state, { name: 'done' }, 'ended')
-    case 'silence':
-      return join([{ do: 'pause' }], end(state, { name: 'done' }, 'silence'))
-    case 'stopped':
-    case 'stopped-after-final':
-      return end(state, { name: 'stopped' }, 'stopped')
-    case 'fail':
-      return end(state, { name: 'failed', error }, 'failed')
-  }
-}
-
-const endedEarly = (): SpeechError =>
-  new SpeechError('connection-lost', 'The service closed the connection before the final result.')
-const endedUnanswered = (): SpeechError =>
-  new SpeechError('protocol-violation', 'The service closed without answering the start.')
-const endedAtOnce = (): SpeechError => new SpeechError('connection-lost', 'The service ended the recognition at once.')
-
-/** The connection failed to open or broke, or the service ended the session with an error. */
-const onLost = (state: ClientState, error: SpeechError, context: Context): ClientStep =>
-  conclude(state, causeOfLoss(state.phase, error, context.policy), context, error)
-
-const isRunning = ({ phase }: ClientState): boolean => isSending(phase) || phase.name === 'finalizing'
-
-/** The error in a final of a recognition that runs: it counts as that of the connection if the service says no more about it. */
-const failureOf = (state: ClientState): SpeechError | undefined => {
-  const error = isRunning(state) ? state.pendingFinals[0]?.error : undefined
-  return error === undefined ? undefined : refusalError(error)
-}
-
-/** The service closed the connection without an error. */
-const onClosed = (state: ClientState, context: Context): ClientStep => {
-  const failed = failureOf(state)
-  if (failed !== undefined) return onLost(state, failed, context)
-  const error = isRunning(state) ? endedEarly() : endedUnanswered()
-  return conclude(state, causeOfClose(state.phase, context.policy, context.snapshot), context, error)
-}
-
 /** A client that has half-closed the connection can send no request. */
 const causeOfStop = (phase: Phase, policy: SessionPolicy): EndCause =>
   phase.name === 'finalizing' && policy.finalizeBy === 'half-close' ? 'stop-unsendable' : 'stop'
-
-/** The service has ended a recognition that the client did not finalize. */
-const afterOwnEnd = (state: ClientState): ClientState => ({
-  ...state,
-  handover: undefined,
-  recognition: { ...state.recognition, isNext: true },
-})
-
-const nextRecognition = (
-  state: ClientState,
-  isAudioOver: boolean,
-  isConnected: boolean,
-  policy: SessionPolicy,
-): ClientStep => {
-  const { id } = state.connection
-  const phase = { isAudioOver, refusal: undefined, isResuming: true, isReusing: isConnected }
-  return isConnected
-    ? advance(state, { ...phase, name: 'starting' }, policy, { do: 'restart', connection: id })
-    : authorize(state, phase, 'any', policy)
-}
 
 const onAudioOver = (state: ClientState, context: Context): ClientStep => {
   const { phase } = state
@@ -552,37 +288,6 @@ const onAudioOver = (state: ClientState, context: Context): ClientStep => {
   if (phase.name !== 'streaming') return { state }
   return snapshot.isSent ? finalize(state, policy) : enter(state, { name: 'draining' }, policy)
 }
-
-/** A handover connection that is ready takes over at once; otherwise the session waits for the next attempt. */
-const reconnect = (state: ClientState, error: SpeechError, context: Context): ClientStep => {
-  const { policy, snapshot } = context
-  const { phase, handover } = state
-  const isOver = isAudioOver(phase)
-  const outputs: ClientOutput[] = [{ do: 'report-ledger' }]
-  const left: ClientState = { ...state, handover: undefined, recognition: { ...state.recognition, isNext: false } }
-  const successor = handover?.successor
-  if (successor?.isReady === true) return join(outputs, stream({ ...left, connection: successor }, isOver, context))
-  if (error.code === 'too-fast') outputs.push({ do: 'slow', speed: 'with bursts' })
-  const next = policy.resumption && nextAttempt(state.retries, policy.resumption, error, snapshot.nowMs)
-  if (next === undefined) {
-    return join([...outputs, ...outputsOf('emit', state.pendingFinals)], end(left, { name: 'failed', error }, 'failed'))
-  }
-  const { retries, attempt, delayMs } = next
-  outputs.push({ do: 'reconnecting', atMs: snapshot.nowMs, event: { attempt, delayMs, cause: error.code } })
-  const waiting: Waiting = { name: 'waiting', isAudioOver: isOver, refusal: refusalToRenew(phase, error), delayMs }
-  return enter({ ...left, retries }, waiting, policy, outputs)
-}
-
-/** Whether a token must still be renewed, because the attempt to renew it failed. */
-const refusalToRenew = (phase: Phase, error: SpeechError): SpeechError | undefined => {
-  if (error.code === 'unauthenticated') return error
-  return phase.name === 'authorizing' ? phase.refusal : undefined
-}
-
-const handOver = (state: ClientState, context: Context): ClientStep =>
-  stream({ ...state, connection: state.handover?.successor ?? state.connection }, false, context)
-
-// Updates
 
 const onUpdate = (
   state: ClientState,
