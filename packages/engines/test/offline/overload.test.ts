@@ -23,7 +23,7 @@ const model: ModelDescription = {
 const readMs = (lengthMs: number, purpose: ReadRequest['purpose'] = 'final'): number =>
   (50 + 0.1 * lengthMs) * (purpose === 'final' ? 1 : 0.7)
 
-/** A recognizer with so many processes. */
+/** A recognizer with a number of processes. */
 class PacedReader implements Reader {
   partials = 0
   readonly readsAtOnce: number

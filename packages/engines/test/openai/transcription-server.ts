@@ -49,7 +49,7 @@ export interface TranscriptionServer {
   readonly requests: readonly Transcription[]
   /** Answers the next requests with these, one after another, and all later ones with the last. */
   answer(...answers: readonly Respond[]): void
-  /** Resolves when so many requests have arrived. */
+  /** Resolves when `count` requests have arrived. */
   received(count: number): Promise<void>
   close(): Promise<void>
 }
