@@ -15,7 +15,7 @@ import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
  * All pure files of a package and worker share its modules, and so do all live ones, which saves most of their time.
  */
 const cores = Math.max(2, availableParallelism() - 1)
-const packages = ['engines', 'server', 'nodes', 'nats', 'studio', 'service']
+const packages = ['engines', 'server', 'nodes', 'nats', 'dialects', 'studio', 'service']
 /** Folders of tests of a package that are all live. */
 const liveFolders: Readonly<Record<string, string>> = {
   engines: 'contract',
@@ -36,7 +36,7 @@ const source = (path: string): string => fileURLToPath(new URL(path, import.meta
 /** Tests run the sources of all packages, not their builds. */
 const alias = [
   { find: /^rxspeech\/internal\/(.*)$/, replacement: source('src/$1.ts') },
-  { find: /^rxspeech-(engines|server|nodes|nats)\/(.*)$/, replacement: source('packages/$1/src/$2.ts') },
+  { find: /^rxspeech-(engines|server|nodes|nats|dialects)\/(.*)$/, replacement: source('packages/$1/src/$2.ts') },
   { find: /^rxspeech-service$/, replacement: source('packages/service/src/index.ts') },
   { find: /^rxspeech-service\/(nodes|testing)$/, replacement: source('packages/service/src/$1.ts') },
 ]

@@ -27,7 +27,8 @@ export const packages = {
   server: ['rxspeech', 'engines'],
   nodes: ['rxspeech', 'server'],
   nats: ['rxspeech', 'engines', 'server'],
-  service: ['rxspeech', 'engines', 'server', 'nodes', 'nats'],
+  dialects: ['rxspeech', 'server'],
+  service: ['rxspeech', 'engines', 'server', 'nodes', 'nats', 'dialects'],
 }
 
 /**
@@ -85,6 +86,11 @@ export const innerLayers = {
     engines: ['connection'],
     identity: ['connection'],
     machines: ['connection'],
+  },
+  'packages/dialects/src': {
+    conversation: [],
+    'openai-errors': [],
+    'openai-transcriptions': ['conversation', 'openai-errors'],
   },
   'packages/service/src': {
     workers: [],
@@ -195,7 +201,7 @@ export default {
       comment: 'Folders import each other.',
       severity: 'error',
       scope: 'folder',
-      from: { path: '^(src|packages/(server|nodes|nats|service)/src)/.' },
+      from: { path: '^(src|packages/(server|nodes|nats|dialects|service)/src)/.' },
       to: { circular: true },
     },
     {

@@ -15,7 +15,7 @@ const inPackage = (/** @type {string} */ path) => new URL(`../packages/${path}/`
 const builds = [
   [source, cjs],
   [source, esm],
-  ...['engines', 'server', 'nodes', 'nats', 'service'].map(
+  ...['engines', 'server', 'nodes', 'nats', 'dialects', 'service'].map(
     (name) => /** @type {const} */ ([inPackage(`${name}/src`), inPackage(`${name}/dist`)]),
   ),
 ]
