@@ -55,6 +55,12 @@ export interface HttpListenerOptions {
   readonly acceptConnections?: AcceptConnections | undefined
 }
 
+/** What emits `close` once: a connection or a response. */
+export interface Closing {
+  readonly destroyed: boolean
+  readonly once: (event: 'close', listener: () => void) => unknown
+}
+
 /** An HTTP server that listens; it answers 503 until `handle` is called. */
 export interface HttpListener {
   /** Such as `https://127.0.0.1:8443`. */
@@ -65,8 +71,11 @@ export interface HttpListener {
    * `X-Forwarded-For`).
    */
   readonly addressOf: (request: IncomingMessage) => string | undefined
-  /** Why an upgrade is refused because of connection limits. Otherwise counts its client until the connection closes. */
-  readonly refuseUpgrade: (request: IncomingMessage) => Promise<SpeechError | undefined>
+  /**
+   * Why a session is refused because of connection limits. Otherwise counts its client until the connection closes, or
+   * another part of it, such as the response.
+   */
+  readonly refuseSession: (request: IncomingMessage, until?: Closing) => Promise<SpeechError | undefined>
   /** A session was admitted for the request: its address keeps some places. */
   readonly succeeded: (request: IncomingMessage) => void
   /** Accepts no further connections; resolves when all have ended, including upgraded ones. */
@@ -138,15 +147,15 @@ export const openHttp = async (address: ListenAddress, options: HttpListenerOpti
       handlers = given
     },
     addressOf: (request) => clientOf(request, connections) ?? connections.addressOf(request.socket),
-    refuseUpgrade: async (request) => {
+    refuseSession: async (request, until = request.socket) => {
       const tooMany = connections.refusal(request.socket)
       if (tooMany !== undefined || gate === undefined || !connections.isShared(request.socket)) return tooMany
       const client = clientOf(request, connections)
       // Counts in total only, as its connection does.
       if (client === undefined) return undefined
       const { refusal, release } = await gate.admitClient(client)
-      if (request.socket.destroyed) release()
-      else request.socket.once('close', release)
+      if (until.destroyed) release()
+      else until.once('close', release)
       return refusal
     },
     succeeded: (request) => {

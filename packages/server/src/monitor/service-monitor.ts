@@ -2,8 +2,11 @@ import type { SoundFault } from 'rxspeech/internal/audio/sound-check/sound-warni
 import type { ErrorCode } from 'rxspeech/internal/errors/error-table'
 import { notify } from 'rxspeech/internal/kernel/notify'
 
-/** The interface of a session. A session of the WebSocket is its connection, with any number of recognitions. */
-export type SessionInterface = 'grpc' | 'websocket'
+/**
+ * The interface of a session. A session of the WebSocket is its connection, with any number of recognitions; `http` is
+ * a request of a dialect with a recording.
+ */
+export type SessionInterface = 'grpc' | 'websocket' | 'http'
 
 /**
  * The phase of a session: `opened` until its first start, `running` while it accepts audio, `flushing` until its last

@@ -20,6 +20,10 @@ export interface Rights {
 export const tenantOf = ({ tenants: [first = everything, ...others] }: Pick<Rights, 'tenants'>): string =>
   first === everything || others.length > 0 ? sharedTenant : first
 
+/** Whether the rights allow the use of a model. */
+export const isModelGranted = (rights: Rights, { tenant, name }: Pick<ModelDescription, 'tenant' | 'name'>): boolean =>
+  (tenant === sharedTenant || isGranted(rights.tenants, tenant)) && isGranted(rights.models, name)
+
 export interface ModelRequest {
   /** Empty or absent: the shared tenant. */
   readonly tenant?: string | undefined
@@ -40,7 +44,7 @@ export const openModel = async (
 ): Promise<Engine> => {
   const { name } = request
   const tenant = request.tenant === undefined || request.tenant === '' ? sharedTenant : request.tenant
-  const isAllowed = (tenant === sharedTenant || isGranted(rights.tenants, tenant)) && isGranted(rights.models, name)
+  const isAllowed = isModelGranted(rights, { tenant, name })
   const model = isAllowed ? registry.find({ tenant, name, version: request.version ?? '' }) : undefined
   if (model === undefined) {
     if (isAllowed && registry.mayMissModels?.() === true) throw mayCome()

@@ -56,6 +56,8 @@ export interface Admission {
   /** The client that the token was issued to. */
   readonly clientId?: string
   readonly tokenId?: string
+  /** Whether the token is one for a page (PROTOCOL 2.1). @default false */
+  readonly isForPage?: boolean | undefined
   /** The requests of all sessions of the token. @default those of this session */
   readonly requests?: RequestBucket | undefined
 }

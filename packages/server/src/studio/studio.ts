@@ -248,9 +248,6 @@ const rightsOf = ({ identity }: StudioService, token: string): Promise<Rights | 
     throw error
   })
 
-const isModelGranted = (rights: Rights, { tenant, name }: ModelDescription): boolean =>
-  isGranted(rights.models, name) && (tenant === sharedTenant || isGranted(rights.tenants, tenant))
-
 type IsOfSample = (model: ModelDescription) => boolean
 
 const modelsOf = ({ models }: StudioService, rights: Rights | undefined, isOfSample: IsOfSample): readonly object[] =>

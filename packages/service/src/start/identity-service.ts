@@ -122,6 +122,7 @@ export const createAdmission = (
         rights,
         clientId: rights.clientId,
         tokenId: rights.tokenId,
+        isForPage: rights.isForPage,
         requests: counted.bucket,
         ended$,
         release: () => {

@@ -81,7 +81,7 @@ const joinListeners = (first: HttpListener, second: HttpListener): HttpListener 
       })
     },
     addressOf: (request) => listenerOf(request).addressOf(request),
-    refuseUpgrade: (request) => listenerOf(request).refuseUpgrade(request),
+    refuseSession: (request, until) => listenerOf(request).refuseSession(request, until),
     succeeded: (request) => listenerOf(request).succeeded(request),
     stopAccepting: async () => {
       await Promise.all([first.stopAccepting(), second.stopAccepting()])

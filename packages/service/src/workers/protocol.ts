@@ -52,7 +52,7 @@ export const workerProtocol = {
 
 const grant = optionsCodec(
   { tenants: listOf(text), projects: listOf(text), models: listOf(text) },
-  { clientId: text, tokenId: text },
+  { clientId: text, tokenId: text, isForPage: flag },
 )
 
 /** What the process of the service receives from a worker. */

@@ -120,8 +120,9 @@ export const startWorkerHost = (
         admission.ended$.pipe(take(1), takeUntil(ended$)).subscribe((error) => {
           channel.tell('ended', { id, error: toSentError(error) })
         })
-        const { tenants, projects, models } = admission.rights
-        return { tenants, projects, models, clientId: admission.clientId, tokenId: admission.tokenId }
+        const { rights, clientId, tokenId, isForPage } = admission
+        const { tenants, projects, models } = rights
+        return { tenants, projects, models, clientId, tokenId, isForPage }
       },
       countConnection: ({ id, address }) => Promise.resolve(held.count(id, address)),
       countClient: ({ id, address }) => {

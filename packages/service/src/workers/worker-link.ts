@@ -116,12 +116,14 @@ export class RemoteAdmission {
     // Known before the answer arrives, because the end can follow it at once.
     this.#ends.set(id, ended$)
     try {
-      const { clientId, tokenId, ...rights } = await this.#channel.ask('admit', { id, token, tenant, origin })
+      const answer = await this.#channel.ask('admit', { id, token, tenant, origin })
+      const { clientId, tokenId, isForPage, ...rights } = answer
       // The start itself was counted by the process of the service.
       const counted = tokenId === undefined ? undefined : this.requests?.hold(tokenId, clientId)
       return {
         rights,
         ...(clientId !== undefined && { clientId }),
+        isForPage,
         requests: counted?.bucket,
         ended$: ended$.asObservable(),
         release: () => {

@@ -81,7 +81,7 @@ describe('an upgrade to the recognition socket', () => {
       allowQueryToken: false,
       connections: {
         addressOf: () => undefined,
-        refuseUpgrade: () => Promise.resolve(isFull ? new SpeechError('overloaded', 'full') : undefined),
+        refuseSession: () => Promise.resolve(isFull ? new SpeechError('overloaded', 'full') : undefined),
         succeeded: () => undefined,
       },
     })

@@ -1,0 +1,209 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { take } from 'rxjs'
+import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import type { SocketMessage } from 'rxspeech/internal/transport/link'
+import { memoryLinks } from 'rxspeech/internal/transport/memory/link'
+import { authFailureOf, noopMonitor, type SessionInterface } from '../monitor/service-monitor.js'
+import { clientError } from '../sessions/client-error.js'
+import { RequestLimit } from '../sessions/request-limit.js'
+import { isModelGranted, sharedTenant, tenantOf } from '../sessions/rights.js'
+import type { Admission } from '../sessions/session-context.js'
+import type { Conversation, ConversationOptions, Dialect, DialectClient } from './dialect.js'
+import type { Closing, HttpListener } from './http-listener.js'
+import { serveRecognition, type RecognitionServer } from './recognition-server.js'
+import { socketOpener, type UpgradeArguments } from './socket-opener.js'
+import { answerUpgrade, dialectSubprotocol, dialectToken, type HttpRefusal, urlOf } from './upgrade-request.js'
+
+export interface DialectListenerOptions extends RecognitionServer {
+  readonly dialects: readonly Dialect[]
+  /** The model of the service for a name of a client; that of `*` for all others. */
+  readonly modelNames: Readonly<Record<string, string>>
+  readonly maxMessageBytes: number
+  readonly connections: Pick<HttpListener, 'addressOf' | 'refuseSession' | 'succeeded'>
+}
+
+/** The two kinds of handlers of an HTTP listener. */
+interface Handlers {
+  readonly request: RequestListener
+  readonly upgrade: (...upgrade: UpgradeArguments) => void
+}
+
+/** Handles the requests and upgrades of the dialects; passes all others on. */
+export const dialectHandlers = (options: DialectListenerOptions, others: Handlers): Handlers => {
+  const { dialects, context, monitor = noopMonitor } = options
+  if (dialects.length === 0) return others
+  const openSocket = socketOpener(options.maxMessageBytes, dialectSubprotocol)
+  const admit = clientAdmission(options)
+
+  const refusalOf = (dialect: Dialect, cause: unknown, by: SessionInterface): HttpRefusal => {
+    const known = dialect.refuse(cause)
+    if (known !== undefined) return known
+    const error = clientError(cause, context)
+    monitor.refused(by, error.code)
+    return dialect.refuse(error) ?? { status: 500, headers: {}, body: '' }
+  }
+
+  const answer = async (dialect: Dialect, at: number, request: IncomingMessage, response: ServerResponse) => {
+    try {
+      const route = dialect.routes[at]
+      if (route === undefined) return
+      const { client } = await admit(request, 'http', response)
+      await route.answer(client, response)
+    } catch (error) {
+      if (response.headersSent || response.destroyed) {
+        context.onFault?.(error)
+        response.destroy()
+        return
+      }
+      const { status, headers, body } = refusalOf(dialect, error, 'http')
+      const isUnread = !request.complete
+      response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body), ...(isUnread && closing) })
+      response.end(body)
+      // A client that still sends reads the answer only afterwards.
+      if (isUnread) discard(request)
+    }
+  }
+
+  const upgrade = async (dialect: Dialect, at: number, ...handshake: UpgradeArguments): Promise<void> => {
+    const [request, socket] = handshake
+    try {
+      const served = dialect.sockets[at]
+      if (served === undefined) return
+      const { client, admission } = await admit(request, 'websocket', socket)
+      const frames = new RequestLimit(context.limits, context.scheduler, admission.requests)
+      openSocket(handshake, frames, (link) => {
+        const serving = served.serve(client, link)
+        socket.once('close', () => serving.unsubscribe())
+      })
+    } catch (error) {
+      if (!socket.destroyed) answerUpgrade(socket, refusalOf(dialect, error, 'websocket'))
+    }
+  }
+
+  return {
+    request: (request, response) => {
+      const { pathname } = urlOf(request) ?? {}
+      for (const dialect of pathname === undefined ? [] : dialects) {
+        const at = dialect.routes.findIndex(
+          ({ method, path }) => method === request.method && path.test(pathname ?? ''),
+        )
+        if (at === -1) continue
+        void answer(dialect, at, request, response)
+        return
+      }
+      others.request(request, response)
+    },
+    upgrade: (...handshake) => {
+      const { pathname } = urlOf(handshake[0]) ?? {}
+      for (const dialect of pathname === undefined ? [] : dialects) {
+        const at = dialect.sockets.findIndex(({ path }) => path.test(pathname ?? ''))
+        if (at === -1) continue
+        void upgrade(dialect, at, ...handshake)
+        return
+      }
+      others.upgrade(...handshake)
+    },
+  }
+}
+
+const closing = { Connection: 'close' }
+
+/** How much of a refused body is read, so that its sender reads the refusal. */
+const maxDiscardedBytes = 32 * 1_048_576
+
+const discard = (request: IncomingMessage): void => {
+  let readBytes = 0
+  request.on('data', (part: Buffer) => {
+    readBytes += part.length
+    if (readBytes > maxDiscardedBytes) request.destroy()
+  })
+}
+
+/** Checks everything that an upgrade to the recognition socket checks, in the same order. */
+const clientAdmission = (options: DialectListenerOptions) => {
+  const { context, connections, monitor = noopMonitor } = options
+  let isDraining = false
+  context.drain$.pipe(take(1)).subscribe(() => {
+    isDraining = true
+  })
+
+  const admitToken = async (request: IncomingMessage, by: SessionInterface, peer: string): Promise<Admission> => {
+    const token = dialectToken(request)
+    if (token === undefined) {
+      monitor.authFailed('missing-token', by, peer)
+      throw new SpeechError('unauthenticated', noToken)
+    }
+    const { origin } = request.headers
+    try {
+      const admission = await context.admit(token, undefined, origin)
+      if (origin === undefined || admission.isForPage === true) return admission
+      admission.release()
+      throw new SpeechError('unauthenticated', notForPages, { cause: 'wrong-origin' })
+    } catch (cause) {
+      const error = clientError(cause, context)
+      if (error.code === 'unauthenticated') monitor.authFailed(authFailureOf(error), by, peer)
+      monitor.refused(by, error.code)
+      throw error
+    }
+  }
+
+  return async (request: IncomingMessage, by: SessionInterface, until: Closing & Pick<Duplex, 'destroyed'>) => {
+    const peer = connections.addressOf(request) ?? 'unknown'
+    if (isDraining) throw new SpeechError('going-away', 'The service is closing; connect again later.')
+    const tooMany = await connections.refuseSession(request, until)
+    if (tooMany !== undefined) throw tooMany
+    const admission = await admitToken(request, by, peer)
+    connections.succeeded(request)
+    const conversations = new Set<Conversation>()
+    const close = (): void => {
+      for (const conversation of conversations) conversation.close()
+      admission.release()
+    }
+    if (until.destroyed) close()
+    else until.once('close', close)
+    let isFirst = true
+    const converse = async ({ isRecording = false }: ConversationOptions = {}): Promise<Conversation> => {
+      const own = isFirst ? { ...admission, release: () => undefined } : undefined
+      isFirst = false
+      const admitted = { admission: own ?? (await admitToken(request, by, peer)), interface: by, peer, request }
+      const [near, far] = memoryLinks<SocketMessage, SocketMessage>({ maxMessageBytes: options.maxMessageBytes })
+      conversations.add(near)
+      const limits = isRecording ? { ...context.limits, maxPacePercent: 0 } : context.limits
+      const session = serveRecognition(far, { ...options, context: { ...context, limits } }, admitted)
+      session.add(() => conversations.delete(near))
+      if (until.destroyed) near.close()
+      return near
+    }
+    const client: DialectClient = {
+      request,
+      url: urlOf(request) ?? new URL('http://service/'),
+      scheduler: context.scheduler,
+      ...modelsOf(options, admission),
+      converse,
+    }
+    return { client, admission }
+  }
+}
+
+const noToken =
+  'The request has no token; present one from the token endpoint as the API key. A proxy in between must pass on Authorization or Sec-WebSocket-Protocol.'
+
+const notForPages = 'A page must not have this token; request a token for pages, and present that.'
+
+const modelsOf = (
+  { context, modelNames }: DialectListenerOptions,
+  { rights }: Admission,
+): Pick<DialectClient, 'models' | 'findModel'> => {
+  const granted = context.models.list().filter((model) => isModelGranted(rights, model))
+  const own = tenantOf(rights)
+  const called = (name: string | undefined) => {
+    const named = granted.filter((model) => model.name === name)
+    return named.find(({ tenant }) => tenant === own) ?? named.find(({ tenant }) => tenant === sharedTenant) ?? named[0]
+  }
+  const mapped = new Map(Object.entries(modelNames))
+  return {
+    models: granted,
+    findModel: (name) => called(name) ?? called(mapped.get(name) ?? mapped.get('*')),
+  }
+}

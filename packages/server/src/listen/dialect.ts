@@ -1,0 +1,73 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { SchedulerLike, Unsubscribable } from 'rxjs'
+import type { ModelDescription } from 'rxspeech-engines/engine'
+import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
+import type { HttpRefusal } from './upgrade-request.js'
+
+/** A model that a client may use. */
+export type NamedModel = Pick<ModelDescription, 'tenant' | 'name'>
+
+/** The client's end of a conversation with the recognizer (PROTOCOL 4). */
+export type Conversation = Link<SocketMessage, SocketMessage>
+
+export interface ConversationOptions {
+  /**
+   * The audio is a recording that was received as a whole: it is read as fast as the engine takes it. Otherwise it must
+   * arrive at the pace of real time, as on the recognition socket.
+   * @default false
+   */
+  readonly isRecording?: boolean | undefined
+}
+
+/** A client of a dialect whose token was accepted, and its request. */
+export interface DialectClient {
+  readonly request: IncomingMessage
+  readonly url: URL
+  readonly scheduler: SchedulerLike
+  /** The models that the token grants. */
+  readonly models: readonly NamedModel[]
+  /**
+   * The model of a name: one of the service with this name, or the one that the configuration maps it to. Undefined if
+   * there is none, or if it is not granted.
+   */
+  readonly findModel: (name: string) => NamedModel | undefined
+  /**
+   * Opens a conversation with the recognizer, as a client of the recognition socket does, with all limits of one. It is
+   * closed with the request or the socket. A conversation beyond the first needs a place of its own; without one it
+   * rejects with `overloaded`.
+   */
+  readonly converse: (options?: ConversationOptions) => Promise<Conversation>
+}
+
+/** A path of HTTP requests. */
+export interface DialectRoute {
+  readonly method: 'GET' | 'POST'
+  /** The whole path. */
+  readonly path: RegExp
+  /** Answers a request. Rejects with what `refuse` understands, as long as no answer was begun. */
+  readonly answer: (client: DialectClient, response: ServerResponse) => Promise<void>
+}
+
+/** A path of WebSockets. */
+export interface DialectSocket {
+  /** The whole path. */
+  readonly path: RegExp
+  /** Serves a socket until it is closed, or until it is unsubscribed because the service ends. */
+  readonly serve: (client: DialectClient, socket: Link<SocketMessage, SocketMessage>) => Unsubscribable
+}
+
+/**
+ * The interface of another speech service: a translator between its messages and the conversation with the recognizer.
+ * It never sees a token and admits nobody.
+ */
+export interface Dialect {
+  /** As the configuration names it. */
+  readonly name: string
+  readonly routes: readonly DialectRoute[]
+  readonly sockets: readonly DialectSocket[]
+  /**
+   * The answer to a request that is refused, in the form that clients of the dialect read: for a `SpeechError` for
+   * clients, or an error of the dialect itself. Undefined for any other, which is a fault of the service.
+   */
+  readonly refuse: (error: unknown) => HttpRefusal | undefined
+}

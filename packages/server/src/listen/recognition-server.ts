@@ -1,0 +1,58 @@
+import type { IncomingMessage } from 'node:http'
+import type { Subscription } from 'rxjs'
+import { traceparentHeader } from 'rxspeech/internal/tracing/traceparent'
+import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
+import { noopMonitor, type ServiceMonitor, type SessionInterface } from '../monitor/service-monitor.js'
+import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
+import { serveRecognizer } from '../recognizer/session.js'
+import type { Admission, RecognizerContext, SessionContext } from '../sessions/session-context.js'
+import { serveLink, type SessionSet } from './serve-link.js'
+
+/** What every conversation of a recognizer needs. */
+export interface RecognitionServer {
+  readonly context: SessionContext
+  readonly sessions: SessionSet
+  readonly monitor?: ServiceMonitor | undefined
+}
+
+/** A client whose token was accepted. */
+export interface AdmittedClient {
+  readonly interface: SessionInterface
+  /** Its request, or the one that opened its connection. */
+  readonly request: IncomingMessage
+  /** The address of the client, without its port. */
+  readonly peer: string
+  /** Released when the conversation ends. */
+  readonly admission: Admission
+  readonly modelOfAddress?: string | undefined
+}
+
+/** Serves a conversation of the recognizer (PROTOCOL 4) over a link until either end closes it. */
+export const serveRecognition = (
+  link: Link<SocketMessage, SocketMessage>,
+  { context, sessions, monitor = noopMonitor }: RecognitionServer,
+  { admission, peer, request, modelOfAddress, interface: by }: AdmittedClient,
+): Subscription => {
+  const { rights, ended$, release, clientId, requests } = admission
+  const watch = new SessionWatch({
+    monitor,
+    interface: by,
+    peer,
+    now: () => context.scheduler.now(),
+    openTelemetry: context.openTelemetry,
+    traceparent: headerOf(request, traceparentHeader),
+  })
+  watch.granted(clientId)
+  const recognizerContext: RecognizerContext = { rights, ...context, ended$, requests, watch, modelOfAddress }
+  const converse = (incoming$: typeof link.incoming$) =>
+    serveRecognizer(incoming$, link, recognizerContext).pipe(watchConversation(watch))
+  const session = sessions.add(serveLink(link, converse, context))
+  session.add(release)
+  return session
+}
+
+/** A header that occurs once. */
+const headerOf = ({ headers }: IncomingMessage, name: string): string | undefined => {
+  const value = headers[name]
+  return typeof value === 'string' ? value : undefined
+}

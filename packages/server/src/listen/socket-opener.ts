@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer, type WebSocket } from 'ws'
+import { errorTable } from 'rxspeech/internal/errors/error-table'
+import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
+import { ProtocolErrorSocket, webSocketLink } from 'rxspeech/internal/transport/websocket/server'
+import type { RequestLimit } from '../sessions/request-limit.js'
+import { FrameCounter } from './frame-counter.js'
+
+/** The arguments of the event `upgrade`. */
+export type UpgradeArguments = [request: IncomingMessage, socket: Duplex, head: Buffer]
+
+/**
+ * Returns a function that completes upgrades. It returns false if the handshake is refused or its connection is closed.
+ *
+ * @param select returns the subprotocol that is used, of those that the client offers; false for none
+ */
+export const socketOpener = (
+  maxMessageBytes: number,
+  select: (offered: ReadonlySet<string>) => string | false,
+) => {
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: maxMessageBytes,
+    WebSocket: ProtocolErrorSocket,
+    handleProtocols: select,
+  })
+  return (upgrade: UpgradeArguments, frames: RequestLimit, onOpen: (link: Link<SocketMessage, SocketMessage>) => void): boolean => {
+    let isOpen = false
+    server.handleUpgrade(...upgrade, (socket) => {
+      isOpen = true
+      const link = webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 })
+      limitFrames(socket, upgrade[1], frames)
+      onOpen(link)
+    })
+    return isOpen
+  }
+}
+
+/** Bytes that are read from a client after the close of its socket, at most; the rest is left unread until the socket is terminated. */
+const maxBytesAfterClose = 262_144
+
+/**
+ * Reports too many frames that are no message to the link of the socket, which ends, and stops to read from a client
+ * that sends on after the close.
+ */
+const limitFrames = (socket: WebSocket, connection: Duplex, limit: RequestLimit): void => {
+  const frames = new FrameCounter()
+  let bytesAfterClose = 0
+  connection.on('data', (part: Buffer) => {
+    if (socket.readyState === socket.OPEN) {
+      const count = frames.push(part)
+      const tooMany = count > 0 ? limit.takeFrames(count) : undefined
+      if (tooMany !== undefined)
+        socket.emit('protocol-error', tooMany, () => socket.close(errorTable[tooMany.code].closeCode, ''))
+      return
+    }
+    bytesAfterClose += part.length
+    if (bytesAfterClose > maxBytesAfterClose) socket.pause()
+  })
+}
