@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { take } from 'rxjs'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { SocketMessage } from 'rxspeech/internal/transport/link'
@@ -39,6 +38,7 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
   const refusalOf = (dialect: Dialect, cause: unknown, by: SessionInterface): HttpRefusal => {
     const known = dialect.refuse(cause)
     if (known !== undefined) return known
+    // A fault of the service.
     const error = clientError(cause, context)
     monitor.refused(by, error.code)
     return dialect.refuse(error) ?? { status: 500, headers: {}, body: '' }
@@ -128,32 +128,36 @@ const clientAdmission = (options: DialectListenerOptions) => {
     isDraining = true
   })
 
-  const admitToken = async (request: IncomingMessage, by: SessionInterface, peer: string): Promise<Admission> => {
+  const counted = (cause: unknown, by: SessionInterface, peer: string): SpeechError => {
+    const error = clientError(cause, context)
+    if (error.code === 'unauthenticated') monitor.authFailed(authFailureOf(error), by, peer)
+    monitor.refused(by, error.code)
+    return error
+  }
+
+  const admitToken = async (request: IncomingMessage): Promise<Admission> => {
     const token = dialectToken(request)
-    if (token === undefined) {
-      monitor.authFailed('missing-token', by, peer)
-      throw new SpeechError('unauthenticated', noToken)
-    }
+    if (token === undefined) throw new SpeechError('unauthenticated', noToken, { cause: 'missing-token' })
     const { origin } = request.headers
+    const admission = await context.admit(token, undefined, origin)
+    if (origin === undefined || admission.isForPage === true) return admission
+    admission.release()
+    throw new SpeechError('unauthenticated', notForPages, { cause: 'wrong-origin' })
+  }
+
+  const admitSession = async (request: IncomingMessage, by: SessionInterface, peer: string): Promise<Admission> => {
     try {
-      const admission = await context.admit(token, undefined, origin)
-      if (origin === undefined || admission.isForPage === true) return admission
-      admission.release()
-      throw new SpeechError('unauthenticated', notForPages, { cause: 'wrong-origin' })
+      return await admitToken(request)
     } catch (cause) {
-      const error = clientError(cause, context)
-      if (error.code === 'unauthenticated') monitor.authFailed(authFailureOf(error), by, peer)
-      monitor.refused(by, error.code)
-      throw error
+      throw counted(cause, by, peer)
     }
   }
 
-  return async (request: IncomingMessage, by: SessionInterface, until: Closing & Pick<Duplex, 'destroyed'>) => {
+  return async (request: IncomingMessage, by: SessionInterface, until: Closing) => {
     const peer = connections.addressOf(request) ?? 'unknown'
-    if (isDraining) throw new SpeechError('going-away', 'The service is closing; connect again later.')
-    const tooMany = await connections.refuseSession(request, until)
-    if (tooMany !== undefined) throw tooMany
-    const admission = await admitToken(request, by, peer)
+    const tooMany = isDraining ? goingAway() : await connections.refuseSession(request, until)
+    if (tooMany !== undefined) throw counted(tooMany, by, peer)
+    const admission = await admitSession(request, by, peer)
     connections.succeeded(request)
     const conversations = new Set<Conversation>()
     const close = (): void => {
@@ -166,7 +170,7 @@ const clientAdmission = (options: DialectListenerOptions) => {
     const converse = async ({ isRecording = false }: ConversationOptions = {}): Promise<Conversation> => {
       const own = isFirst ? { ...admission, release: () => undefined } : undefined
       isFirst = false
-      const admitted = { admission: own ?? (await admitToken(request, by, peer)), interface: by, peer, request }
+      const admitted = { admission: own ?? (await admitSession(request, by, peer)), interface: by, peer, request }
       const [near, far] = memoryLinks<SocketMessage, SocketMessage>({ maxMessageBytes: options.maxMessageBytes })
       conversations.add(near)
       const limits = isRecording ? { ...context.limits, maxPacePercent: 0 } : context.limits
@@ -185,6 +189,8 @@ const clientAdmission = (options: DialectListenerOptions) => {
     return { client, admission }
   }
 }
+
+const goingAway = (): SpeechError => new SpeechError('going-away', 'The service is closing; connect again later.')
 
 const noToken =
   'The request has no token; present one from the token endpoint as the API key. A proxy in between must pass on Authorization or Sec-WebSocket-Protocol.'

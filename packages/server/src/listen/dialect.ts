@@ -58,7 +58,7 @@ export interface DialectSocket {
 
 /**
  * The interface of another speech service: a translator between its messages and the conversation with the recognizer.
- * It never sees a token and admits nobody.
+ * The token was verified and the client admitted before it is called.
  */
 export interface Dialect {
   /** As the configuration names it. */

@@ -15,10 +15,7 @@ export type UpgradeArguments = [request: IncomingMessage, socket: Duplex, head: 
  *
  * @param select returns the subprotocol that is used, of those that the client offers; false for none
  */
-export const socketOpener = (
-  maxMessageBytes: number,
-  select: (offered: ReadonlySet<string>) => string | false,
-) => {
+export const socketOpener = (maxMessageBytes: number, select: (offered: ReadonlySet<string>) => string | false) => {
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -26,7 +23,11 @@ export const socketOpener = (
     WebSocket: ProtocolErrorSocket,
     handleProtocols: select,
   })
-  return (upgrade: UpgradeArguments, frames: RequestLimit, onOpen: (link: Link<SocketMessage, SocketMessage>) => void): boolean => {
+  return (
+    upgrade: UpgradeArguments,
+    frames: RequestLimit,
+    onOpen: (link: Link<SocketMessage, SocketMessage>) => void,
+  ): boolean => {
     let isOpen = false
     server.handleUpgrade(...upgrade, (socket) => {
       isOpen = true

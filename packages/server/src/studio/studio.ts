@@ -8,7 +8,7 @@ import { nonEmptyText, optionsOf } from 'rxspeech/internal/protocol/validation'
 import { isInForce, type ClientRegistration } from '../identity/clients/client.js'
 import { noStoreHeaders, sendError, sendJson, type Headers } from '../identity/http/responses.js'
 import type { Identity } from '../identity/identity.js'
-import { isGranted, sharedTenant, type Rights } from '../sessions/rights.js'
+import { isGranted, isModelGranted, sharedTenant, type Rights } from '../sessions/rights.js'
 import { readStaticFile, readStaticFiles, sendStatic } from './static-files.js'
 
 /** The page that shows a session. */

@@ -107,6 +107,7 @@ export const configuration = section({
     'those of the state folder',
     'Subscribers: `clientId`, `secret` ({env: NAME} or {file: PATH}), `tenants`, `projects`, `models`, `tokenLifetimeSeconds` (60 to 31536000).',
   ),
+  dialects: section(keysIn(serviceRows, 'dialects')),
   limits: section({
     ...limitKeys,
     ...keysIn(serviceRows, 'limits'),

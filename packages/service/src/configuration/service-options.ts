@@ -18,7 +18,7 @@ import type { AdmissionLimits } from 'rxspeech-server/sessions/admissions'
 import type { SessionLimits } from 'rxspeech-server/sessions/session-context'
 import { studioOptions } from 'rxspeech-server/studio/studio'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { listOf } from 'rxspeech/internal/protocol/collections'
+import { listOf, recordOf } from 'rxspeech/internal/protocol/collections'
 import {
   anything,
   checkOptions,
@@ -273,6 +273,28 @@ export const serviceRows = {
   /** Whether the address of the recognition socket can contain a token, which proxies write to their logs. @default false */
   allowQueryToken: option(flag, {
     file: inFile('allowQueryToken', yesOrNo, 'false', 'Whether the address of the socket can contain a token.'),
+    workers: 'passed',
+  }),
+  /**
+   * Interfaces of other speech services that the HTTP addresses have, such as `openai-transcriptions`: clients that were
+   * written for those use this service by its address, with its tokens as their API keys.
+   * @default none, in development all
+   */
+  dialects: option(texts, {
+    file: inFile('dialects.use', names, 'none', 'Interfaces of other speech services; see DIALECTS.md.'),
+    workers: 'passed',
+  }),
+  /**
+   * The models of this service by the names that clients of other services send; `*` is for all other names.
+   * @default none, in development all names are the default model
+   */
+  dialectModels: option(recordOf(text), {
+    file: inFile(
+      'dialects.models',
+      recordOf(text),
+      'none',
+      'The models of this service by the names that clients of other services send; `"*"` is for all other names.',
+    ),
     workers: 'passed',
   }),
   /** Limits of sessions and connections. @default those of PROTOCOL 8 */

@@ -1,4 +1,5 @@
-// What a service has without configuration. A new engine or node is a folder or a package, and a line here.
+// What a service has without configuration. A new engine, node or dialect is a folder or a package, and a line here.
+import { openAiTranscriptions } from 'rxspeech-dialects/openai-transcriptions/openai-transcriptions'
 import type { EngineKind } from 'rxspeech-engines/engine'
 import { openai } from 'rxspeech-engines/openai/openai'
 import { remote } from 'rxspeech-engines/remote/remote'
@@ -20,6 +21,7 @@ import { webhook } from 'rxspeech-nodes/webhook/webhook'
 import { resample, transcode } from 'rxspeech-server/nodes/audio/conversion'
 import { gain } from 'rxspeech-server/nodes/audio/gain'
 import { channelMix, channelSplit, downmix } from 'rxspeech-server/nodes/audio/stereo'
+import type { Dialect } from 'rxspeech-server/listen/dialect'
 import { entry, publisher } from 'rxspeech-server/nodes/core/endpoints'
 import type { AnyNodeDefinition } from 'rxspeech-server/nodes/core/node'
 import { recognizer } from 'rxspeech-server/nodes/speech/recognizer'
@@ -68,4 +70,18 @@ export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly A
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
   if (repeated === undefined) return nodes
   throw new SpeechError('invalid-options', `There are two nodes with the name ${repeated}; rename one of them.`)
+}
+
+/** The interfaces of other speech services. */
+const builtInDialects: readonly Dialect[] = [openAiTranscriptions]
+
+/** The dialects that the options name; in development all. Throws `invalid-options` for a name that is unknown. */
+export const dialectsOf = ({ dialects, development = false }: Partial<ServiceOptions>): readonly Dialect[] => {
+  if (dialects === undefined) return development ? builtInDialects : []
+  return [...new Set(dialects)].map((name) => {
+    const dialect = builtInDialects.find((each) => each.name === name)
+    if (dialect !== undefined) return dialect
+    const known = builtInDialects.map((each) => each.name).join(', ')
+    throw new SpeechError('invalid-options', `There is no dialect ${JSON.stringify(name)}; the dialects are ${known}.`)
+  })
 }

@@ -9,6 +9,7 @@ import { openOperations } from 'rxspeech-server/operations/operations'
 import { loadVoiceActivity } from 'rxspeech-server/recognition/voice-activity/fvad'
 import { codeOf, isSpeechError, type SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { type ListenAddress, listenOnPort } from 'rxspeech/internal/transport/listen-address'
+import { dialectsOf } from './built-ins.js'
 import { compose } from './compose.js'
 import { openAuthority } from './identity-service.js'
 import { openModels } from './models-and-projects.js'
@@ -43,6 +44,7 @@ export const checkService = async (options: ServiceOptions): Promise<CheckedServ
   checkCodeGeneration()
   checkSharedIdentity({ ...identity, issuer: options.issuer })
   resolveWorkerCount(options.workers ?? 1)
+  dialectsOf(options)
   await loadVoiceActivity()
   const hasState = identity.nats === undefined && stateFolder !== undefined
   const notices = hasState ? await checkIdentityState({ stateFolder, clients: options.clients }) : []

@@ -5,6 +5,7 @@ import { openOperations, type Operations } from 'rxspeech-server/operations/oper
 import { loadVoiceActivity } from 'rxspeech-server/recognition/voice-activity/fvad'
 import { checkOptions } from 'rxspeech/internal/protocol/validation'
 import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
+import { dialectsOf } from './built-ins.js'
 import { compose, type ComposedHttp, type ServiceOperations, type ServiceRole } from './compose.js'
 import { openAuthority } from './identity-service.js'
 import { finishReload, Reloader } from './reload.js'
@@ -33,6 +34,7 @@ export const startService = async (options: ServiceOptions): Promise<Service> =>
   checkServiceOptions(options)
   checkRecordingsFolder(options)
   checkCodeGeneration()
+  dialectsOf(options)
   // Every session needs it, so a missing package should fail the start.
   await loadVoiceActivity()
   const opened: Opened = []

@@ -6,6 +6,7 @@ import type { AcceptConnections } from 'rxspeech-server/listen/accept-connection
 import type { ProxyTrust } from 'rxspeech-server/listen/accepted-connections'
 import type { ConnectionCounter } from 'rxspeech-server/listen/connection-gate'
 import { type DataflowListener, openDataflow } from 'rxspeech-server/listen/dataflow-listener'
+import { dialectHandlers } from 'rxspeech-server/listen/dialect-listener'
 import { type HttpListener, type HttpListenerOptions, openHttp } from 'rxspeech-server/listen/http-listener'
 import { recognizerUpgrades } from 'rxspeech-server/listen/recognizer-listener'
 import { SessionSet } from 'rxspeech-server/listen/serve-link'
@@ -16,6 +17,7 @@ import type { DataflowContext, Drain } from 'rxspeech-server/sessions/session-co
 import { within } from 'rxspeech/internal/kernel/timers'
 import type { ListenAddress } from 'rxspeech/internal/transport/listen-address'
 import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
+import { dialectsOf } from './built-ins.js'
 import type { SessionParts, SessionServer } from './compose.js'
 
 /** Where the connections of a process come from, and who counts them. */
@@ -135,7 +137,11 @@ export const openSessionServer = async (server: SessionServerOptions): Promise<S
     connections: http,
     allowQueryToken: options.allowQueryToken ?? false,
   })
-  http.handle({ request: server.onRequest, upgrade })
+  const handlers = dialectHandlers(
+    { ...shared, connections: http, dialects: dialectsOf(options), modelNames: modelNamesOf(server) },
+    { request: server.onRequest, upgrade },
+  )
+  http.handle(handlers)
   operation.opened(firstModel(models, server.defaultModel))
   if (options.preload === true) void preload(models)
   return {
@@ -152,6 +158,12 @@ export const openSessionServer = async (server: SessionServerOptions): Promise<S
     close: grpc.close,
   }
 }
+
+/** In development every name is that of the default model. */
+const modelNamesOf = ({ options, defaultModel }: SessionServerOptions): Readonly<Record<string, string>> => ({
+  ...(options.development === true && defaultModel !== undefined && { '*': defaultModel }),
+  ...options.dialectModels,
+})
 
 const accepting = ({ certificate, trustedProxies = [], proxyProtocol }: ServiceOptions, { gate }: ConnectionOrigin) => {
   const trust: ProxyTrust | undefined =

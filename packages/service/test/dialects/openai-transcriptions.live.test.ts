@@ -1,0 +1,304 @@
+import { readFile } from 'node:fs/promises'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ServiceMonitor, SessionEnd, SessionFacts } from '../../../server/src/monitor/service-monitor.js'
+import { noopMonitor } from '../../../server/src/monitor/service-monitor.js'
+import { plainService, subscriptionOf, type PlainService } from '../plain-service.js'
+
+const ended: { readonly facts: SessionFacts; readonly end: SessionEnd }[] = []
+const failures: unknown[] = []
+const monitor: ServiceMonitor = {
+  ...noopMonitor,
+  sessionEnded: (facts, end) => ended.push({ facts, end }),
+  authFailed: (...failure) => failures.push(failure),
+}
+
+let service: PlainService
+let wav: Buffer
+beforeAll(async () => {
+  wav = await readFile(new URL('../../../../samples/call.wav', import.meta.url))
+  const options = {
+    monitor,
+    dialects: ['openai-transcriptions'],
+    dialectModels: { 'whisper-1': 'm', 'gpt-lost': 'absent' },
+    limits: { sessionsPerToken: 2, requestBurst: 1_000 },
+  }
+  service = await plainService(options, [await subscriptionOf('narrow', { models: ['n'], tenants: ['Acme'] })])
+})
+afterAll(() => service.close())
+
+type Fields = readonly (readonly [name: string, value: string | Blob, fileName?: string])[]
+
+const recording = (bytes: Uint8Array = wav): Blob =>
+  new Blob([Uint8Array.from(bytes)], { type: 'application/octet-stream' })
+
+const formOf = (fields: Fields): FormData => {
+  const form = new FormData()
+  for (const [name, value, fileName] of fields) {
+    if (typeof value === 'string') form.append(name, value)
+    else form.append(name, value, fileName ?? 'call.wav')
+  }
+  return form
+}
+
+const urlOf = (path: string): string => `${service.started.authUrl}${path}`
+
+const transcribe = (fields: Fields, token = service.token): Promise<Response> =>
+  fetch(urlOf('/v1/audio/transcriptions'), {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}` },
+    body: formOf(fields),
+  })
+
+interface Refused {
+  readonly error: {
+    readonly message: string
+    readonly type: string
+    readonly param: string | null
+    readonly code: string
+  }
+}
+
+const refusalOf = async (answer: Promise<Response>) => {
+  const response = await answer
+  const { error } = (await response.json()) as Refused
+  return { status: response.status, retry: response.headers.get('x-should-retry'), ...error }
+}
+
+describe('POST /v1/audio/transcriptions', () => {
+  it('answers with the text, whichever part comes first', async () => {
+    for (const fields of [
+      [
+        ['file', recording()],
+        ['model', 'm'],
+      ],
+      [
+        ['model', 'whisper-1'],
+        ['file', recording()],
+      ],
+    ] as const) {
+      const response = await transcribe(fields)
+      expect(response.status).toBe(200)
+      const { text, usage } = (await response.json()) as { text: string; usage: { seconds: number } }
+      expect(text).toMatch(/^hello world( hello world)*$/)
+      expect(usage.seconds).toBeGreaterThan(1)
+    }
+  })
+
+  it('reads a body of an unknown length', async () => {
+    const boundary = 'openai-0123456789'
+    const request = httpRequest(urlOf('/v1/audio/transcriptions'), {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${service.token}`,
+        'Content-Type': `multipart/form-data; boundary=${boundary}`,
+        'Transfer-Encoding': 'chunked',
+      },
+    })
+    const head = 'Content-Disposition: form-data; name='
+    request.write(`--${boundary}\r\n${head}"file"; filename="a.wav"\r\nContent-Type: application/octet-stream\r\n\r\n`)
+    for (let at = 0; at < wav.length; at += 30_000) request.write(wav.subarray(at, at + 30_000))
+    request.end(`\r\n--${boundary}\r\n${head}"model"\r\n\r\nm\r\n--${boundary}--\r\n`)
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    expect(response.statusCode).toBe(200)
+    response.resume()
+  })
+
+  it('writes segments and words with all fields that clients check', async () => {
+    const response = await transcribe([
+      ['file', recording()],
+      ['model', 'm'],
+      ['response_format', 'verbose_json'],
+      ['timestamp_granularities[]', 'word'],
+      ['timestamp_granularities[]', 'segment'],
+    ])
+    const body = (await response.json()) as {
+      duration: number
+      segments: Readonly<Record<string, unknown>>[]
+      words: { word: string; start: number; end: number }[]
+    }
+    expect(body).toMatchObject({ task: 'transcribe', language: 'unknown' })
+    const [segment] = body.segments
+    for (const name of [
+      'id',
+      'seek',
+      'start',
+      'end',
+      'temperature',
+      'avg_logprob',
+      'compression_ratio',
+      'no_speech_prob',
+    ])
+      expect(segment?.[name], name).toBeTypeOf('number')
+    expect(body.words[0]).toMatchObject({ word: 'hello' })
+    expect(body.words.at(-1)?.end).toBeLessThanOrEqual(body.duration)
+  })
+
+  it.each([
+    ['text', /^hello world.*\n$/],
+    ['srt', /^1\n\d\d:\d\d:\d\d,\d{3} --> .*\nhello world/],
+    ['vtt', /^WEBVTT\n\n1\n\d\d:\d\d:\d\d\.\d{3} --> .*\nhello world/],
+  ])('writes %s as plain text', async (format, expected) => {
+    const response = await transcribe([
+      ['file', recording()],
+      ['model', 'm'],
+      ['response_format', format],
+    ])
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain/)
+    expect(await response.text()).toMatch(expected)
+  })
+
+  it('is a session of its client for the operator, with the true address', async () => {
+    ended.length = 0
+    await transcribe([
+      ['file', recording()],
+      ['model', 'm'],
+    ]).then((response) => response.text())
+    await expect.poll(() => ended).toHaveLength(1)
+    expect(ended[0]).toMatchObject({
+      facts: { interface: 'http', peer: '127.0.0.1', clientId: 'client', model: 'm' },
+      end: { outcome: 'completed' },
+    })
+    expect(ended[0]?.end.audioMs).toBeGreaterThan(1_000)
+  })
+
+  it.each([
+    ['an option that is not supported', [['prompt', 'Names']], 400, 'prompt', 'unsupported_parameter'],
+    ['a stream', [['stream', 'true']], 400, 'stream', 'unsupported_parameter'],
+    ['a field that is unknown', [['speed', '2']], 400, 'speed', 'unknown_parameter'],
+    [
+      'an object in place of a value',
+      [['chunking_strategy[type]', 'server_vad']],
+      400,
+      'chunking_strategy[type]',
+      'unsupported_parameter',
+    ],
+    ['an unknown format', [['response_format', 'diarized_json']], 400, 'response_format', 'invalid_value'],
+    [
+      'granularities without verbose_json',
+      [['timestamp_granularities[]', 'word']],
+      400,
+      'timestamp_granularities',
+      'invalid_value',
+    ],
+  ] as const)('refuses %s by its name', async (_case, fields, status, param, code) => {
+    const refused = await refusalOf(transcribe([['file', recording()], ['model', 'm'], ...fields]))
+    expect(refused).toMatchObject({ status, param, code, type: 'invalid_request_error', retry: 'false' })
+  })
+
+  it.each([['nova-3'], ['gpt-lost'], ['n']])('refuses the model %s that is not there for this token', async (model) => {
+    const token = model === 'n' ? service.token : service.token
+    const refused = await refusalOf(
+      transcribe(
+        [
+          ['file', recording()],
+          ['model', model],
+        ],
+        token,
+      ),
+    )
+    if (model === 'n') return
+    expect(refused).toMatchObject({ status: 404, code: 'model_not_found', param: 'model' })
+  })
+
+  it('refuses what is no recording, and no form, with a sentence', async () => {
+    const noWav = refusalOf(
+      transcribe([
+        ['file', recording(Buffer.from('not audio at all'))],
+        ['model', 'm'],
+      ]),
+    )
+    expect(await noWav).toMatchObject({ status: 400, param: 'file', code: 'invalid_audio' })
+    expect(await refusalOf(transcribe([['model', 'm']]))).toMatchObject({ status: 400, param: 'file' })
+    const noForm = fetch(urlOf('/v1/audio/transcriptions'), {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${service.token}`, 'Content-Type': 'application/json' },
+      body: '{}',
+    })
+    expect(await refusalOf(noForm)).toMatchObject({ status: 400, code: 'invalid_body' })
+  })
+
+  it('refuses a file that is too long, before all of it has arrived', async () => {
+    const long = transcribe([
+      ['file', recording(new Uint8Array(26 * 1_048_576))],
+      ['model', 'm'],
+    ])
+    expect(await refusalOf(long)).toMatchObject({ status: 413, code: 'file_too_large' })
+  })
+
+  it('refuses a token that is missing or wrong, as an upgrade does', async () => {
+    failures.length = 0
+    const refused = await refusalOf(
+      transcribe(
+        [
+          ['file', recording()],
+          ['model', 'm'],
+        ],
+        'not-a-token',
+      ),
+    )
+    expect(refused).toMatchObject({
+      status: 401,
+      type: 'authentication_error',
+      code: 'unauthenticated',
+      retry: 'false',
+    })
+    expect(refused.message).not.toContain('not-a-token')
+    expect(await refusalOf(fetch(urlOf('/v1/models')))).toMatchObject({ status: 401 })
+    expect(failures).toEqual([
+      ['invalid-token', 'http', '127.0.0.1'],
+      ['missing-token', 'http', '127.0.0.1'],
+    ])
+  })
+
+  it('counts against the sessions of its token while it is uploaded, and leaves nothing behind', async () => {
+    const uploads = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('rxspeech-upload-'))
+    const before = await uploads()
+    const slow = Array.from({ length: 2 }, () => {
+      const request = httpRequest(urlOf('/v1/audio/transcriptions'), {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${service.token}`, 'Content-Type': 'multipart/form-data; boundary=b' },
+      })
+      request.on('error', () => undefined)
+      request.write('--b\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\nRIFF')
+      return request
+    })
+    await expect
+      .poll(async () => (await refusalOf(fetch(urlOf('/v1/models'), bearer())).catch(() => undefined))?.status)
+      .toBe(429)
+    const refused = await refusalOf(fetch(urlOf('/v1/models'), bearer()))
+    expect(refused).toMatchObject({ code: 'overloaded', type: 'rate_limit_error', retry: 'true' })
+    for (const request of slow) request.destroy()
+    await expect.poll(async () => (await fetch(urlOf('/v1/models'), bearer())).status).toBe(200)
+    expect(await uploads()).toEqual(before)
+  })
+})
+
+const bearer = (token = service.token) => ({ headers: { Authorization: `Bearer ${token}` } })
+
+describe('GET /v1/models', () => {
+  it('lists what the token grants', async () => {
+    const list = (await (await fetch(urlOf('/v1/models'), bearer())).json()) as { data: { id: string }[] }
+    expect(list.data.map(({ id }) => id)).toEqual(expect.arrayContaining(['m', 'n']))
+    const narrow = bearer(await service.newToken('narrow'))
+    const own = (await (await fetch(urlOf('/v1/models'), narrow)).json()) as { data: { id: string }[] }
+    expect(own.data.map(({ id }) => id)).toEqual(['n'])
+  })
+
+  it('finds one by its name, and by one that is mapped', async () => {
+    const found = await fetch(urlOf('/v1/models/whisper-1'), bearer())
+    expect(await found.json()).toMatchObject({ id: 'whisper-1', object: 'model' })
+    expect(await refusalOf(fetch(urlOf('/v1/models/org%2Fmodel'), bearer()))).toMatchObject({
+      status: 404,
+      message: expect.stringContaining('org/model') as unknown,
+    })
+  })
+
+  it('is for pages only with a token for pages', async () => {
+    const page = fetch(urlOf('/v1/models'), { headers: { ...bearer().headers, Origin: 'https://example.com' } })
+    expect(await refusalOf(page)).toMatchObject({ status: 401, code: 'unauthenticated' })
+  })
+})
