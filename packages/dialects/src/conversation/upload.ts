@@ -3,7 +3,9 @@ import { open, rm, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+
+/** How much is read at once. */
+const partBytes = 65_536
 
 /** A file that a client has sent. Only this process can read it, and it is gone with the process. */
 export class Upload {
@@ -28,16 +30,27 @@ export class Upload {
     )
     const named = isNameless ? undefined : path
     try {
-      await pipeline(source, handle.createWriteStream({ autoClose: false, start: 0 }))
-      return new Upload(handle, named, (await handle.stat()).size)
+      let byteCount = 0
+      for await (const part of source as AsyncIterable<Uint8Array>) {
+        await handle.writeFile(part)
+        byteCount += part.length
+      }
+      return new Upload(handle, named, byteCount)
     } catch (error) {
       await new Upload(handle, named, 0).remove()
       throw error
     }
   }
 
-  read(): AsyncIterable<Uint8Array> {
-    return this.#handle.createReadStream({ autoClose: false, start: 0 })
+  /** The bytes of the file. A stream of Node would keep the handle from being closed. */
+  async *read(): AsyncGenerator<Uint8Array, undefined> {
+    let position = 0
+    for (;;) {
+      const { bytesRead, buffer } = await this.#handle.read({ buffer: Buffer.alloc(partBytes), position })
+      if (bytesRead === 0) return
+      position += bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
   }
 
   async remove(): Promise<void> {
