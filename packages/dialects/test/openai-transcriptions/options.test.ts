@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { fieldRows, readOptions } from '../../src/openai-transcriptions/options.js'
+
+const read = (fields: Readonly<Record<string, string | readonly string[]>>) =>
+  readOptions(new Map(Object.entries({ model: 'm', ...fields }).map(([name, value]) => [name, [value].flat()])))
+
+describe('the fields of a transcription', () => {
+  it('have defaults', () => {
+    expect(read({})).toEqual({ model: 'm', format: 'json', granularities: ['segment'], parameters: {} })
+  })
+
+  it('become parameters of the recognition', () => {
+    expect(read({ language: 'en-US', 'keywords[]': ['Ada Lovelace', 'Babbage'] }).parameters).toEqual({
+      language: 'en-US',
+      phrases: ['Ada Lovelace', 'Babbage'],
+    })
+    expect(read({ 'languages[]': 'de' }).parameters).toEqual({ language: 'de' })
+  })
+
+  it.each([
+    ['temperature', '0'],
+    ['stream', 'false'],
+    ['chunking_strategy', 'auto'],
+    ['prompt', ''],
+    ['language', ''],
+  ])('may be what changes nothing: %s=%j', (name, value) => {
+    expect(read({ [name]: value }).parameters).toEqual({})
+  })
+
+  it.each([
+    ['temperature', '0.4'],
+    ['prompt', 'Names: Ada'],
+    ['include[]', 'logprobs'],
+    ['known_speaker_names[]', 'Ada'],
+    ['language', 'a language'],
+    ['languages[]', ['en', 'de']],
+    ['response_format', ['json', 'text']],
+    ['response_format', 'constructor'],
+    ['model[]', 'm'],
+    ['__proto__x', '1'],
+    ['toString', '1'],
+  ])('are refused by their name: %s=%j', (name, value) => {
+    expect(() => read({ [name]: value })).toThrow(name.replace('[]', ''))
+  })
+
+  it('name a model', () => {
+    expect(() => read({ model: '' })).toThrow('Name a model.')
+  })
+
+  it('say what the service makes of them', () => {
+    for (const { support } of Object.values(fieldRows)) expect(support).not.toBe('')
+  })
+})
