@@ -30,7 +30,8 @@ type Writer = (
   options: TranscriptionOptions,
 ) => string | object | Promise<string | object>
 
-const textOf = ({ milestones }: Transcription): string =>
+/** The whole text. */
+export const textOf = ({ milestones }: Transcription): string =>
   milestones
     .map(({ text }) => text)
     .join('')

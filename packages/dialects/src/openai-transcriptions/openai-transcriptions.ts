@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Dialect, DialectClient, NamedModel } from 'rxspeech-server/listen/dialect'
 import { readRecording } from '../conversation/recording.js'
-import { transcribe } from '../conversation/transcribe.js'
+import { transcribe, type RecordingListener, type Transcription } from '../conversation/transcribe.js'
 import { invalidField, modelNotFound, refuseAsOpenAi } from '../openai-errors/openai-error.js'
+import { streamTranscription } from './event-stream.js'
 import { readUploadForm } from './form.js'
 import { writeTranscription, type Written } from './formats.js'
 import { readOptions } from './options.js'
@@ -17,7 +18,7 @@ export const openAiTranscriptions: Dialect = {
     {
       method: 'POST',
       path: /^\/v1\/audio\/transcriptions$/,
-      answer: async (client, response) => send(response, await answerTranscription(client, response)),
+      answer: answerTranscription,
     },
     {
       method: 'GET',
@@ -42,14 +43,14 @@ export const openAiTranscriptions: Dialect = {
   refuse: refuseAsOpenAi,
 }
 
-const answerTranscription = async (client: DialectClient, response: ServerResponse): Promise<Written> => {
+async function answerTranscription(client: DialectClient, response: ServerResponse): Promise<void> {
   const { file, fields } = await readUploadForm(client.request)
   try {
     const options = readOptions(fields)
     const model = client.findModel(options.model)
     if (model === undefined) throw modelNotFound(options.model)
     const { sampleRateHz, audio } = await readRecording(file.read())
-    // The request is complete, and nothing is sent before the end; the limits of the session remain.
+    // The request is complete, and nothing may be sent before the end; the limits of the session remain.
     response.setTimeout(0)
     const request = {
       audioFormat: 'pcm',
@@ -61,7 +62,10 @@ const answerTranscription = async (client: DialectClient, response: ServerRespon
     } as const
     const conversation = await client.converse({ isRecording: true })
     const bounded = upTo(audio, (maxDurationMs * sampleRateHz) / 500)
-    return await writeTranscription(await transcribe(conversation, request, bounded), options)
+    const run = (listener?: RecordingListener): Promise<Transcription> =>
+      transcribe(conversation, request, bounded, listener)
+    if (options.isStreamed) await streamTranscription(response, run)
+    else await send(response, await writeTranscription(await run(), options))
   } finally {
     await file.remove()
   }

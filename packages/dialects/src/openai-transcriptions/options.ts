@@ -13,6 +13,8 @@ export interface TranscriptionOptions {
   readonly model: string
   readonly format: ResponseFormat
   readonly granularities: readonly Granularity[]
+  /** Whether the text is sent by server-sent events while it is recognized. */
+  readonly isStreamed: boolean
   readonly parameters: RecognitionParameters
 }
 
@@ -100,7 +102,10 @@ export const fieldRows: Readonly<Record<string, FieldRow>> = {
   },
   temperature: only(['0', '0.0', ''], '`0`'),
   prompt: only([''], 'empty'),
-  stream: only(['false'], '`false`'),
+  stream: {
+    support: '`false`; `true` with `json`: definitive texts as events, as soon as they are known',
+    read: (values, name) => ({ isStreamed: oneOf(['true', 'false'], one(values, name), name) === 'true' }),
+  },
   chunking_strategy: only(['auto'], '`auto`'),
   include: refused('no', true),
   known_speaker_names: refused('no', true),
@@ -121,10 +126,11 @@ export const readOptions = (fields: ReadonlyMap<string, readonly string[]>): Tra
     const { parameters, ...others } = row.read(values, name)
     read = { ...read, ...others, parameters: { ...read.parameters, ...parameters } }
   }
-  const { model = '', format = 'json', granularities: asked, parameters = {} } = read
+  const { model = '', format = 'json', granularities: asked, isStreamed = false, parameters = {} } = read
   if (model === '') throw invalidField('model', 'Name a model.', 'missing_required_parameter')
   if (asked !== undefined && format !== 'verbose_json') {
     throw invalidField('timestamp_granularities', 'timestamp_granularities needs response_format=verbose_json.')
   }
-  return { model, format, granularities: asked ?? ['segment'], parameters }
+  if (isStreamed && format !== 'json') throw invalidField('stream', 'stream=true needs response_format=json.')
+  return { model, format, granularities: asked ?? ['segment'], isStreamed, parameters }
 }

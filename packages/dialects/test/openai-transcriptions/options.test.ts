@@ -6,7 +6,13 @@ const read = (fields: Readonly<Record<string, string | readonly string[]>>) =>
 
 describe('the fields of a transcription', () => {
   it('have defaults', () => {
-    expect(read({})).toEqual({ model: 'm', format: 'json', granularities: ['segment'], parameters: {} })
+    expect(read({})).toEqual({
+      model: 'm',
+      format: 'json',
+      granularities: ['segment'],
+      isStreamed: false,
+      parameters: {},
+    })
   })
 
   it('become parameters of the recognition', () => {
@@ -29,6 +35,7 @@ describe('the fields of a transcription', () => {
 
   it.each([
     ['temperature', '0.4'],
+    ['stream', 'yes'],
     ['prompt', 'Names: Ada'],
     ['include[]', 'logprobs'],
     ['known_speaker_names[]', 'Ada'],
@@ -41,6 +48,11 @@ describe('the fields of a transcription', () => {
     ['toString', '1'],
   ])('are refused by their name: %s=%j', (name, value) => {
     expect(() => read({ [name]: value })).toThrow(name.replace('[]', ''))
+  })
+
+  it('may ask for events, which have no other format', () => {
+    expect(read({ stream: 'true' }).isStreamed).toBe(true)
+    expect(() => read({ stream: 'true', response_format: 'srt' })).toThrow('stream=true needs response_format=json.')
   })
 
   it('name a model', () => {

@@ -150,6 +150,40 @@ describe('POST /v1/audio/transcriptions', () => {
     expect(await response.text()).toMatch(expected)
   })
 
+  it('sends definitive texts as events, which together are the text', async () => {
+    const response = await transcribe([
+      ['file', recording()],
+      ['model', 'm'],
+      ['stream', 'true'],
+    ])
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    const events = (await response.text())
+      .split('\n\n')
+      .filter((frame) => frame !== '')
+      .map((frame) => JSON.parse(frame.replace(/^data: /, '')) as { type: string; delta?: string; text?: string })
+    expect(events.length).toBeGreaterThan(1)
+    expect(events.slice(0, -1).every(({ type }) => type === 'transcript.text.delta')).toBe(true)
+    expect(events.at(-1)).toEqual({
+      type: 'transcript.text.done',
+      text: events.map(({ delta = '' }) => delta).join(''),
+    })
+  })
+
+  it('refuses a stream by its status if nothing was recognized yet', async () => {
+    const broken = transcribe([
+      ['file', recording(Buffer.from('no'))],
+      ['model', 'm'],
+      ['stream', 'true'],
+    ])
+    expect(await refusalOf(broken)).toMatchObject({ status: 400, code: 'invalid_audio' })
+    const cut = await transcribe([
+      ['file', recording(wav.subarray(0, 200_000))],
+      ['model', 'm'],
+      ['stream', 'true'],
+    ])
+    expect(await cut.text()).toMatch(/event: error\ndata: {"error":{"message":"The WAV file ends early/)
+  })
+
   it('is a session of its client for the operator, with the true address', async () => {
     ended.length = 0
     await transcribe([
@@ -166,7 +200,7 @@ describe('POST /v1/audio/transcriptions', () => {
 
   it.each([
     ['an option that is not supported', [['prompt', 'Names']], 400, 'prompt', 'unsupported_parameter'],
-    ['a stream', [['stream', 'true']], 400, 'stream', 'unsupported_parameter'],
+    ['an unknown stream', [['stream', 'yes']], 400, 'stream', 'invalid_value'],
     ['a field that is unknown', [['speed', '2']], 400, 'speed', 'unknown_parameter'],
     [
       'an object in place of a value',
