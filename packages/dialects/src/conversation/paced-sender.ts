@@ -1,3 +1,4 @@
+import type { Unsubscribable } from 'rxjs'
 import type { Link } from 'rxspeech/internal/transport/link'
 
 /**
@@ -8,15 +9,14 @@ export const pacedSender = <Message>(
   to: Pick<Link<unknown, Message>, 'send' | 'isCongested' | 'drain$'>,
   from: Pick<Link<unknown, unknown>, 'pause' | 'resume'>,
 ): ((message: Message) => void) => {
-  let isWaiting = false
+  let waiting: Unsubscribable | undefined
   return (message) => {
     to.send(message)
-    if (isWaiting || !to.isCongested) return
-    isWaiting = true
+    if (waiting !== undefined || !to.isCongested) return
     from.pause()
-    to.drain$.subscribe({
+    waiting = to.drain$.subscribe({
       complete: () => {
-        isWaiting = false
+        waiting = undefined
         from.resume()
       },
     })

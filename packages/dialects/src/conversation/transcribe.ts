@@ -1,13 +1,14 @@
 import { either } from 'fp-ts'
-import { firstValueFrom } from 'rxjs'
+import { firstValueFrom, Subscription } from 'rxjs'
 import type { Conversation } from 'rxspeech-server/listen/dialect'
 import { refusalError } from 'rxspeech/internal/errors/refusal'
-import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { isSuccess } from 'rxspeech/internal/protocol/operation-result'
 import {
   readRecognizerMessage,
   writeRecognizerRequest,
   type RecognizeRequest,
+  type RecognizerFinal,
   type RecognizerMilestone,
 } from 'rxspeech/internal/protocol/recognizer-messages'
 
@@ -35,14 +36,15 @@ export const transcribe = async (
   listener?: RecordingListener,
 ): Promise<Transcription> => {
   const milestones: RecognizerMilestone[] = []
+  const reading = new Subscription()
   let hasEnded = false
-  const ended = new Promise<undefined>((resolve, reject) => {
-    const end = (error?: SpeechError): void => {
+  const ended = new Promise<RecognizerFinal>((resolve, reject) => {
+    const end = (result: RecognizerFinal | SpeechError): void => {
       hasEnded = true
-      if (error === undefined) resolve(undefined)
-      else reject(error)
+      if (isSpeechError(result)) reject(result)
+      else resolve(result)
     }
-    conversation.incoming$.subscribe({
+    const messages = conversation.incoming$.subscribe({
       next: (received) => {
         const read = readRecognizerMessage(String(received))
         if (either.isLeft(read)) {
@@ -59,14 +61,15 @@ export const transcribe = async (
           case 'recognize-response':
           case 'finalize-recognition-response':
             if (!isSuccess(message.operationResult)) end(refusalError(message.operationResult))
-            else if (message.message === 'final-result') end()
+            else if (message.message === 'final-result') end(message)
             return
           default:
         }
       },
       error: end,
-      complete: () => end(new SpeechError('going-away', 'The service is closing; start a new session.')),
+      complete: () => end(goingAway()),
     })
+    reading.add(messages)
   })
   // Handled below, unless the audio fails first.
   ended.catch(() => undefined)
@@ -79,10 +82,21 @@ export const transcribe = async (
       conversation.send(part)
       if (conversation.isCongested) await firstValueFrom(conversation.drain$, { defaultValue: undefined })
     }
+    const isWhole = !hasEnded
     conversation.send(writeRecognizerRequest({ request: 'finalize-recognition' }))
-    await ended
-    return { milestones, durationMs: (byteCount * 500) / request.sampleRateHz }
+    const { heardMs = Infinity } = await ended
+    const durationMs = (byteCount * 500) / request.sampleRateHz
+    // A service that closes ends a recognition at its next pause (PROTOCOL 5.11), and the rest would be missing.
+    if (!isWhole || heardMs < durationMs - maxUnheardMs) throw goingAway()
+    return { milestones, durationMs }
   } finally {
+    reading.unsubscribe()
     conversation.close()
   }
 }
+
+/** The end of a recording that the voice activity does not read, because it fills no frame. */
+const maxUnheardMs = 20
+
+const goingAway = (): SpeechError =>
+  new SpeechError('going-away', 'The service is closing, and has not read all of the recording; send it again.')

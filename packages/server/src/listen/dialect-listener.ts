@@ -52,7 +52,8 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
       await route.answer(client, response)
     } catch (error) {
       if (response.headersSent || response.destroyed) {
-        context.onFault?.(error)
+        // What the dialect knows is no fault of the service, such as the end of a conversation whose client has left.
+        if (dialect.refuse(error) === undefined) context.onFault?.(error)
         response.destroy()
         return
       }

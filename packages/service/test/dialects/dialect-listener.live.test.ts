@@ -28,7 +28,7 @@ const plain: Dialect = {
             conversation.incoming$.subscribe({
               next: (message) => socket.send(message),
               complete: () => socket.close(),
-              error: (error: SpeechError) => socket.close(error),
+              error: (error: unknown) => socket.close(error instanceof SpeechError ? error : undefined),
             }),
           )
           serving.add(

@@ -3,8 +3,12 @@ import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ServiceMonitor, SessionEnd, SessionFacts } from '../../../server/src/monitor/service-monitor.js'
-import { noopMonitor } from '../../../server/src/monitor/service-monitor.js'
+import {
+  noopMonitor,
+  type ServiceMonitor,
+  type SessionEnd,
+  type SessionFacts,
+} from '../../../server/src/monitor/service-monitor.js'
 import { plainService, subscriptionOf, type PlainService } from '../plain-service.js'
 
 const ended: { readonly facts: SessionFacts; readonly end: SessionEnd }[] = []
