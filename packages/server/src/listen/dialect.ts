@@ -52,7 +52,10 @@ export interface DialectRoute {
 export interface DialectSocket {
   /** The whole path. */
   readonly path: RegExp
-  /** Serves a socket until it is closed, or until it is unsubscribed because the service ends. */
+  /**
+   * Serves a socket until it is unsubscribed, because the socket is closed. Open the conversation at once: it has the
+   * limits of a silent client, and its end is that of the service, so close the socket then.
+   */
   readonly serve: (client: DialectClient, socket: Link<SocketMessage, SocketMessage>) => Unsubscribable
 }
 
