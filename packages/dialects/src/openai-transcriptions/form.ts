@@ -11,7 +11,7 @@ export interface UploadForm {
 }
 
 /** The longest file, which is also that of OpenAI. */
-export const maxFileBytes = 25 * 1_048_576
+const maxFileBytes = 25 * 1_048_576
 
 const limits = {
   fieldNameSize: 100,
@@ -60,10 +60,11 @@ export const readUploadForm = async (request: IncomingMessage): Promise<UploadFo
       }
       parser.on('finish', resolve)
       parser.on('error', (error) => reject(notMultipart(error)))
-      request.once('error', reject)
-      request.once('close', () => {
-        if (!request.complete) reject(new OpenAiError(400, 'The request ended early.', 'incomplete_request'))
-      })
+      for (const event of ['error', 'close'] as const) {
+        request.once(event, () => {
+          if (!request.complete) reject(incomplete())
+        })
+      }
       request.pipe(parser)
     })
     const file = await stored
@@ -94,6 +95,9 @@ const notMultipart = (cause: unknown): OpenAiError => {
   error.cause = cause
   return error
 }
+
+/** Nobody reads it, but the client has left, which is no fault of the service. */
+const incomplete = (): OpenAiError => new OpenAiError(400, 'The request ended early.', 'incomplete_request')
 
 const tooBig = (): OpenAiError =>
   new OpenAiError(413, `The file is longer than ${maxFileBytes} bytes; send it in parts.`, 'file_too_large', 'file')

@@ -2,10 +2,10 @@ import { languageTag } from 'rxspeech/internal/protocol/language'
 import type { RecognitionParameters } from 'rxspeech/internal/protocol/recognition-parameters'
 import { invalidField } from '../openai-errors/openai-error.js'
 
-export const responseFormats = ['json', 'text', 'srt', 'vtt', 'verbose_json'] as const
+const responseFormats = ['json', 'text', 'srt', 'vtt', 'verbose_json'] as const
 export type ResponseFormat = (typeof responseFormats)[number]
 
-export const granularities = ['segment', 'word'] as const
+const granularities = ['segment', 'word'] as const
 export type Granularity = (typeof granularities)[number]
 
 /** What a request for a transcription asks for. */

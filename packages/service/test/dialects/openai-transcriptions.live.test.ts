@@ -308,7 +308,8 @@ describe('POST /v1/audio/transcriptions', () => {
     expect(refused).toMatchObject({ code: 'overloaded', type: 'rate_limit_error', retry: 'true' })
     for (const request of slow) request.destroy()
     await expect.poll(async () => (await fetch(urlOf('/v1/models'), bearer())).status).toBe(200)
-    expect(await uploads()).toEqual(before)
+    await expect.poll(uploads).toEqual(before)
+    expect(service.faults).toEqual([])
   })
 })
 
