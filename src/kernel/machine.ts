@@ -1,4 +1,4 @@
-import { Observable, Subscription, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
+import { Subscription, type Subscriber, type TeardownLogic, type Unsubscribable } from 'rxjs'
 import { Mailbox } from './mailbox.js'
 import { reportUnhandled } from './notify.js'
 
@@ -77,18 +77,6 @@ export interface MachineHost<Input, Output, Action> {
   /** Called when no more inputs wait: work that could continue endlessly must not run within a step. */
   onIdle?(): void
 }
-
-/** Runs a machine that emits its outputs: each subscription is a separate run; see `MachineRun`. */
-export const runMachine = <State, Input, Output, Action>(
-  machine: Machine<State, Input, Output, Action>,
-  host: Omit<MachineHost<Input, Output, Action>, 'emit'>,
-): Observable<Output> =>
-  new Observable((subscriber) => {
-    const run = new MachineRun(machine, { ...host, emit: (output) => subscriber.next(output) }, subscriber)
-    // Added and not returned: the consumer may unsubscribe while the first step runs.
-    subscriber.add(run)
-    run.start()
-  })
 
 /** An item of the mailbox: the first step, or an input of an effect. */
 type Posted<Input> = 'start' | { readonly lifetime: Lifetime<Input>; readonly input: Input }

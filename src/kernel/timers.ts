@@ -1,14 +1,4 @@
-import {
-  asyncScheduler,
-  defer,
-  map,
-  NEVER,
-  switchMap,
-  timer,
-  type Observable,
-  type SchedulerLike,
-  type Unsubscribable,
-} from 'rxjs'
+import { asyncScheduler, Observable, type SchedulerLike, type Unsubscribable } from 'rxjs'
 
 /** The longest delay that the timers of the platform support; a longer one would fire at once. */
 export const maxTimerMs = 2 ** 31 - 1
@@ -30,30 +20,17 @@ export const schedule = (
   { ref = false }: ScheduleOptions = {},
 ): Unsubscribable => (delayMs === Infinity ? never : new Timer(scheduler, delayMs, act, ref))
 
-/** Resolves when the work is done, or to 'late' when the time is over before; rejects if the work does. Keeps the process alive. */
-export const within = <T>(
-  work: Promise<T>,
-  durationMs: number,
-  scheduler: SchedulerLike = asyncScheduler,
-): Promise<T | 'late'> =>
-  new Promise((resolve, reject) => {
-    const timer = schedule(scheduler, durationMs, () => resolve('late'), { ref: true })
-    work.finally(() => timer.unsubscribe()).then(resolve, reject)
-  })
-
 /**
  * Emits once after `delayMs`, a delay of any length (`Infinity` for never), and completes. Counted by the clock of the
  * scheduler from the subscription on; a negative delay counts as 0.
  */
 export const longTimer = (delayMs: number, scheduler: SchedulerLike = asyncScheduler): Observable<void> =>
-  defer(() => (delayMs === Infinity ? NEVER : timerUntil(scheduler.now() + delayMs, scheduler)))
-
-const timerUntil = (dueMs: number, scheduler: SchedulerLike): Observable<void> =>
-  defer(() => {
-    const remainingMs = dueMs - scheduler.now()
-    return remainingMs > maxTimerMs
-      ? timer(maxTimerMs, scheduler).pipe(switchMap(() => timerUntil(dueMs, scheduler)))
-      : timer(Math.max(0, remainingMs), scheduler).pipe(map(() => undefined))
+  new Observable((subscriber) => {
+    const emit = (): void => {
+      subscriber.next()
+      subscriber.complete()
+    }
+    return schedule(scheduler, Math.max(0, delayMs), emit, { ref: true })
   })
 
 const never: Unsubscribable = { unsubscribe: () => undefined }

@@ -19,6 +19,3 @@ export type SessionState = (typeof sessionStates)[number]
 
 /** The states that are reported by their name alone; a `ReconnectingEvent` has more fields. */
 export type AnnouncedState = Exclude<SessionState, 'reconnecting'>
-
-/** The states of a session as the service sees it (PROTOCOL 6). */
-export const serviceStates = ['opened', 'started', 'running', 'flushing', 'ended', 'stopped', 'refused'] as const

@@ -1,4 +1,4 @@
-import { formatTraceparent, parseTraceparent, type SpanIds } from './traceparent.js'
+import { formatTraceparent, type SpanIds } from './traceparent.js'
 
 /** The attributes of a span or of an event. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
@@ -79,7 +79,7 @@ export class TraceSpan {
 
   /** Begins a span within this one. */
   child(options: SpanOptions): TraceSpan | undefined {
-    return begin(this.#api, this.#api.trace.setSpan(this.#context, this.#span), options)
+    return beginSpan(this.#api, this.#api.trace.setSpan(this.#context, this.#span), options)
   }
 
   event(name: string, attributes?: SpanAttributes): void {
@@ -101,26 +101,19 @@ export class TraceSpan {
   }
 }
 
-/** Undefined if there is nothing to record and no trace to continue, which is so as long as no SDK is registered. */
-const begin = (api: OpenTelemetry, context: unknown, { name, kind, attributes = {} }: SpanOptions) => {
+/**
+ * Begins a span within a context. Undefined if there is nothing to record and no trace to continue, which is so as long
+ * as no SDK is registered.
+ */
+export const beginSpan = (
+  api: OpenTelemetry,
+  context: unknown,
+  { name, kind, attributes = {} }: SpanOptions,
+): TraceSpan | undefined => {
   const span = api.trace.getTracer('rxspeech').startSpan(name, { kind: kinds[kind], attributes }, context)
   return span.spanContext().traceId === noTrace ? undefined : new TraceSpan(api, context, span)
 }
 
-/**
- * Begins a span for a request of another process. Without a valid header it begins a trace of its own. Returns
- * undefined if there is nothing to record and no trace to continue, which is so as long as no SDK is registered.
- */
-export const beginRemoteSpan = (
-  api: OpenTelemetry,
-  traceparent: string | undefined,
-  options: SpanOptions,
-): TraceSpan | undefined => {
-  const ids = parseTraceparent(traceparent)
-  const { ROOT_CONTEXT: root, trace } = api
-  return begin(api, ids === undefined ? root : trace.setSpanContext(root, { ...ids, isRemote: true }), options)
-}
-
-/** The same within the active context of the caller. */
+/** Begins a span within the active context of the caller. */
 export const beginLocalSpan = (api: OpenTelemetry, options: SpanOptions): TraceSpan | undefined =>
-  begin(api, api.context.active(), options)
+  beginSpan(api, api.context.active(), options)

@@ -2,7 +2,7 @@ import type { AddressInfo, Server } from 'node:net'
 import type { TlsOptions } from 'node:tls'
 import { SpeechError, codeOf } from '../errors/speech-error.js'
 import { isLoopback } from '../protocol/loopback.js'
-import { nonEmptyText, optionsOf, text, wholeNumber } from '../protocol/validation.js'
+import { optionsOf, text } from '../protocol/validation.js'
 
 /** The address to listen on. Port 0 selects a free one. */
 export interface ListenAddress {
@@ -19,11 +19,6 @@ export interface ServerCertificate {
   /** The private key of the server's certificate. */
   readonly key: string
 }
-
-export const listenAddressCodec = optionsOf<ListenAddress>()(
-  { host: nonEmptyText, port: wholeNumber({ min: 0, max: 65_535 }) },
-  {},
-)
 
 export const serverCertificateCodec = optionsOf<ServerCertificate>()({ certificate: text, key: text }, {})
 
@@ -43,19 +38,6 @@ const inUrl = (host: string, port: number): string => `${host.includes(':') ? `[
 
 /** `host:port` as a client on this machine writes it. */
 export const hostPort = ({ host }: ListenAddress, port: number): string => inUrl(wildcards[host] ?? host, port)
-
-/** `HOST:PORT`, with an IPv6 address in brackets. Throws `invalid-options`. */
-export const parseListenAddress = (text: string): ListenAddress => {
-  const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s[\]]+)):(\d{1,5})$/.exec(text) ?? []
-  const host = bracketed ?? plain
-  if (host === undefined || Number(port) > 65_535) {
-    throw new SpeechError(
-      'invalid-options',
-      `${JSON.stringify(text)} is not an address; write HOST:PORT, such as 127.0.0.1:0.`,
-    )
-  }
-  return { host, port: Number(port) }
-}
 
 const reasons: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is in use',

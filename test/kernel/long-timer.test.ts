@@ -1,4 +1,3 @@
-import { asyncScheduler } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { longTimer, maxTimerMs } from '../../src/kernel/timers.js'
 import { marbles } from '../operators/marbles.js'
@@ -26,16 +25,15 @@ describe('longTimer', () => {
     vi.useRealTimers()
   })
 
-  it('sets no timer longer than the platform allows, and clears it on unsubscribe', () => {
-    const delays: number[] = []
-    const spy = vi.spyOn(asyncScheduler, 'schedule').mockImplementation((...[, delayMs]) => {
-      delays.push(delayMs ?? 0)
-      return { unsubscribe: () => delays.push(-1) } as never
-    })
-    longTimer(365 * dayMs, asyncScheduler)
-      .subscribe()
-      .unsubscribe()
-    spy.mockRestore()
-    expect(delays).toEqual([maxTimerMs, -1])
+  it('sets no timer longer than the platform allows, keeps the process alive, and clears it on unsubscribe', () => {
+    const asked = vi.spyOn(globalThis, 'setTimeout')
+    const cleared = vi.spyOn(globalThis, 'clearTimeout')
+    const subscription = longTimer(365 * dayMs).subscribe()
+    expect(asked.mock.calls.map(([, delayMs]) => delayMs)).toEqual([maxTimerMs])
+    const timer = asked.mock.results[0]?.value as NodeJS.Timeout
+    expect(timer.hasRef()).toBe(true)
+    subscription.unsubscribe()
+    expect(cleared).toHaveBeenCalledWith(timer)
+    vi.restoreAllMocks()
   })
 })

@@ -13,7 +13,7 @@ import {
   type SchedulerLike,
 } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { MachineRun, runMachine as runPlain, type Machine, type Perform, type Step } from '../../src/kernel/machine.js'
+import { MachineRun, type Machine, type MachineHost, type Perform, type Step } from '../../src/kernel/machine.js'
 import { marbles } from '../operators/marbles.js'
 
 /** Of a machine without an input for a failure. */
@@ -21,7 +21,19 @@ const failRun = (error: unknown): never => {
   throw error
 }
 
-/** Runs a machine whose effects are Observables. */
+/** Runs a machine that emits its outputs: each subscription is a separate run. */
+const runPlain = <State, Input, Output, Action>(
+  machine: Machine<State, Input, Output, Action>,
+  host: Omit<MachineHost<Input, Output, Action>, 'emit'>,
+): Observable<Output> =>
+  new Observable((subscriber) => {
+    const run = new MachineRun(machine, { ...host, emit: (output) => subscriber.next(output) }, subscriber)
+    // Added and not returned: the consumer may unsubscribe while the first step runs.
+    subscriber.add(run)
+    run.start()
+  })
+
+/** The same for a machine whose effects are Observables. */
 const runMachine = <State, Input, Output, Action>(
   machine: Machine<State, Input, Output, Action>,
   perform: (action: Action) => Observable<Input>,
@@ -64,7 +76,7 @@ const motorOf =
 const inputs = { o: 'open', s: 'slam', b: 'break' } as const
 const outputs = { r: 'ready', O: 'opening', d: 'open', c: 'closed' }
 
-describe('runMachine', () => {
+describe('a run of a machine', () => {
   it('emits outputs and completes with the result of the machine', () => {
     marbles(({ cold, expectObservable, expectSubscriptions, scheduler }) => {
       const listen$ = cold<GateInput>('  --o-----', inputs)

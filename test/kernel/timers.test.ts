@@ -1,6 +1,6 @@
 import { asyncScheduler } from 'rxjs'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { maxTimerMs, schedule, within } from '../../src/kernel/timers.js'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { maxTimerMs, schedule } from '../../src/kernel/timers.js'
 import { virtually } from '../client/virtual-session.js'
 
 const yearMs = 365 * 24 * 60 * 60 * 1000
@@ -49,28 +49,5 @@ describe('schedule', () => {
     const timer = asked.mock.results[0]?.value as NodeJS.Timeout
     expect(timer.hasRef()).toBe(ref)
     waiting.unsubscribe()
-  })
-})
-
-describe('within', () => {
-  beforeEach(() => {
-    vi.useFakeTimers()
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-  })
-
-  it('has the outcome of work that ends in time, and clears its timer', async () => {
-    await expect(within(Promise.resolve(3), 1_000)).resolves.toBe(3)
-    await expect(within(Promise.reject(new Error('no')), 1_000)).rejects.toThrow('no')
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
-  it('is late once the time is over, and ignores what the work does then', async () => {
-    let fail = (_error: Error): void => undefined
-    const outcome = within(new Promise<number>((_resolve, reject) => (fail = reject)), 1_000)
-    await vi.advanceTimersByTimeAsync(1_000)
-    fail(new Error('too late'))
-    await expect(outcome).resolves.toBe('late')
   })
 })

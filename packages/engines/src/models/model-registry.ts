@@ -1,6 +1,6 @@
 import { asyncScheduler, Subject, type Observable, type SchedulerLike } from 'rxjs'
 import { SpeechError, toSpeechError } from 'rxspeech/internal/errors/speech-error'
-import { maxTimerMs, within } from 'rxspeech/internal/kernel/timers'
+import { maxTimerMs } from 'rxspeech/internal/kernel/timers'
 import { listOf } from 'rxspeech/internal/protocol/collections'
 import {
   anything,
@@ -13,6 +13,7 @@ import {
   text,
   wholeNumber,
 } from 'rxspeech/internal/protocol/validation'
+import { within } from '../within.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
 import { withSegmentRetry } from '../segment-retry.js'
 import { scanModelFolder, type FoundModel } from './model-folders.js'

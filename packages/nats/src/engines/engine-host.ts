@@ -12,14 +12,10 @@ import {
 import type { Engine } from 'rxspeech-engines/engine'
 import type { EngineWork } from 'rxspeech-engines/lag'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
+import { beginRemoteSpan } from 'rxspeech-server/monitor/remote-span'
 import { schedule } from 'rxspeech/internal/kernel/timers'
 import { engineParameters, pickParameters } from 'rxspeech/internal/protocol/recognition-parameters'
-import {
-  beginRemoteSpan,
-  type OpenTelemetry,
-  type SpanOptions,
-  type TraceSpan,
-} from 'rxspeech/internal/tracing/open-telemetry'
+import { type OpenTelemetry, type SpanOptions, type TraceSpan } from 'rxspeech/internal/tracing/open-telemetry'
 import { reportRefused, tooLarge, type BusMessage, type MessageBus } from '../connection/bus.js'
 import { HostedSegment } from './hosted-segment.js'
 import {

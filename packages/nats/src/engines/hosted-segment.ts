@@ -2,7 +2,7 @@ import { Subject, Subscription } from 'rxjs'
 import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from 'rxspeech-engines/engine'
 import { isLoss } from 'rxspeech-engines/segment-retry'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { withoutUndefined } from 'rxspeech/internal/protocol/json-object'
+import { withoutUndefined } from 'rxspeech-engines/without-undefined'
 import type { TraceSpan } from 'rxspeech/internal/tracing/open-telemetry'
 import { decodeSamples, type EngineAnswer, type EngineRequest } from './protocol.js'
 

@@ -3,12 +3,8 @@ import { Observable } from 'rxjs'
 import type { SoundWarning } from 'rxspeech/internal/audio/sound-check/sound-warning'
 import type { ErrorCode } from 'rxspeech/internal/errors/error-table'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
-import {
-  beginRemoteSpan,
-  type OpenTelemetry,
-  type SpanAttributes,
-  type TraceSpan,
-} from 'rxspeech/internal/tracing/open-telemetry'
+import { type OpenTelemetry, type SpanAttributes, type TraceSpan } from 'rxspeech/internal/tracing/open-telemetry'
+import { beginRemoteSpan } from './remote-span.js'
 import {
   authFailureOf,
   type NodeFailed,

@@ -1,6 +1,7 @@
 import type { RecognizedSegment } from 'rxspeech-engines/engine'
+import type { Defined } from 'rxspeech-engines/without-undefined'
 import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import type { Defined, JsonObject } from 'rxspeech/internal/protocol/json-object'
+import type { JsonObject } from 'rxspeech/internal/protocol/json-object'
 import type { Silence, VoiceEvent } from './segment-machine.js'
 
 /** The name of the event that reports withheld partials to a client (PROTOCOL 3.3). */

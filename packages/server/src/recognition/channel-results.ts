@@ -1,6 +1,6 @@
 import type { TimestampProvider } from 'rxjs'
 import type { Hypothesis } from 'rxspeech-engines/engine'
-import { withoutUndefined } from 'rxspeech/internal/protocol/json-object'
+import { withoutUndefined } from 'rxspeech-engines/without-undefined'
 import type { Word } from 'rxspeech/internal/protocol/session-event'
 import type { ChannelEvent, EndCause } from './channel-event.js'
 import type { EngineProgress } from './engine-progress.js'

@@ -34,7 +34,8 @@ import {
   text,
   wholeNumber,
 } from 'rxspeech/internal/protocol/validation'
-import { listenAddressCodec, serverCertificateCodec } from 'rxspeech/internal/transport/listen-address'
+import { serverCertificateCodec } from 'rxspeech/internal/transport/listen-address'
+import { listenAddressCodec } from './listen-address.js'
 import { customNode, customNodeSource } from './custom-node-configuration.js'
 import { absolute, allAbsolute, codecsOfRows, inFile, namesForWorkers, option, type OptionsOf } from './option-row.js'
 import { defaultLimits, developmentLimits, limitsOption, type Limits } from './service-limits.js'

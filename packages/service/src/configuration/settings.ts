@@ -5,8 +5,9 @@ import { maxReportedFaults } from 'rxspeech-server/project/format/project-fault'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { maxTimerMs } from 'rxspeech/internal/kernel/timers'
 import { nearestName } from 'rxspeech/internal/protocol/nearest-name'
-import { type ListenAddress, parseListenAddress } from 'rxspeech/internal/transport/listen-address'
+import type { ListenAddress } from 'rxspeech/internal/transport/listen-address'
 import * as t from 'io-ts'
+import { parseListenAddress } from './listen-address.js'
 
 /** One key of the configuration: its codec, and its text in the documentation. */
 export interface Setting<A> {

@@ -27,10 +27,10 @@ import {
 } from 'rxspeech/internal/protocol/validation'
 import {
   type ListenAddress,
-  listenAddressCodec,
   type ServerCertificate,
   serverCertificateCodec,
 } from 'rxspeech/internal/transport/listen-address'
+import { listenAddressCodec } from '../configuration/listen-address.js'
 import { builtInEngines } from './built-ins.js'
 import { finishReload, Reloader, type PreparedReload, type ReloadResult } from './reload.js'
 import { closeAll, type Opened } from './running-service.js'

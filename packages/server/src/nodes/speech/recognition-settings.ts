@@ -1,3 +1,4 @@
+import { withoutUndefined } from 'rxspeech-engines/without-undefined'
 import { either } from 'fp-ts'
 import { Observable } from 'rxjs'
 import type { RecognizeSettings } from 'rxspeech-engines/engine'
@@ -48,7 +49,7 @@ export const gracefulOption = { gracefulSilenceMs }
 export const segmenterOptions = (options: Readonly<Record<string, unknown>>): Partial<SegmenterParameters> => {
   const rows: ParameterTable = segmentationParameters
   const given = Object.keys(projectSegmenterParameters).map((name) => [name, options[rows[name]?.nodeOption ?? name]])
-  return Object.fromEntries(given.filter(([, value]) => value !== undefined)) as Partial<SegmenterParameters>
+  return withoutUndefined(Object.fromEntries(given) as Partial<SegmenterParameters>)
 }
 
 /** The names in errors. */

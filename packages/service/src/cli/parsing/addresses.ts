@@ -1,6 +1,7 @@
 import { isLoopback } from 'rxspeech/internal/protocol/loopback'
 import { checkProxy } from 'rxspeech/internal/proxy/proxy'
-import { type ListenAddress, parseListenAddress } from 'rxspeech/internal/transport/listen-address'
+import type { ListenAddress } from 'rxspeech/internal/transport/listen-address'
+import { parseListenAddress } from '../../configuration/listen-address.js'
 import { usageError } from '../process/failure.js'
 import type { ParseValue } from './flags.js'
 import { quoted } from './values.js'

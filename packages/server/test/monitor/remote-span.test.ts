@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatTraceparent, parseTraceparent } from '../../src/tracing/traceparent.js'
+import { formatTraceparent } from '../../../../src/tracing/traceparent.js'
+import { parseTraceparent } from '../../src/monitor/remote-span.js'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const spanId = 'b7ad6b7169203331'
