@@ -72,9 +72,10 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
       const served = dialect.sockets[at]
       if (served === undefined) return
       const { client, admission } = await admit(request, 'websocket', socket)
+      const serve = await served.accept(client)
       const frames = new RequestLimit(context.limits, context.scheduler, admission.requests)
       openSocket(handshake, frames, (link) => {
-        const serving = served.serve(client, link)
+        const serving = serve(link)
         socket.once('close', () => serving.unsubscribe())
       })
     } catch (error) {
@@ -167,15 +168,16 @@ const clientAdmission = (options: DialectListenerOptions) => {
     }
     if (until.destroyed) close()
     else until.once('close', close)
-    let isFirst = true
-    const converse = async ({ isRecording = false }: ConversationOptions = {}): Promise<Conversation> => {
-      const own = isFirst ? { ...admission, release: () => undefined } : undefined
-      isFirst = false
+    let hasPlace = true
+    const converse = async (asked: ConversationOptions = {}): Promise<Conversation> => {
+      const { isRecording = false, reportsSpeech = false } = asked
+      const own = hasPlace ? { ...admission, release: () => (hasPlace = true) } : undefined
+      hasPlace = false
       const admitted = { admission: own ?? (await admitSession(request, by, peer)), interface: by, peer, request }
       const [near, far] = memoryLinks<SocketMessage, SocketMessage>({ maxMessageBytes: options.maxMessageBytes })
       conversations.add(near)
       const limits = isRecording ? { ...context.limits, maxPacePercent: 0 } : context.limits
-      const session = serveRecognition(far, { ...options, context: { ...context, limits } }, admitted)
+      const session = serveRecognition(far, { ...options, reportsSpeech, context: { ...context, limits } }, admitted)
       session.add(() => conversations.delete(near))
       if (until.destroyed) near.close()
       return near

@@ -17,6 +17,8 @@ export interface ConversationOptions {
    * @default false
    */
   readonly isRecording?: boolean | undefined
+  /** Whether events report where speech begins and ends, as on the dataflow stream (PROTOCOL 3.3). @default false */
+  readonly reportsSpeech?: boolean | undefined
 }
 
 /** A client of a dialect whose token was accepted, and its request. */
@@ -33,8 +35,8 @@ export interface DialectClient {
   readonly findModel: (name: string) => NamedModel | undefined
   /**
    * Opens a conversation with the recognizer, as a client of the recognition socket does, with all limits of one. It is
-   * closed with the request or the socket. A conversation beyond the first needs a place of its own; without one it
-   * rejects with `overloaded`.
+   * closed with the request or the socket. A second one at the same time needs a place of its own; without one it rejects
+   * with `overloaded`.
    */
   readonly converse: (options?: ConversationOptions) => Promise<Conversation>
 }
@@ -53,11 +55,15 @@ export interface DialectSocket {
   /** The whole path. */
   readonly path: RegExp
   /**
-   * Serves a socket until it is unsubscribed, because the socket is closed. Open the conversation at once: it has the
-   * limits of a silent client, and its end is that of the service, so close the socket then.
+   * Decides before the socket opens, because many clients see no reason of a close: rejects with what `refuse`
+   * understands, or returns what serves the socket. Open the conversation early: it has the limits of a silent client,
+   * and its end is that of the service, so close the socket then.
    */
-  readonly serve: (client: DialectClient, socket: Link<SocketMessage, SocketMessage>) => Unsubscribable
+  readonly accept: (client: DialectClient) => Promise<ServeSocket>
 }
+
+/** Serves a socket until it is unsubscribed, because the socket is closed. */
+export type ServeSocket = (socket: Link<SocketMessage, SocketMessage>) => Unsubscribable
 
 /**
  * The interface of another speech service: a translator between its messages and the conversation with the recognizer.

@@ -13,6 +13,8 @@ export interface RecognitionServer {
   readonly context: SessionContext
   readonly sessions: SessionSet
   readonly monitor?: ServiceMonitor | undefined
+  /** As of a `RecognizerContext`. */
+  readonly reportsSpeech?: boolean | undefined
 }
 
 /** A client whose token was accepted. */
@@ -30,7 +32,7 @@ export interface AdmittedClient {
 /** Serves a conversation of the recognizer (PROTOCOL 4) over a link until either end closes it. */
 export const serveRecognition = (
   link: Link<SocketMessage, SocketMessage>,
-  { context, sessions, monitor = noopMonitor }: RecognitionServer,
+  { context, sessions, monitor = noopMonitor, reportsSpeech }: RecognitionServer,
   { admission, peer, request, modelOfAddress, interface: by }: AdmittedClient,
 ): Subscription => {
   const { rights, ended$, release, clientId, requests } = admission
@@ -43,7 +45,15 @@ export const serveRecognition = (
     traceparent: headerOf(request, traceparentHeader),
   })
   watch.granted(clientId)
-  const recognizerContext: RecognizerContext = { rights, ...context, ended$, requests, watch, modelOfAddress }
+  const recognizerContext: RecognizerContext = {
+    rights,
+    ...context,
+    ended$,
+    requests,
+    watch,
+    modelOfAddress,
+    reportsSpeech,
+  }
   const converse = (incoming$: typeof link.incoming$) =>
     serveRecognizer(incoming$, link, recognizerContext).pipe(watchConversation(watch))
   const session = sessions.add(serveLink(link, converse, context))

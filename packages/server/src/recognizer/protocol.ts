@@ -69,6 +69,12 @@ export const resultMessage = (event: ChannelEvent, recognitionId: string): Recog
         startMs: event.startMs,
         endMs: event.endMs,
       }
+    case 'speech-started':
+    case 'speech-ended': {
+      const { type, startMs, ...place } = event
+      const name = type === 'speech-started' ? eventName.speechStarted : eventName.speechEnded
+      return { message: 'event', name, recognitionId, channel: 0, startMs, ...place }
+    }
     case 'partials-thinned':
       return {
         message: 'event',

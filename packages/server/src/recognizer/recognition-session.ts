@@ -135,6 +135,7 @@ export class RecognitionSession {
           }
           if (event.type === 'milestone') this.#keepMilestone(event)
           watchSpeech(event, watch)
+          if (isSpeech(event) && this.#context.reportsSpeech !== true) return
           const message = resultMessage(event, this.recognitionId)
           if (message !== undefined) observer.next(message)
         },
@@ -206,6 +207,8 @@ export class RecognitionSession {
     this.#span = { startMs: this.#span?.startMs ?? startMs, endMs }
   }
 }
+
+const isSpeech = ({ type }: ChannelEvent): boolean => type === 'speech-started' || type === 'speech-ended'
 
 const watchSpeech = (event: ChannelEvent, watch: SessionWatch | undefined): void => {
   switch (event.type) {

@@ -106,4 +106,6 @@ export interface RecognizerContext extends SessionContext {
   readonly requests?: RequestBucket | undefined
   /** `ModelName` of the address, if any. */
   readonly modelOfAddress?: string | undefined
+  /** Whether events report where speech begins and ends, which the socket does not have. @default false */
+  readonly reportsSpeech?: boolean | undefined
 }

@@ -11,6 +11,7 @@ import { SpeechError } from '../../../../src/errors/speech-error.js'
 import { resolveServiceLimits } from '../../src/configuration/service-options.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
 import { oneModel } from '../../../server/test/sessions/test-connection.js'
+import { spoken } from '../../../server/test/sessions/spoken.js'
 import { recognizeOf } from '../plain-service.js'
 
 /** Its messages are those of the recognizer. */
@@ -20,10 +21,13 @@ const plain: Dialect = {
   sockets: [
     {
       path: /^\/v1\/plain$/,
-      serve: ({ converse }, socket) => {
-        const serving = new Subscription()
-        void converse().then((conversation) => {
-          serving.add(() => conversation.close())
+      accept: async ({ converse, url }) => {
+        if (url.searchParams.has('refuse')) throw new SpeechError('overloaded', 'The service is full.')
+        const reportsSpeech = url.searchParams.has('speech')
+        if (reportsSpeech) (await converse()).close()
+        const conversation = await converse({ reportsSpeech })
+        return (socket) => {
+          const serving = new Subscription(() => conversation.close())
           serving.add(
             conversation.incoming$.subscribe({
               next: (message) => socket.send(message),
@@ -34,8 +38,8 @@ const plain: Dialect = {
           serving.add(
             socket.incoming$.subscribe({ next: (message) => conversation.send(message), error: () => undefined }),
           )
-        })
-        return serving
+          return serving
+        }
       },
     },
   ],
@@ -86,8 +90,8 @@ const started = async ({ isForPage }: { readonly isForPage?: boolean } = {}) => 
     },
   )
   http.handle(handlers)
-  const dial = (protocols: string[], headers: Record<string, string> = {}): WebSocket =>
-    new WebSocket(`${http.url.replace('http', 'ws')}/v1/plain`, protocols, { headers })
+  const dial = (protocols: string[], headers: Record<string, string> = {}, query = ''): WebSocket =>
+    new WebSocket(`${http.url.replace('http', 'ws')}/v1/plain${query}`, protocols, { headers })
   return { dial, drain$, sessions, places: () => places }
 }
 
@@ -132,6 +136,27 @@ describe('a socket of a dialect', () => {
     const socket = service.dial(['token', token], { Origin: 'https://example.com' })
     await once(socket, 'open')
     socket.terminate()
+    await expect.poll(service.places).toBe(0)
+  })
+
+  it('is refused by the dialect before it opens', async () => {
+    const service = await started()
+    expect(await statusOf(service.dial(['token', token], {}, '?refuse'))).toBe(503)
+    await expect.poll(service.places).toBe(0)
+  })
+
+  it('has one place for conversations one after another, which can report speech', async () => {
+    const service = await started()
+    const socket = service.dial(['token', token], {}, '?speech')
+    const received: string[] = []
+    socket.on('message', (message: Buffer) => received.push(message.toString()))
+    await once(socket, 'open')
+    expect(service.places()).toBe(1)
+    socket.send(JSON.stringify(recognizeOf()))
+    socket.send(await spoken(4_000))
+    await expect.poll(() => received.join()).toMatch(/"Speech Started".*"milestone-result"/)
+    expect(received.join()).toContain('"Speech Ended"')
+    socket.close()
     await expect.poll(service.places).toBe(0)
   })
 
