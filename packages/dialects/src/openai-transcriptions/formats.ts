@@ -2,9 +2,8 @@ import { deflateSync } from 'node:zlib'
 import { firstValueFrom, from, reduce } from 'rxjs'
 import { toSrt, toWebVtt } from 'rxspeech/internal/operators/captions/caption-files'
 import { toCaptions } from 'rxspeech/internal/operators/captions/to-captions'
-import type { RecognizerMilestone } from 'rxspeech/internal/protocol/recognizer-messages'
 import type { MilestoneEvent } from 'rxspeech/internal/protocol/session-event'
-import type { Transcription } from '../conversation/transcribe.js'
+import type { ChannelMilestone, Transcription } from '../conversation/transcribe.js'
 import type { ResponseFormat, TranscriptionOptions } from './options.js'
 
 /** The body of an answer, and its type. */
@@ -30,10 +29,10 @@ type Writer = (
   options: TranscriptionOptions,
 ) => string | object | Promise<string | object>
 
-/** The whole text. */
+/** The whole text. The first of each channel has no separator. */
 export const textOf = ({ milestones }: Transcription): string =>
   milestones
-    .map(({ text }) => text)
+    .map(({ text, channel }, at) => (channel === milestones[at - 1]?.channel ? text : ` ${text.trimStart()}`))
     .join('')
     .trim()
 
@@ -56,10 +55,27 @@ const writers: Readonly<Record<ResponseFormat, Writer>> = {
     ...(granularities.includes('word') && { words: transcription.milestones.flatMap(wordsOf) }),
     usage: usageOf(transcription),
   }),
+  diarized_json: (transcription) => ({
+    task: 'transcribe',
+    duration: secondsOf(transcription.durationMs),
+    text: textOf(transcription),
+    segments: transcription.milestones.map(({ text, startMs, endMs, channel }, at) => ({
+      type: 'transcript.text.segment',
+      id: `seg_${at}`,
+      start: secondsOf(startMs),
+      end: secondsOf(endMs),
+      text: text.trim(),
+      speaker: speakers[channel],
+    })),
+    usage: usageOf(transcription),
+  }),
 }
 
+/** The names of the channels. */
+const speakers = ['A', 'B'] as const
+
 /** All fields are there, because clients check them; those that only another decoder has are 0 or empty. */
-const segmentOf = ({ text, startMs, endMs, confidence }: RecognizerMilestone, id: number) => ({
+const segmentOf = ({ text, startMs, endMs, confidence }: ChannelMilestone, id: number) => ({
   id,
   seek: 0,
   start: secondsOf(startMs),
@@ -77,10 +93,10 @@ const compressionRatio = (text: string): number => {
   return bytes.length / deflateSync(bytes).length
 }
 
-const wordsOf = ({ words = [] }: RecognizerMilestone) =>
+const wordsOf = ({ words = [] }: ChannelMilestone) =>
   words.map(({ text, startMs, endMs }) => ({ word: text, start: secondsOf(startMs), end: secondsOf(endMs) }))
 
-const captionsOf = (milestones: readonly RecognizerMilestone[]) =>
+const captionsOf = (milestones: readonly ChannelMilestone[]) =>
   from(
     milestones.map(({ text, startMs = 0, endMs = 0, words }): MilestoneEvent => {
       const place = { type: 'milestone', text, channel: 0, startMs, endMs } as const

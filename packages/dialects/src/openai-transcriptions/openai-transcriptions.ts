@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Dialect, DialectClient, NamedModel } from 'rxspeech-server/listen/dialect'
-import { readRecording } from '../conversation/recording.js'
-import { transcribe, type RecordingListener, type Transcription } from '../conversation/transcribe.js'
-import { invalidField, modelNotFound, refuseAsOpenAi } from '../openai-errors/openai-error.js'
+import { mixChannels, readRecording, type Recording } from '../conversation/recording.js'
+import { transcribe, type RecordingListener } from '../conversation/transcribe.js'
+import { invalidField, modelNotFound, refuseAsOpenAi, type OpenAiError } from '../openai-errors/openai-error.js'
 import { streamTranscription } from './event-stream.js'
 import { readUploadForm } from './form.js'
 import { writeTranscription, type Written } from './formats.js'
@@ -14,6 +14,7 @@ const maxDurationMs = 4 * 3_600_000
 /** `POST /v1/audio/transcriptions` and `GET /v1/models` of the OpenAI interface. */
 export const openAiTranscriptions: Dialect = {
   name: 'openai-transcriptions',
+  requestIdHeader: 'x-request-id',
   routes: [
     {
       method: 'POST',
@@ -49,21 +50,18 @@ async function answerTranscription(client: DialectClient, response: ServerRespon
     const options = readOptions(fields)
     const model = client.findModel(options.model)
     if (model === undefined) throw modelNotFound(options.model)
-    const { sampleRateHz, audio } = await readRecording(file.read())
+    const recording = upTo(await readRecording(file.read()))
     // The request is complete, and nothing may be sent before the end; the limits of the session remain.
     response.setTimeout(0)
     const request = {
-      audioFormat: 'pcm',
-      sampleRateHz,
       modelName: model.name,
       modelTenant: model.tenant,
       gracefulSilenceThresholdMs: 0,
       ...options.parameters,
     } as const
-    const conversation = await client.converse({ isRecording: true })
-    const bounded = upTo(audio, (maxDurationMs * sampleRateHz) / 500)
-    const run = (listener?: RecordingListener): Promise<Transcription> =>
-      transcribe(conversation, request, bounded, listener)
+    if (options.format === 'diarized_json' && recording.channelCount === 1) throw oneChannel()
+    const heard = options.format === 'diarized_json' ? recording : mixChannels(recording)
+    const run = (listener?: RecordingListener) => transcribe(client, request, heard, listener)
     if (options.isStreamed) await streamTranscription(response, run)
     else await send(response, await writeTranscription(await run(), options))
   } finally {
@@ -72,16 +70,24 @@ async function answerTranscription(client: DialectClient, response: ServerRespon
 }
 
 /** A small file can be hours of audio, such as one of µ-law at a low rate. */
-async function* upTo(audio: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array, undefined> {
-  let byteCount = 0
-  for await (const part of audio) {
-    byteCount += part.length
-    if (byteCount > maxBytes) {
+const upTo = (recording: Recording): Recording => ({ ...recording, audio: boundedAudio(recording) })
+
+async function* boundedAudio({ audio, sampleRateHz }: Recording): AsyncGenerator<readonly Int16Array[], undefined> {
+  let sampleCount = 0
+  for await (const channels of audio) {
+    sampleCount += channels[0]?.length ?? 0
+    if (sampleCount * 1000 > maxDurationMs * sampleRateHz) {
       throw invalidField('file', `The recording is longer than ${maxDurationMs / 3_600_000} hours; send it in parts.`)
     }
-    yield part
+    yield channels
   }
 }
+
+const oneChannel = (): OpenAiError =>
+  invalidField(
+    'response_format',
+    'diarized_json needs a recording with two channels, which are the two speakers; this one has one channel.',
+  )
 
 const modelOf = ({ name, tenant }: NamedModel) => ({ id: name, object: 'model', created: 0, owned_by: tenant })
 

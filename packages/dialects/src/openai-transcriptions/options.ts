@@ -2,7 +2,7 @@ import { languageTag } from 'rxspeech/internal/protocol/language'
 import type { RecognitionParameters } from 'rxspeech/internal/protocol/recognition-parameters'
 import { invalidField } from '../openai-errors/openai-error.js'
 
-const responseFormats = ['json', 'text', 'srt', 'vtt', 'verbose_json'] as const
+const responseFormats = ['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'] as const
 export type ResponseFormat = (typeof responseFormats)[number]
 
 const granularities = ['segment', 'word'] as const
@@ -92,7 +92,7 @@ export const fieldRows: Readonly<Record<string, FieldRow>> = {
     read: (values) => ({ parameters: { phrases: values } }),
   },
   response_format: {
-    support: responseFormats.map((format) => `\`${format}\``).join(', '),
+    support: `${responseFormats.map((format) => `\`${format}\``).join(', ')} of two channels`,
     read: (values, name) => ({ format: oneOf(responseFormats, one(values, name), name) }),
   },
   timestamp_granularities: {

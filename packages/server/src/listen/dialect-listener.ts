@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { take } from 'rxjs'
+import { NEVER, Observable, take } from 'rxjs'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { SocketMessage } from 'rxspeech/internal/transport/link'
 import { memoryLinks } from 'rxspeech/internal/transport/memory/link'
@@ -7,7 +8,7 @@ import { authFailureOf, noopMonitor, type SessionInterface } from '../monitor/se
 import { clientError } from '../sessions/client-error.js'
 import { RequestLimit } from '../sessions/request-limit.js'
 import { isModelGranted, sharedTenant, tenantOf } from '../sessions/rights.js'
-import type { Admission } from '../sessions/session-context.js'
+import type { Admission, SessionContext } from '../sessions/session-context.js'
 import type { Conversation, ConversationOptions, Dialect, DialectClient } from './dialect.js'
 import type { Closing, HttpListener } from './http-listener.js'
 import { serveRecognition, type RecognitionServer } from './recognition-server.js'
@@ -32,7 +33,8 @@ interface Handlers {
 export const dialectHandlers = (options: DialectListenerOptions, others: Handlers): Handlers => {
   const { dialects, context, monitor = noopMonitor } = options
   if (dialects.length === 0) return others
-  const openSocket = socketOpener(options.maxMessageBytes, dialectSubprotocol)
+  const heads = new WeakMap<IncomingMessage, readonly string[]>()
+  const openSocket = socketOpener(options.maxMessageBytes, dialectSubprotocol, (request) => heads.get(request) ?? [])
   const admit = clientAdmission(options)
 
   const refusalOf = (dialect: Dialect, cause: unknown, by: SessionInterface): HttpRefusal => {
@@ -45,10 +47,12 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
   }
 
   const answer = async (dialect: Dialect, at: number, request: IncomingMessage, response: ServerResponse) => {
+    const sessionId = randomUUID()
+    response.setHeader(dialect.requestIdHeader, sessionId)
     try {
       const route = dialect.routes[at]
       if (route === undefined) return
-      const { client } = await admit(request, 'http', response)
+      const { client } = await admit({ request, by: 'http', until: response, sessionId })
       await route.answer(client, response)
     } catch (error) {
       if (response.headersSent || response.destroyed) {
@@ -68,10 +72,12 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
 
   const upgrade = async (dialect: Dialect, at: number, ...handshake: UpgradeArguments): Promise<void> => {
     const [request, socket] = handshake
+    const sessionId = randomUUID()
+    heads.set(request, [`${dialect.requestIdHeader}: ${sessionId}`])
     try {
       const served = dialect.sockets[at]
       if (served === undefined) return
-      const { client, admission } = await admit(request, 'websocket', socket)
+      const { client, admission } = await admit({ request, by: 'websocket', until: socket, sessionId })
       const serve = await served.accept(client)
       const frames = new RequestLimit(context.limits, context.scheduler, admission.requests)
       openSocket(handshake, frames, (link) => {
@@ -79,7 +85,9 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
         socket.once('close', () => serving.unsubscribe())
       })
     } catch (error) {
-      if (!socket.destroyed) answerUpgrade(socket, refusalOf(dialect, error, 'websocket'))
+      if (socket.destroyed) return
+      const refusal = refusalOf(dialect, error, 'websocket')
+      answerUpgrade(socket, { ...refusal, headers: { ...refusal.headers, [dialect.requestIdHeader]: sessionId } })
     }
   }
 
@@ -122,6 +130,14 @@ const discard = (request: IncomingMessage): void => {
   })
 }
 
+/** A request or an upgrade. */
+interface Visit {
+  readonly request: IncomingMessage
+  readonly by: SessionInterface
+  readonly until: Closing
+  readonly sessionId: string
+}
+
 /** Checks everything that an upgrade to the recognition socket checks, in the same order. */
 const clientAdmission = (options: DialectListenerOptions) => {
   const { context, connections, monitor = noopMonitor } = options
@@ -155,35 +171,46 @@ const clientAdmission = (options: DialectListenerOptions) => {
     }
   }
 
-  return async (request: IncomingMessage, by: SessionInterface, until: Closing) => {
+  return async ({ request, by, until, sessionId }: Visit) => {
     const peer = connections.addressOf(request) ?? 'unknown'
     const tooMany = isDraining ? goingAway() : await connections.refuseSession(request, until)
     if (tooMany !== undefined) throw counted(tooMany, by, peer)
     const admission = await admitSession(request, by, peer)
     connections.succeeded(request)
     const conversations = new Set<Conversation>()
+    const ended = new AbortController()
+    const revocation = admission.ended$.subscribe((error) => ended.abort(error))
     const close = (): void => {
+      revocation.unsubscribe()
+      ended.abort()
       for (const conversation of conversations) conversation.close()
       admission.release()
     }
     if (until.destroyed) close()
     else until.once('close', close)
+    // A request is a session from its first byte to its answer, which a service that closes waits for.
+    if (by === 'http') options.sessions.add(openUntilClosed(until, () => ended.abort(goingAway())))
+    let count = 0
     let hasPlace = true
     const converse = async (asked: ConversationOptions = {}): Promise<Conversation> => {
       const { isRecording = false, reportsSpeech = false } = asked
+      count += 1
+      const id = count === 1 ? sessionId : `${sessionId}-${count}`
       const own = hasPlace ? { ...admission, release: () => (hasPlace = true) } : undefined
       hasPlace = false
-      const admitted = { admission: own ?? (await admitSession(request, by, peer)), interface: by, peer, request }
+      const admitted = { admission: own ?? (await admitSession(request, by, peer)), sessionId: id }
       const [near, far] = memoryLinks<SocketMessage, SocketMessage>({ maxMessageBytes: options.maxMessageBytes })
       conversations.add(near)
-      const limits = isRecording ? { ...context.limits, maxPacePercent: 0 } : context.limits
-      const session = serveRecognition(far, { ...options, reportsSpeech, context: { ...context, limits } }, admitted)
+      const server = { ...options, reportsSpeech, context: isRecording ? forRecording(context) : context }
+      const session = serveRecognition(far, server, { ...admitted, interface: by, peer, request })
       session.add(() => conversations.delete(near))
       if (until.destroyed) near.close()
       return near
     }
     const client: DialectClient = {
+      sessionId,
       request,
+      signal: ended.signal,
       url: urlOf(request) ?? new URL('http://service/'),
       scheduler: context.scheduler,
       ...modelsOf(options, admission),
@@ -192,6 +219,20 @@ const clientAdmission = (options: DialectListenerOptions) => {
     return { client, admission }
   }
 }
+
+const openUntilClosed = (until: Closing, onEnd: () => void): Observable<never> =>
+  new Observable((subscriber) => {
+    if (until.destroyed) subscriber.complete()
+    else until.once('close', () => subscriber.complete())
+    return onEnd
+  })
+
+/** A recording is read as fast as possible, and to its end, for which a service that closes waits. */
+const forRecording = (context: SessionContext): SessionContext => ({
+  ...context,
+  limits: { ...context.limits, maxPacePercent: 0 },
+  drain$: NEVER,
+})
 
 const goingAway = (): SpeechError => new SpeechError('going-away', 'The service is closing; connect again later.')
 

@@ -13,7 +13,8 @@ export type Conversation = Link<SocketMessage, SocketMessage>
 export interface ConversationOptions {
   /**
    * The audio is a recording that was received as a whole: it is read as fast as the engine takes it. Otherwise it must
-   * arrive at the pace of real time, as on the recognition socket.
+   * arrive at the pace of real time, as on the recognition socket. A service that closes lets a recording be read to
+   * its end in the time that it has.
    * @default false
    */
   readonly isRecording?: boolean | undefined
@@ -23,9 +24,19 @@ export interface ConversationOptions {
 
 /** A client of a dialect whose token was accepted, and its request. */
 export interface DialectClient {
+  /**
+   * The id of the request, which its answer has as a header. It is also that of the first session in the log; that of
+   * the second one ends with `-2`, and so on.
+   */
+  readonly sessionId: string
   readonly request: IncomingMessage
   readonly url: URL
   readonly scheduler: SchedulerLike
+  /**
+   * Aborted when the request or the socket is closed. Its reason is a `SpeechError` if the service ends it: its time
+   * to close is over, or the token is no longer valid.
+   */
+  readonly signal: AbortSignal
   /** The models that the token grants. */
   readonly models: readonly NamedModel[]
   /**
@@ -72,6 +83,8 @@ export type ServeSocket = (socket: Link<SocketMessage, SocketMessage>) => Unsubs
 export interface Dialect {
   /** As the configuration names it. */
   readonly name: string
+  /** The header of all answers with the id of the request, in lower case. */
+  readonly requestIdHeader: string
   readonly routes: readonly DialectRoute[]
   readonly sockets: readonly DialectSocket[]
   /**

@@ -20,6 +20,8 @@ export interface RecognitionServer {
 /** A client whose token was accepted. */
 export interface AdmittedClient {
   readonly interface: SessionInterface
+  /** @default a new one */
+  readonly sessionId?: string | undefined
   /** Its request, or the one that opened its connection. */
   readonly request: IncomingMessage
   /** The address of the client, without its port. */
@@ -33,10 +35,11 @@ export interface AdmittedClient {
 export const serveRecognition = (
   link: Link<SocketMessage, SocketMessage>,
   { context, sessions, monitor = noopMonitor, reportsSpeech }: RecognitionServer,
-  { admission, peer, request, modelOfAddress, interface: by }: AdmittedClient,
+  { admission, sessionId, peer, request, modelOfAddress, interface: by }: AdmittedClient,
 ): Subscription => {
   const { rights, ended$, release, clientId, requests } = admission
   const watch = new SessionWatch({
+    sessionId,
     monitor,
     interface: by,
     peer,

@@ -14,8 +14,13 @@ export type UpgradeArguments = [request: IncomingMessage, socket: Duplex, head: 
  * Returns a function that completes upgrades. It returns false if the handshake is refused or its connection is closed.
  *
  * @param select returns the subprotocol that is used, of those that the client offers; false for none
+ * @param headersOf returns more lines for the head of the answer
  */
-export const socketOpener = (maxMessageBytes: number, select: (offered: ReadonlySet<string>) => string | false) => {
+export const socketOpener = (
+  maxMessageBytes: number,
+  select: (offered: ReadonlySet<string>) => string | false,
+  headersOf?: (request: IncomingMessage) => readonly string[],
+) => {
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -23,6 +28,7 @@ export const socketOpener = (maxMessageBytes: number, select: (offered: Readonly
     WebSocket: ProtocolErrorSocket,
     handleProtocols: select,
   })
+  if (headersOf !== undefined) server.on('headers', (lines, request) => lines.push(...headersOf(request)))
   return (
     upgrade: UpgradeArguments,
     frames: RequestLimit,

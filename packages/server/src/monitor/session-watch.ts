@@ -18,6 +18,8 @@ import {
 } from './service-monitor.js'
 
 export interface SessionWatchOptions {
+  /** @default a new one */
+  readonly sessionId?: string | undefined
   readonly monitor: ServiceMonitor
   readonly interface: SessionInterface
   readonly peer: string
@@ -67,12 +69,12 @@ export class SessionWatch {
   readonly #tracing: Pick<SessionWatchOptions, 'openTelemetry' | 'traceparent'>
   #span: TraceSpan | undefined
 
-  constructor({ monitor, interface: by, peer, now, openTelemetry, traceparent }: SessionWatchOptions) {
+  constructor({ sessionId, monitor, interface: by, peer, now, openTelemetry, traceparent }: SessionWatchOptions) {
     this.#tracing = { openTelemetry, traceparent }
     this.#monitor = monitor
     this.#now = now
     this.#openedAtMs = now()
-    this.#facts = { sessionId: randomUUID(), interface: by, peer }
+    this.#facts = { sessionId: sessionId ?? randomUUID(), interface: by, peer }
     monitor.sessionMoved(this.#facts, undefined, 'opened')
   }
 

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { asyncScheduler, NEVER, ReplaySubject, Subscription } from 'rxjs'
 import { WebSocket } from 'ws'
@@ -17,6 +18,7 @@ import { recognizeOf } from '../plain-service.js'
 /** Its messages are those of the recognizer. */
 const plain: Dialect = {
   name: 'plain',
+  requestIdHeader: 'x-request-id',
   routes: [],
   sockets: [
     {
@@ -95,8 +97,11 @@ const started = async ({ isForPage }: { readonly isForPage?: boolean } = {}) => 
   return { dial, drain$, sessions, places: () => places }
 }
 
+const id = /^[\da-f-]{36}$/
+
 const statusOf = async (socket: WebSocket): Promise<number | undefined> => {
-  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, { readonly statusCode?: number }]
+  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
+  expect(response.headers['x-request-id']).toMatch(id)
   socket.on('error', () => undefined).terminate()
   return response.statusCode
 }
@@ -111,7 +116,9 @@ describe('a socket of a dialect', () => {
   ])('is opened with %j and %j, and selects %j', async (protocols, headers, selected) => {
     const service = await started()
     const socket = service.dial(protocols, headers)
-    await once(socket, 'open')
+    const [{ headers: answered }] = (await once(socket, 'upgrade')) as [IncomingMessage]
+    expect(answered['x-request-id']).toMatch(id)
+    if (socket.readyState === socket.CONNECTING) await once(socket, 'open')
     expect(socket.protocol).toBe(selected)
     socket.close()
     await once(socket, 'close')

@@ -9,6 +9,7 @@ import {
   type SessionEnd,
   type SessionFacts,
 } from '../../../server/src/monitor/service-monitor.js'
+import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { plainService, subscriptionOf, type PlainService } from '../plain-service.js'
 
 const ended: { readonly facts: SessionFacts; readonly end: SessionEnd }[] = []
@@ -37,6 +38,11 @@ type Fields = readonly (readonly [name: string, value: string | Blob, fileName?:
 
 const recording = (bytes: Uint8Array = wav): Blob =>
   new Blob([Uint8Array.from(bytes)], { type: 'application/octet-stream' })
+
+const oneChannel = Buffer.concat([
+  wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, 16_000),
+  Buffer.alloc(16_000),
+])
 
 const formOf = (fields: Fields): FormData => {
   const form = new FormData()
@@ -202,6 +208,51 @@ describe('POST /v1/audio/transcriptions', () => {
     expect(ended[0]?.end.audioMs).toBeGreaterThan(1_000)
   })
 
+  it('has the id of its session as x-request-id, and one of its own when it is refused', async () => {
+    ended.length = 0
+    const response = await transcribe([
+      ['file', recording()],
+      ['model', 'm'],
+    ])
+    await response.text()
+    await expect.poll(() => ended).toHaveLength(1)
+    expect(response.headers.get('x-request-id')).toBe(ended[0]?.facts.sessionId)
+    const refused = await transcribe([['model', 'm']])
+    const unknown = await transcribe([['model', 'm']], 'not-a-token')
+    const ids = [response, refused, unknown].map(({ headers }) => headers.get('x-request-id') ?? '')
+    for (const id of ids) expect(id).toMatch(/^[\da-f-]{36}$/)
+    expect(new Set(ids).size).toBe(3)
+  })
+
+  it('takes two channels for two speakers in diarized_json, each a session of the request', async () => {
+    ended.length = 0
+    const response = await transcribe([
+      ['file', recording()],
+      ['model', 'm'],
+      ['response_format', 'diarized_json'],
+    ])
+    const body = (await response.json()) as {
+      readonly text: string
+      readonly segments: readonly { readonly speaker: string; readonly text: string; readonly start: number }[]
+    }
+    expect([...new Set(body.segments.map(({ speaker }) => speaker))].sort()).toEqual(['A', 'B'])
+    expect(body.segments[0]).toMatchObject({ type: 'transcript.text.segment', id: 'seg_0', text: 'hello world' })
+    expect(body.segments.map(({ start }) => start)).toEqual(
+      body.segments.map(({ start }) => start).sort((a, b) => a - b),
+    )
+    expect(body.text).toMatch(/^hello world( hello world)+$/)
+    await expect.poll(() => ended).toHaveLength(2)
+    const id = response.headers.get('x-request-id') ?? ''
+    expect(ended.map(({ facts }) => facts.sessionId).sort()).toEqual([id, `${id}-2`])
+    const mono = transcribe([
+      ['file', recording(oneChannel)],
+      ['model', 'm'],
+      ['response_format', 'diarized_json'],
+    ])
+    expect(await refusalOf(mono)).toMatchObject({ status: 400, param: 'response_format', code: 'invalid_value' })
+    expect(service.faults).toEqual([])
+  })
+
   it.each([
     ['an option that is not supported', [['prompt', 'Names']], 400, 'prompt', 'unsupported_parameter'],
     ['an unknown stream', [['stream', 'yes']], 400, 'stream', 'invalid_value'],
@@ -213,7 +264,7 @@ describe('POST /v1/audio/transcriptions', () => {
       'chunking_strategy[type]',
       'unsupported_parameter',
     ],
-    ['an unknown format', [['response_format', 'diarized_json']], 400, 'response_format', 'invalid_value'],
+    ['an unknown format', [['response_format', 'xml']], 400, 'response_format', 'invalid_value'],
     [
       'granularities without verbose_json',
       [['timestamp_granularities[]', 'word']],
