@@ -64,6 +64,8 @@ export interface CloseReason {
   readonly orderly?: boolean | undefined
   /** How long to wait before the next attempt, in milliseconds. */
   readonly retryAfterMs?: number | undefined
+  /** The close code of a WebSocket, for peers that do not have those of the table; browsers cannot send it. */
+  readonly closeCode?: number | undefined
 }
 
 /**

@@ -46,6 +46,8 @@ export const maxReasonBytes = 123
 export interface CloseReason {
   readonly code: ErrorCode
   readonly message: string
+  /** @default that of the error table */
+  readonly closeCode?: number | undefined
 }
 
 export interface WebSocketLinkOptions extends LinkLimits {

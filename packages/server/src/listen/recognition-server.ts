@@ -9,12 +9,10 @@ import type { Admission, RecognizerContext, SessionContext } from '../sessions/s
 import { serveLink, type SessionSet } from './serve-link.js'
 
 /** What every conversation of a recognizer needs. */
-export interface RecognitionServer {
+export interface RecognitionServer extends Pick<RecognizerContext, 'reportsSpeech' | 'optionalLanguage'> {
   readonly context: SessionContext
   readonly sessions: SessionSet
   readonly monitor?: ServiceMonitor | undefined
-  /** As of a `RecognizerContext`. */
-  readonly reportsSpeech?: boolean | undefined
 }
 
 /** A client whose token was accepted. */
@@ -34,7 +32,7 @@ export interface AdmittedClient {
 /** Serves a conversation of the recognizer (PROTOCOL 4) over a link until either end closes it. */
 export const serveRecognition = (
   link: Link<SocketMessage, SocketMessage>,
-  { context, sessions, monitor = noopMonitor, reportsSpeech }: RecognitionServer,
+  { context, sessions, monitor = noopMonitor, reportsSpeech, optionalLanguage }: RecognitionServer,
   { admission, sessionId, peer, request, modelOfAddress, interface: by }: AdmittedClient,
 ): Subscription => {
   const { rights, ended$, release, clientId, requests } = admission
@@ -56,6 +54,7 @@ export const serveRecognition = (
     watch,
     modelOfAddress,
     reportsSpeech,
+    optionalLanguage,
   }
   const converse = (incoming$: typeof link.incoming$) =>
     serveRecognizer(incoming$, link, recognizerContext).pipe(watchConversation(watch))

@@ -108,4 +108,6 @@ export interface RecognizerContext extends SessionContext {
   readonly modelOfAddress?: string | undefined
   /** Whether events report where speech begins and ends, which the socket does not have. @default false */
   readonly reportsSpeech?: boolean | undefined
+  /** A language that clients name by default: one for a model that takes none changes nothing. @default none */
+  readonly optionalLanguage?: string | undefined
 }
