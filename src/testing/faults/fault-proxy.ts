@@ -13,17 +13,9 @@ export interface FaultProxyOptions {
   readonly target: string | number
   /** The faults with their moments. @default [] */
   readonly script?: FaultScript | undefined
-  /**
-   * The seed of the jitter.
-   *
-   * @default 1
-   */
+  /** The seed of the jitter. @default 1 */
   readonly seed?: number | undefined
-  /**
-   * The clock of the script.
-   *
-   * @default asyncScheduler
-   */
+  /** The clock of the script. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
 

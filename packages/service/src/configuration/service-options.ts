@@ -64,8 +64,7 @@ const textFlag = <const Name extends string>(name: Name, takes: string, help: st
 export interface ServiceIdentityOptions extends IdentityGroup {
   /**
    * The NATS servers with the clients and revoked tokens of several machines, in place of those of the state folder.
-   * Needs `keysFile`.
-   * @default none
+   * Needs `keysFile`. @default none
    */
   readonly nats?: IdentityNatsOptions | undefined
 }
@@ -84,8 +83,7 @@ export const serviceRows = {
   }),
   /**
    * A second address of the same as `http`, without TLS, on loopback only: a page can use it without trusting the
-   * certificate.
-   * @default none
+   * certificate. @default none
    */
   plainHttp: option(listenAddressCodec, {
     flag: addressFlag('plain', 'with --dev: address without TLS, also of its page (default: 8780)'),
@@ -246,8 +244,7 @@ export const serviceRows = {
   /**
    * Balancers and proxies that are trusted to report the address of a client: networks such as `10.0.0.0/8`, or
    * addresses. Their connections can begin with a PROXY protocol header (version 2), their HTTP requests can have
-   * `X-Forwarded-For`.
-   * @default none
+   * `X-Forwarded-For`. @default none
    */
   trustedProxies: option(texts, {
     file: inFile(
@@ -306,16 +303,14 @@ export const serviceRows = {
   certificate: option(serverCertificateCodec, { workers: 'passed' }),
   /**
    * Clients that can request tokens, in addition to those of the store in the state folder. At least one of both is
-   * necessary.
-   * @default none
+   * necessary. @default none
    */
   clients: option(codecFor<ClientStore>(objectWith('find'))),
   /** Engines that models can name, in addition to the built-in ones. @default none */
   engines: option(codecFor<readonly EngineKind[]>(listOf(anything)), { workers: 'refused' }),
   /**
    * Engine processes on this and other machines, over NATS: their models are served in addition to those of
-   * `modelFolders`, which can then be empty.
-   * @default none
+   * `modelFolders`, which can then be empty. @default none
    */
   natsEngines: option(natsEnginesOptions, { workers: 'passed' }),
   /** Nodes that projects can name, in addition to the built-in ones. @default none */
