@@ -27,7 +27,7 @@ export const packages = {
   server: ['rxspeech', 'engines'],
   nodes: ['rxspeech', 'server'],
   nats: ['rxspeech', 'engines', 'server'],
-  dialects: ['rxspeech', 'server'],
+  dialects: ['rxspeech', 'engines', 'server'],
   service: ['rxspeech', 'engines', 'server', 'nodes', 'nats', 'dialects'],
 }
 
@@ -89,7 +89,7 @@ export const innerLayers = {
   },
   'packages/dialects/src': {
     conversation: [],
-    'openai-errors': [],
+    'openai-errors': ['conversation'],
     'openai-transcriptions': ['conversation', 'openai-errors'],
   },
   'packages/service/src': {

@@ -218,6 +218,8 @@ const clientAdmission = (options: DialectListenerOptions) => {
       signal: ended.signal,
       url: urlOf(request) ?? new URL('http://service/'),
       scheduler: context.scheduler,
+      tenant: tenantOf(admission.rights),
+      address: peer,
       ...modelsOf(options, admission),
       converse,
     }
