@@ -13,7 +13,7 @@ export const layers = [
   ['proxy', 'tracing'],
   ['operators', 'transport', 'auth'],
   ['client', 'microphone'],
-  ['cassette', 'react', 'speech-recognition'],
+  ['ai-sdk', 'cassette', 'react', 'speech-recognition'],
   ['testing'],
 ]
 
@@ -104,6 +104,7 @@ export const innerLayers = {
 /** The files that users of the packages import. No other file of their package imports them. */
 export const entryPoints = [
   'src/index.ts',
+  'src/ai-sdk.ts',
   'src/audio.ts',
   'src/captions.ts',
   'src/microphone.ts',
