@@ -5,6 +5,18 @@
  */
 export { drawMarbles, type DrawMarblesOptions } from './testing/draw-marbles.js'
 export { scriptedDial, type ScriptedPeer } from './testing/scripted-dial.js'
+export type {
+  RecognitionScript,
+  ScriptedFailure,
+  ScriptedUtterance,
+  ScriptedWord,
+  SessionScript,
+} from './testing/scripted/recognition-script.js'
+export {
+  scriptedRecognizer,
+  type RecognitionPeer,
+  type ScriptedRecognizerOptions,
+} from './testing/scripted/scripted-recognizer.js'
 export type { MemoryLinkOptions, PresentedAddress } from './transport/memory/link.js'
 export type { AppliedFault } from './testing/faults/fault-director.js'
 export { faultLegend, faultMarbles, type FaultMarblesOptions } from './testing/faults/fault-marbles.js'

@@ -32,7 +32,8 @@ export interface InterleaveOptions {
    */
   readonly late?: 'drop' | 'shift' | undefined
   /**
-   * Called for each inserted silence and for all dropped audio, before the affected frames are emitted. @default none
+   * Called for each inserted silence and for all dropped audio, before the affected frames are emitted.
+   * @default none
    */
   readonly onSkew?: ((report: SkewReport) => void) | undefined
 }

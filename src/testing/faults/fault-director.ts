@@ -1,14 +1,14 @@
 import { Subscription, type SchedulerLike } from 'rxjs'
-import type { Direction, Fault, FaultMoment, FaultScript, FaultStep } from './fault-script.js'
+import type { Direction, Fault, FaultMoment, FaultStep } from './fault-script.js'
 
 /** A fault that was applied. */
-export interface AppliedFault {
+export interface AppliedFault<Applied = Fault> {
   /** In milliseconds since the first connection; 0 before it. */
   readonly atMs: number
   /** The same time by the scheduler's clock. */
   readonly clockMs: number
   /** The fault. */
-  readonly fault: Fault
+  readonly fault: Applied
 }
 
 /** What has passed in one direction. */
@@ -23,24 +23,24 @@ type CountedMoment = Extract<FaultMoment, { readonly when: 'bytes' | 'messages' 
 const maxApplied = 1_000
 
 /** Runs a script: tracks the traffic and applies each fault once at its moment. */
-export class FaultDirector {
-  readonly #waiting: Set<FaultStep>
+export class FaultDirector<Applied = Fault> {
+  readonly #waiting: Set<FaultStep<Applied>>
   readonly #scheduler: SchedulerLike
-  readonly #perform: (fault: Fault) => void
-  readonly #applied: AppliedFault[] = []
+  readonly #perform: (fault: Applied) => void
+  readonly #applied: AppliedFault<Applied>[] = []
   readonly #timers = new Subscription()
   readonly #counts = new Map<string, number>()
   #connections = 0
   #startedMs: number | undefined
 
-  constructor(script: FaultScript, scheduler: SchedulerLike, perform: (fault: Fault) => void) {
+  constructor(script: readonly FaultStep<Applied>[], scheduler: SchedulerLike, perform: (fault: Applied) => void) {
     this.#waiting = new Set(script)
     this.#scheduler = scheduler
     this.#perform = perform
   }
 
   /** The last 1000 faults. */
-  get applied(): readonly AppliedFault[] {
+  get applied(): readonly AppliedFault<Applied>[] {
     return this.#applied
   }
 
@@ -81,7 +81,7 @@ export class FaultDirector {
     this.#applyDue((at) => at.when === 'signal' && at.name === name)
   }
 
-  apply(fault: Fault): void {
+  apply(fault: Applied): void {
     const clockMs = this.#scheduler.now()
     this.#applied.push({ atMs: clockMs - (this.#startedMs ?? clockMs), clockMs, fault })
     if (this.#applied.length > maxApplied) this.#applied.shift()
@@ -117,7 +117,7 @@ export class FaultDirector {
     }
   }
 
-  #applyStep(step: FaultStep): void {
+  #applyStep(step: FaultStep<Applied>): void {
     if (this.#waiting.delete(step)) this.apply(step.fault)
   }
 

@@ -1,7 +1,16 @@
-import { createServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net'
+import { createServer, isIP, type Server, type Socket } from 'node:net'
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { SpeechError } from '../../errors/speech-error.js'
-import { anything, checkOptions, number, optionsOf, schedulerValue } from '../../protocol/validation.js'
+import {
+  anything,
+  checkOptions,
+  nonEmptyText,
+  number,
+  optionsOf,
+  schedulerValue,
+  wholeNumber,
+} from '../../protocol/validation.js'
+import { hostPort, listenOnPort, type ListenAddress } from '../../transport/listen-address.js'
 import { FaultDirector, type AppliedFault } from './fault-director.js'
 import { checkFault, checkScript, type Fault, type FaultScript } from './fault-script.js'
 import { ProxyConnection } from './proxy-connection.js'
@@ -13,17 +22,27 @@ export interface FaultProxyOptions {
   readonly target: string | number
   /** The faults with their moments. @default [] */
   readonly script?: FaultScript | undefined
-  /** The seed of the jitter. @default 1 */
+  /** Where it listens. @default a free port of 127.0.0.1 */
+  readonly listen?: ListenAddress | undefined
+  /**
+   * The seed of the jitter.
+   *
+   * @default 1
+   */
   readonly seed?: number | undefined
-  /** The clock of the script. @default asyncScheduler */
+  /**
+   * The clock of the script.
+   *
+   * @default asyncScheduler
+   */
   readonly scheduler?: SchedulerLike | undefined
 }
 
-/** A proxy on a port of 127.0.0.1. */
+/** A proxy on a port of this machine. */
 export interface FaultProxy {
-  /** The port on 127.0.0.1. */
+  /** The port. */
   readonly port: number
-  /** `127.0.0.1:port`. */
+  /** `host:port`, by default of 127.0.0.1. */
   readonly address: string
   /** Applies a fault now. Throws `invalid-options`. */
   apply(fault: Fault): void
@@ -57,15 +76,17 @@ export interface FaultProxy {
  */
 export const faultProxy = async (options: FaultProxyOptions): Promise<FaultProxy> => {
   checkOptions(faultProxyOptions, options)
-  const { script = [], seed = 1, scheduler = asyncScheduler } = options
-  const proxy = new LoopbackProxy(targetOf(options.target), checkScript(script, 'proxy'), seed, scheduler)
+  const { script = [], seed = 1, scheduler = asyncScheduler, listen = { host: '127.0.0.1', port: 0 } } = options
+  const proxy = new TcpProxy(targetOf(options.target), checkScript(script, 'proxy'), listen, seed, scheduler)
   await proxy.listen()
   return proxy
 }
 
+const listenAddress = optionsOf<ListenAddress>()({ host: nonEmptyText, port: wholeNumber({ min: 0, max: 65_535 }) }, {})
+
 const faultProxyOptions = optionsOf<FaultProxyOptions>()(
   { target: anything },
-  { script: anything, seed: number(), scheduler: schedulerValue },
+  { script: anything, listen: listenAddress, seed: number(), scheduler: schedulerValue },
 )
 
 type Target = ReturnType<typeof targetOf>
@@ -84,33 +105,34 @@ const targetOf = (target: string | number): { readonly host: string; readonly po
 /** The delay between attempts to listen on the same port again after an outage. */
 const relistenMs = 20
 
-class LoopbackProxy implements FaultProxy {
+class TcpProxy implements FaultProxy {
   readonly #target: Target
   readonly #scheduler: SchedulerLike
   readonly #connections = new Set<ProxyConnection>()
   readonly #director: FaultDirector
   readonly #random: () => number
   #server: Server | undefined
-  #port = 0
+  #address: ListenAddress
   #shapes = unshapedTraffic
   #outage: 'none' | 'reset' | 'refuse' = 'none'
   #toRefuse = 0
   #outageCount = 0
   #closing: Promise<void> | undefined
 
-  constructor(target: Target, script: FaultScript, seed: number, scheduler: SchedulerLike) {
+  constructor(target: Target, script: FaultScript, address: ListenAddress, seed: number, scheduler: SchedulerLike) {
     this.#target = target
+    this.#address = address
     this.#scheduler = scheduler
     this.#random = seededRandom(seed)
     this.#director = new FaultDirector(script, scheduler, (fault) => this.#perform(fault))
   }
 
   get port(): number {
-    return this.#port
+    return this.#address.port
   }
 
   get address(): string {
-    return `127.0.0.1:${this.#port}`
+    return hostPort(this.#address, this.port)
   }
 
   get applied(): readonly AppliedFault[] {
@@ -160,18 +182,11 @@ class LoopbackProxy implements FaultProxy {
 
   async listen(): Promise<void> {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket))
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', (cause) =>
-        reject(
-          new SpeechError('listen-failed', 'The fault proxy cannot listen on 127.0.0.1; see the cause.', { cause }),
-        ),
-      )
-      server.listen({ port: this.#port, host: '127.0.0.1' }, resolve)
-    })
+    const port = await listenOnPort(server, this.#address)
     // A connection that cannot be accepted does not end the proxy.
     server.on('error', () => undefined)
     this.#server = server
-    this.#port = (server.address() as AddressInfo).port
+    this.#address = { ...this.#address, port }
   }
 
   async #stopListening(): Promise<void> {

@@ -33,8 +33,13 @@ export type Fault =
    * `by: 'refuse'` stops listening, so that the system refuses them.
    */
   | { readonly do: 'outage'; readonly forMs?: number | undefined; readonly by?: 'reset' | 'refuse' | undefined }
-  /** Refuses the next connections; on a link with this code, by default `connection-failed`. */
-  | { readonly do: 'refuse'; readonly connections: number; readonly code?: ErrorCode | undefined }
+  /** Refuses the next connections; on a link with this code, by default `connection-failed`, and this wait. */
+  | {
+      readonly do: 'refuse'
+      readonly connections: number
+      readonly code?: ErrorCode | undefined
+      readonly retryAfterMs?: number | undefined
+    }
   /** Discards everything in both directions, including the ends, while the connection stays open. Resets it after `forMs`. */
   | { readonly do: 'half-open'; readonly forMs?: number | undefined }
   /** The same in one direction, permanently. */
@@ -71,7 +76,13 @@ export type FaultMoment =
   | { readonly when: 'elapsed'; readonly ms: number }
   | { readonly when: 'connection'; readonly number: number }
   | {
-      readonly when: 'bytes' | 'messages'
+      readonly when: 'bytes'
+      readonly direction: Direction
+      readonly count: number
+      readonly connection?: number | undefined
+    }
+  | {
+      readonly when: 'messages'
       readonly direction: Direction
       readonly count: number
       readonly connection?: number | undefined
@@ -81,11 +92,11 @@ export type FaultMoment =
   | { readonly when: 'signal'; readonly name: string }
 
 /** A fault and its moment. */
-export interface FaultStep {
+export interface FaultStep<Applied = Fault> {
   /** When the fault is applied; once. */
   readonly at: FaultMoment
   /** The fault. */
-  readonly fault: Fault
+  readonly fault: Applied
 }
 
 /** Faults with their moments; plain data that can be stored as JSON. */
@@ -107,12 +118,12 @@ const message = codec(
     isText(value) || value instanceof Uint8Array || isJsonObject(value),
 )
 
-/** A fault as plain data. */
-export const faultCodec: Codec<Fault> = taggedBy('do', {
+/** The codec of each fault. */
+export const faultCodecs = {
   reset: optionsOf<FaultOf<'reset'>>()({ do: text }, {}),
   end: optionsOf<FaultOf<'end'>>()({ do: text }, {}),
   outage: optionsOf<FaultOf<'outage'>>()({ do: text }, { forMs: timeMs, by: oneOf('reset', 'refuse') }),
-  refuse: optionsOf<FaultOf<'refuse'>>()({ do: text, connections: count }, { code: errorCode }),
+  refuse: optionsOf<FaultOf<'refuse'>>()({ do: text, connections: count }, { code: errorCode, retryAfterMs: timeMs }),
   'half-open': optionsOf<FaultOf<'half-open'>>()({ do: text }, { forMs: timeMs }),
   'black-hole': optionsOf<FaultOf<'black-hole'>>()({ do: text, direction }, {}),
   stall: optionsOf<FaultOf<'stall'>>()({ do: text, direction }, { forMs: timeMs }),
@@ -124,17 +135,16 @@ export const faultCodec: Codec<Fault> = taggedBy('do', {
   duplicate: optionsOf<FaultOf<'duplicate'>>()({ do: text, direction }, {}),
   inject: optionsOf<FaultOf<'inject'>>()({ do: text, message }, {}),
   restore: optionsOf<FaultOf<'restore'>>()({ do: text }, {}),
-})
+}
 
-const traffic = optionsOf<Extract<FaultMoment, { readonly count: number }>>()(
-  { when: oneOf('bytes', 'messages'), direction, count },
-  { connection: count },
-)
-const momentCodec: Codec<FaultMoment> = taggedBy('when', {
+/** A fault as plain data. */
+export const faultCodec: Codec<Fault> = taggedBy('do', faultCodecs)
+
+export const momentCodec: Codec<FaultMoment> = taggedBy('when', {
   elapsed: optionsOf<MomentOf<'elapsed'>>()({ when: text, ms: timeMs }, {}),
   connection: optionsOf<MomentOf<'connection'>>()({ when: text, number: count }, {}),
-  bytes: traffic,
-  messages: traffic,
+  bytes: optionsOf<MomentOf<'bytes'>>()({ when: text, direction, count }, { connection: count }),
+  messages: optionsOf<MomentOf<'messages'>>()({ when: text, direction, count }, { connection: count }),
   audio: optionsOf<MomentOf<'audio'>>()({ when: text, ms: timeMs }, { connection: count }),
   signal: optionsOf<MomentOf<'signal'>>()({ when: text, name: text }, {}),
 })

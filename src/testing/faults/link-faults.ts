@@ -15,9 +15,17 @@ export interface LinkFaultsOptions {
   readonly script?: FaultScript | undefined
   /** The format of audio messages, required for moments that count `audio`. @default none */
   readonly audioFormat?: AudioFormat | undefined
-  /** The seed of the jitter. @default 1 */
+  /**
+   * The seed of the jitter.
+   *
+   * @default 1
+   */
   readonly seed?: number | undefined
-  /** The clock of the script. @default asyncScheduler */
+  /**
+   * The clock of the script.
+   *
+   * @default asyncScheduler
+   */
   readonly scheduler?: SchedulerLike | undefined
 }
 
@@ -167,26 +175,33 @@ class FaultedLinks implements LinkFaults {
 }
 
 /** Whether new connections are accepted. */
-type Access =
+export type Access =
   | { readonly to: 'open' | 'closed' }
-  | { readonly to: 'refuse'; readonly connections: number; readonly code: SpeechError['code'] }
+  | {
+      readonly to: 'refuse'
+      readonly connections: number
+      readonly code: SpeechError['code']
+      readonly retryAfterMs: number | undefined
+    }
 
-const accessAfter = (access: Access, fault: Fault): Access => {
+export const accessAfter = (access: Access, fault: Fault): Access => {
   if (fault.do === 'outage') return { to: 'closed' }
   if (fault.do === 'restore') return { to: 'open' }
   if (fault.do !== 'refuse') return access
-  return { to: 'refuse', connections: fault.connections, code: fault.code ?? 'connection-failed' }
+  const { connections, code = 'connection-failed', retryAfterMs } = fault
+  return { to: 'refuse', connections, code, retryAfterMs }
 }
 
-const afterRefusal = (access: Access): Access => {
+export const afterRefusal = (access: Access): Access => {
   if (access.to !== 'refuse') return access
   return access.connections > 1 ? { ...access, connections: access.connections - 1 } : { to: 'open' }
 }
 
-const refusalOf = (access: Access): SpeechError | undefined => {
+export const refusalOf = (access: Access): SpeechError | undefined => {
   if (access.to === 'open') return undefined
-  const code = access.to === 'refuse' ? access.code : 'connection-failed'
-  return new SpeechError(code, 'The fault script refuses connections.')
+  const { code, retryAfterMs } =
+    access.to === 'refuse' ? access : { code: 'connection-failed' as const, retryAfterMs: undefined }
+  return new SpeechError(code, 'The fault script refuses connections.', { retryAfterMs })
 }
 
 /** The bytes of audio in a message of either transport. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Subscription } from 'rxjs'
+import type { Observable, Subscription } from 'rxjs'
 import { traceparentHeader } from 'rxspeech/internal/tracing/traceparent'
 import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
 import { noopMonitor, type ServiceMonitor, type SessionInterface } from '../monitor/service-monitor.js'
@@ -8,11 +8,23 @@ import { serveRecognizer } from '../recognizer/session.js'
 import type { Admission, RecognizerContext, SessionContext } from '../sessions/session-context.js'
 import { serveLink, type SessionSet } from './serve-link.js'
 
+/** Answers the messages of a client (PROTOCOL 4). `client` is the one that the conversation belongs to. */
+export type Recognizer = (
+  incoming$: Observable<SocketMessage>,
+  link: Link<SocketMessage, SocketMessage>,
+  context: RecognizerContext,
+  client: AdmittedClient,
+) => Observable<SocketMessage>
+
 /** What every conversation of a recognizer needs. */
-export interface RecognitionServer extends Pick<RecognizerContext, 'reportsSpeech' | 'optionalLanguage'> {
+export interface RecognitionServer {
   readonly context: SessionContext
   readonly sessions: SessionSet
   readonly monitor?: ServiceMonitor | undefined
+  /** As of a `RecognizerContext`. */
+  readonly reportsSpeech?: boolean | undefined
+  /** @default serveRecognizer: the voice activity and the engines of the service */
+  readonly recognizer?: Recognizer | undefined
 }
 
 /** A client whose token was accepted. */
@@ -32,9 +44,10 @@ export interface AdmittedClient {
 /** Serves a conversation of the recognizer (PROTOCOL 4) over a link until either end closes it. */
 export const serveRecognition = (
   link: Link<SocketMessage, SocketMessage>,
-  { context, sessions, monitor = noopMonitor, reportsSpeech, optionalLanguage }: RecognitionServer,
-  { admission, sessionId, peer, request, modelOfAddress, interface: by }: AdmittedClient,
+  { context, sessions, monitor = noopMonitor, reportsSpeech, recognizer = serveRecognizer }: RecognitionServer,
+  client: AdmittedClient,
 ): Subscription => {
+  const { admission, sessionId, peer, request, modelOfAddress, interface: by } = client
   const { rights, ended$, release, clientId, requests } = admission
   const watch = new SessionWatch({
     sessionId,
@@ -54,10 +67,9 @@ export const serveRecognition = (
     watch,
     modelOfAddress,
     reportsSpeech,
-    optionalLanguage,
   }
   const converse = (incoming$: typeof link.incoming$) =>
-    serveRecognizer(incoming$, link, recognizerContext).pipe(watchConversation(watch))
+    recognizer(incoming$, link, recognizerContext, client).pipe(watchConversation(watch))
   const session = sessions.add(serveLink(link, converse, context))
   session.add(release)
   return session

@@ -1,6 +1,5 @@
 // What a service has without configuration. A new engine, node or dialect is a folder or a package, and a line here.
 import { openAiTranscriptions } from 'rxspeech-dialects/openai-transcriptions/openai-transcriptions'
-import { RecordingIntake } from 'rxspeech-dialects/conversation/recording-intake'
 import type { EngineKind } from 'rxspeech-engines/engine'
 import { openai } from 'rxspeech-engines/openai/openai'
 import { remote } from 'rxspeech-engines/remote/remote'
@@ -28,7 +27,7 @@ import type { AnyNodeDefinition } from 'rxspeech-server/nodes/core/node'
 import { recognizer } from 'rxspeech-server/nodes/speech/recognizer'
 import { voiceActivity } from 'rxspeech-server/nodes/speech/voice-activity'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { uploadLimitsOf, type ServiceOptions } from '../configuration/service-options.js'
+import type { ServiceOptions } from '../configuration/service-options.js'
 
 /** The built-in engines, for this many CPUs. Each loads its package when the first of its models is opened. */
 export const builtInEngines = (env: ServiceOptions['env'], cpus: number = usableCpus()): readonly EngineKind[] => [
@@ -74,17 +73,15 @@ export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly A
 }
 
 /** The interfaces of other speech services. */
-const builtInDialects = (intake: RecordingIntake): readonly Dialect[] => [openAiTranscriptions(intake)]
+const builtInDialects: readonly Dialect[] = [openAiTranscriptions]
 
 /** The dialects that the options name; in development all. Throws `invalid-options` for a name that is unknown. */
-export const dialectsOf = (options: Partial<ServiceOptions>): readonly Dialect[] => {
-  const { dialects, development = false } = options
-  const all = builtInDialects(new RecordingIntake(uploadLimitsOf(options)))
-  if (dialects === undefined) return development ? all : []
+export const dialectsOf = ({ dialects, development = false }: Partial<ServiceOptions>): readonly Dialect[] => {
+  if (dialects === undefined) return development ? builtInDialects : []
   return [...new Set(dialects)].map((name) => {
-    const dialect = all.find((each) => each.name === name)
+    const dialect = builtInDialects.find((each) => each.name === name)
     if (dialect !== undefined) return dialect
-    const known = all.map((each) => each.name).join(', ')
+    const known = builtInDialects.map((each) => each.name).join(', ')
     throw new SpeechError('invalid-options', `There is no dialect ${JSON.stringify(name)}; the dialects are ${known}.`)
   })
 }
