@@ -1,4 +1,4 @@
-import type { AddInput, EngineKind, ModelContent } from 'rxspeech-engines/engine'
+import type { AddInput, EngineKind, ModelContent, ModelSource } from 'rxspeech-engines/engine'
 import { addModel, checkModelName, copyFiles } from 'rxspeech-engines/models/add-model'
 import type { FoundModel } from 'rxspeech-engines/models/model-folders'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
@@ -18,26 +18,49 @@ const placeFlags = {
   json: jsonFlag,
 }
 
-const languageFlags = {
-  language: flag('<code>', 'of a grammar or phrases: en-us or fr-fr (default: en-us); of a folder: such as de', text),
+/** A kind of engine whose models can be added. */
+interface Source {
+  readonly kind: EngineKind
+  readonly add: ModelSource
 }
 
-/** One model is loaded, once. */
-const cpus = 1
-/** The kinds of engines whose models can be added. */
-const sources = builtInEngines({}, cpus).flatMap((kind) => (kind.add === undefined ? [] : [{ kind, add: kind.add }]))
+const sourcesOf = (kinds: readonly EngineKind[]): readonly Source[] =>
+  kinds.flatMap((kind) => (kind.add === undefined ? [] : [{ kind, add: kind.add }]))
+
+const languageFlag = (sources: readonly Source[]): Flag<string | undefined> => {
+  const limits = sources.map(({ kind: { presets }, add: { what, languages = [] } }) => {
+    const preset = languages.find((language) => language === presets?.['language']) ?? languages[0]
+    return preset === undefined ? '' : `; of ${what}: ${languages.join(' or ')} (default: ${preset})`
+  })
+  return flag('<code>', `the language that it reads, such as de${limits.join('')}`, text)
+}
 
 const inputFlag = ({ placeholder, help, choices }: AddInput): Flag<string | boolean | undefined> =>
   placeholder === undefined ? switchFlag(help) : flag(placeholder, help, choices === undefined ? text : oneOf(choices))
 
-const inputFlags: Flags = Object.fromEntries(
-  sources.flatMap(({ add: { title, inputs } }) =>
-    Object.entries(inputs).map(([name, input]) => [name, { ...inputFlag(input), group: title }]),
-  ),
-)
+/** The flags of these kinds of engines. Throws `invalid-options` for a flag that two kinds have, or the command. */
+export const addFlagsOf = (kinds: readonly EngineKind[]) => {
+  const sources = sourcesOf(kinds)
+  const ownFlags = { ...placeFlags, language: languageFlag(sources) }
+  const flags: Record<string, Flag<unknown>> = { ...ownFlags }
+  for (const { kind, add } of sources) {
+    for (const [name, input] of Object.entries(add.inputs)) {
+      if (name in flags) {
+        const sentence = `The engine ${kind.name} has the flag ${flagName(name)} of models add, which is taken; rename it.`
+        throw new SpeechError('invalid-options', sentence)
+      }
+      flags[name] = { ...inputFlag(input), group: add.title }
+    }
+  }
+  return flags as typeof ownFlags & Flags
+}
 
-const ownFlags = { ...placeFlags, ...languageFlags }
-export const addFlags: typeof ownFlags & Flags = { ...ownFlags, ...inputFlags }
+/** One model is loaded, once. */
+const cpus = 1
+const kinds = builtInEngines({}, cpus)
+const sources = sourcesOf(kinds)
+
+export const addFlags = addFlagsOf(kinds)
 
 type AddFlags = FlagValues<typeof addFlags>
 
@@ -80,7 +103,7 @@ const planContent = async (
   given: readonly string[],
 ): Promise<Content> => {
   const { kind, add } = chooseKind(typedFolder, given)
-  const refused = given.find((name) => !(name in add.inputs) && !(name in ownFlags))
+  const refused = given.find((name) => !(name in add.inputs) && !(name in placeFlags) && name !== 'language')
   if (refused !== undefined) throw usageError(`${flagName(refused)} does not fit a model for ${add.what}; omit it.`)
   const { language } = flags
   if (language !== undefined && add.languages !== undefined) oneOf(add.languages)(language, flagName('language'))
@@ -94,8 +117,8 @@ const planContent = async (
 }
 
 /** The kind for the folder or the flags. */
-const chooseKind = (typedFolder: string | undefined, given: readonly string[]): (typeof sources)[number] => {
-  const isGiven = ({ add }: (typeof sources)[number]): boolean => add.sources.some((name) => given.includes(name))
+const chooseKind = (typedFolder: string | undefined, given: readonly string[]): Source => {
+  const isGiven = ({ add }: Source): boolean => add.sources.some((name) => given.includes(name))
   const ofFolders = sources.filter(({ add }) => add.takesFolder === true)
   const flagged = [...ofFolders, ...sources].find(isGiven)
   const [ofFolder] = ofFolders
