@@ -64,9 +64,8 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
       const { status, headers, body } = refusalOf(dialect, error, 'http')
       const isUnread = !request.complete
       response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body), ...(isUnread && closing) })
-      response.end(body)
-      // A client that still sends reads the answer only afterwards.
-      if (isUnread) discard(request)
+      if (isUnread) endAfterRequest(request, response, body)
+      else response.end(body)
     }
   }
 
@@ -122,8 +121,15 @@ const closing = { Connection: 'close' }
 /** How much of a refused body is read, so that its sender reads the refusal. */
 const maxDiscardedBytes = 32 * 1_048_576
 
-const discard = (request: IncomingMessage): void => {
+/**
+ * Sends the answer at once, and ends it when the client has sent the rest: an end closes the connection, and bytes that
+ * come afterwards reset it, with which the client loses the answer. The timeout of requests limits the time.
+ */
+const endAfterRequest = (request: IncomingMessage, response: ServerResponse, body: string): void => {
   let readBytes = 0
+  const end = (): void => void response.end()
+  response.write(body)
+  request.once('end', end).once('close', end)
   request.on('data', (part: Buffer) => {
     readBytes += part.length
     if (readBytes > maxDiscardedBytes) request.destroy()

@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -338,6 +339,21 @@ describe('POST /v1/audio/transcriptions', () => {
       ['invalid-token', 'http', '127.0.0.1'],
       ['missing-token', 'http', '127.0.0.1'],
     ])
+  })
+
+  it('is refused without losing the answer, while its file is still sent', async () => {
+    const { hostname, port } = new URL(service.started.authUrl)
+    const socket = connect(Number(port), hostname).setEncoding('utf8')
+    const head = 'POST /v1/audio/transcriptions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer wrong\r\n'
+    socket.write(`${head}Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 60\r\n\r\n--b\r\n`)
+    const ended = once(socket, 'end').then(() => 'ended' as const)
+    const [answer] = (await once(socket, 'data')) as [string]
+    expect(answer).toMatch(/^HTTP\/1.1 401 .*The token is not valid/s)
+    // An end would have come before the answer to another request.
+    const other = fetch(urlOf('/v1/models')).then(() => 'open' as const)
+    expect(await Promise.race([ended, other])).toBe('open')
+    socket.write('x'.repeat(55))
+    expect(await ended).toBe('ended')
   })
 
   it('counts against the sessions of its token while it is uploaded, and leaves nothing behind', async () => {
