@@ -14,6 +14,7 @@ export const browserEntryPoints = {
     name: 'microphone-browser',
     platformFiles: ['microphone/microphone', 'microphone/command-microphone'],
   },
+  'ai-sdk': { name: 'ai-sdk-browser', platformFiles: ['client/recognizer/recognize'] },
   react: { name: 'react-browser', platformFiles: ['client/recognizer/recognize', 'microphone/microphone'] },
   'speech-recognition': {
     name: 'speech-recognition-browser',

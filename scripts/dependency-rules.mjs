@@ -13,7 +13,7 @@ export const layers = [
   ['proxy', 'tracing'],
   ['operators', 'transport', 'auth'],
   ['client', 'microphone'],
-  ['cassette', 'react', 'speech-recognition'],
+  ['ai-sdk', 'cassette', 'react', 'speech-recognition'],
   ['testing'],
 ]
 
@@ -27,7 +27,7 @@ export const packages = {
   server: ['rxspeech', 'engines'],
   nodes: ['rxspeech', 'server'],
   nats: ['rxspeech', 'engines', 'server'],
-  dialects: ['rxspeech', 'server'],
+  dialects: ['rxspeech', 'engines', 'server'],
   service: ['rxspeech', 'engines', 'server', 'nodes', 'nats', 'dialects'],
 }
 
@@ -89,7 +89,7 @@ export const innerLayers = {
   },
   'packages/dialects/src': {
     conversation: [],
-    'openai-errors': [],
+    'openai-errors': ['conversation'],
     'openai-transcriptions': ['conversation', 'openai-errors'],
   },
   'packages/service/src': {
@@ -104,6 +104,7 @@ export const innerLayers = {
 /** The files that users of the packages import. No other file of their package imports them. */
 export const entryPoints = [
   'src/index.ts',
+  'src/ai-sdk.ts',
   'src/audio.ts',
   'src/captions.ts',
   'src/microphone.ts',

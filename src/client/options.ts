@@ -48,8 +48,7 @@ export interface SessionOptions {
   /**
    * Receives each token that the service refused. Pass the same `Subject` as `rejected$` of `keepFresh`, which then
    * requests another token. A source that makes a request for each subscription, such as `requestToken`, does not need
-   * it.
-   * @default none
+   * it. @default none
    */
   readonly rejected$?: RejectedTokens | undefined
   /** How the connections are made and checked: certificates, proxy, pings. @default {} */
@@ -58,21 +57,18 @@ export interface SessionOptions {
   readonly link?: LinkLimits | undefined
   /**
    * The first value ends the audio before the source does: the session sends the audio that it has received, and waits
-   * for the final.
-   * @default NEVER
+   * for the final. @default NEVER
    */
   readonly finalize$?: Observable<unknown> | undefined
   /**
-   * The first value stops the session: it drops pending audio and results, and asks the service to stop.
-   * @default NEVER
+   * The first value stops the session: it drops pending audio and results, and asks the service to stop. @default NEVER
    */
   readonly stop$?: Observable<unknown> | undefined
   /**
    * Whether the session lasts as long as its source. A service ends a recognition by itself after a silence, without
    * audio or at a limit. The session then emits the `final` and starts the next recognition with the next sound; times
    * continue on one timeline. `false`: the session has one recognition. Its final completes the session, and audio
-   * captured after that recognition is reported as a `gap`.
-   * @default true
+   * captured after that recognition is reported as a `gap`. @default true
    */
   readonly continuous?: boolean | undefined
   /** The deadlines of the session. @default {} */
@@ -82,16 +78,14 @@ export interface SessionOptions {
   /**
    * Whether and how the session continues on another connection after it loses one. The session sends the audio without
    * a definitive result again, and results continue as one stream. `true`: with the defaults of `ResumptionOptions`.
-   * `false`: the session fails when it loses its connection.
-   * @default true
+   * `false`: the session fails when it loses its connection. @default true
    */
   readonly resumption?: boolean | ResumptionOptions | undefined
   /**
    * Records each session as a span of OpenTelemetry, within the active span of the caller, and sends its `traceparent`
    * with each connection, so that a service that is traced continues the trace. The value is the package itself:
    * `import * as openTelemetry from '@opentelemetry/api'`. A page cannot send the header; there this option is refused
-   * with `invalid-options`.
-   * @default sessions are not traced
+   * with `invalid-options`. @default sessions are not traced
    */
   readonly openTelemetry?: OpenTelemetry | undefined
   /** For tests only: a virtual clock, no jitter, a link in memory. @default {} */

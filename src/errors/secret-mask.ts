@@ -135,13 +135,13 @@ interface Found {
   readonly missing: number
 }
 
+/** The secret that was learned last: the sessions of a process often share a token. */
+let lastHidden: HiddenSecret | undefined
+
 /**
  * A secret and the forms it may have. The patterns of a token of 700 characters take 8 ms and 230 kB, so they are
  * compiled only when a text may contain the secret, which never happens in most sessions.
  */
-/** The sessions of a process often share a token. */
-let lastHidden: HiddenSecret | undefined
-
 class HiddenSecret {
   readonly secret: string
   /** A text without any of these, and without an encoded character, does not contain the secret. */

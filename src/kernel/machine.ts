@@ -65,7 +65,6 @@ export interface MachineHost<Input, Output, Action> {
   onFailure(error: unknown): Input
   /**
    * Receives the errors of teardowns.
-   *
    * @default as RxJS: later, to `config.onUnhandledError`, or as an uncaught exception
    */
   readonly report?: ((error: unknown) => void) | undefined

@@ -9,15 +9,12 @@ export interface CommandMicrophoneOptions {
   /**
    * A program and its arguments. It writes 16-bit little-endian PCM without a header to its standard output, in the
    * sample rate and channels of these options. It is started without a shell.
-   *
    * @default the first of `arecord`, `ffmpeg` and `sox` in PATH that can record on this system
    */
   readonly command?: readonly string[] | undefined
   /**
    * The name of the device for `arecord` (`arecord -L` lists them), `ffmpeg` or `sox`; not with `command`. On Windows,
-   * `ffmpeg` needs one.
-   *
-   * @default the default device of the system
+   * `ffmpeg` needs one. @default the default device of the system
    */
   readonly deviceName?: string | undefined
   /** Samples per second. @default 16000 */

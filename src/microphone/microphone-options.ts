@@ -31,9 +31,7 @@ export interface MicrophoneOptions {
   /**
    * The `deviceId` of a device of `navigator.mediaDevices.enumerateDevices()`. An Observable switches to each device
    * that it emits, its error is passed on, and its completion keeps the last device. An empty text is the default
-   * device.
-   *
-   * @default the default device
+   * device. @default the default device
    */
   readonly deviceId?: string | Observable<string> | undefined
   /** Samples per second of the output. @default 16000 */
@@ -45,7 +43,6 @@ export interface MicrophoneOptions {
   /**
    * The address of `dist/esm/microphone/worklet.js` of this package, if a bundler does not find it: of the same origin
    * if a content security policy allows only that.
-   *
    * @default the file beside the module, or a Blob if that cannot be loaded
    */
   readonly workletUrl?: string | URL | undefined

@@ -83,8 +83,7 @@ export const voiceActivityParameters = {
   /**
    * The silence that ends a complete sentence of a grammar, in milliseconds, from 50 to 60 000; 0 for none. It has an
    * effect only if it is shorter than the silence that ends a segment or the audio after speech, and if the engine
-   * knows such sentences.
-   * @default 120, by PROTOCOL 4.2
+   * knows such sentences. @default 120, by PROTOCOL 4.2
    */
   completeSilenceMs: {
     field: 'vad-complete-silence-msec',

@@ -8,8 +8,7 @@ export type Certificates = string | Uint8Array | readonly (string | Uint8Array)[
 export interface ConnectionOptions {
   /**
    * CA certificates in PEM, instead of those of the system. Browsers use their own certificates; there this option is
-   * refused with `invalid-options`.
-   * @default the certificates of the system
+   * refused with `invalid-options`. @default the certificates of the system
    */
   readonly ca?: Certificates | undefined
   /** Allows a connection without TLS to another machine; the token travels there in clear text. @default false */
@@ -23,8 +22,7 @@ export interface ConnectionOptions {
   /**
    * The interval of pings (WebSocket or HTTP/2) that check the connection, in milliseconds; 0 for no pings. A service
    * that does not answer is detected before the second interval ends. A gRPC service that asks for fewer pings gets
-   * none. Browsers cannot send pings.
-   * @default 4500
+   * none. Browsers cannot send pings. @default 4500
    */
   readonly heartbeatMs?: number | undefined
 }
@@ -45,8 +43,7 @@ export interface LinkLimits {
   readonly lowWaterMarkBytes?: number | undefined
   /**
    * How long closing waits for the bytes that were sent before, and for the peer, in milliseconds, before the
-   * connection is terminated. The default of a session is 500, that of a listener 2000.
-   * @default 500
+   * connection is terminated. The default of a session is 500, that of a listener 2000. @default 500
    */
   readonly closeTimeoutMs?: number | undefined
 }

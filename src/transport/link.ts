@@ -58,12 +58,13 @@ export interface CloseReason {
   readonly message: string
   /**
    * The session is complete, and the reason only explains it: gRPC ends with OK and puts the reason into trailers;
-   * other transports treat it as any reason.
-   * @default false
+   * other transports treat it as any reason. @default false
    */
   readonly orderly?: boolean | undefined
   /** How long to wait before the next attempt, in milliseconds. */
   readonly retryAfterMs?: number | undefined
+  /** The close code of a WebSocket, for peers that do not have those of the table; browsers cannot send it. */
+  readonly closeCode?: number | undefined
 }
 
 /**

@@ -35,10 +35,13 @@ describe('the entry point for browsers', () => {
     }
   })
 
-  it.each(['react', 'speech-recognition'])('runs sessions of browsers in rxspeech/%s', (name) => {
+  it.each([
+    ['ai-sdk', ['client/recognizer/recognize']],
+    ['react', ['client/recognizer/recognize', 'microphone/microphone']],
+    ['speech-recognition', ['client/recognizer/recognize', 'microphone/microphone']],
+  ])('runs sessions of browsers in rxspeech/%s', (name, platformFiles) => {
     const files = filesOf(built(`${name}-browser.js`))
-    expect(files).toContain('./client/recognizer/recognize-in-browser.js')
-    expect(files).toContain('./microphone/microphone-in-browser.js')
+    for (const file of platformFiles) expect(files).toContain(`./${file}-in-browser.js`)
     expect(files.filter((file) => /(?:recognizer\/recognize|microphone\/microphone)\.js$/.test(file))).toEqual([])
   })
 

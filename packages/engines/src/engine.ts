@@ -175,8 +175,7 @@ export interface Engine {
   waitMs?(speakers?: number): number
   /**
    * The interval within which it emits at most one partial of a channel, in milliseconds, because it has no time for
-   * more.
-   * @default 0
+   * more. @default 0
    */
   partialIntervalMs?(): number
   /** Whether its model is in memory; it is loaded for the next channel if it is not. @default true */

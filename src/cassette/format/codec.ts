@@ -13,7 +13,6 @@ import {
   type Fields,
   type MessageCodec,
 } from '../../protocol/message-codec.js'
-import type { JsonObject } from '../../protocol/json-object.js'
 import { ownValue, parseJsonObject } from '../../protocol/parse-json.js'
 import type {
   CassetteHeader,
@@ -109,29 +108,11 @@ export const lineFields = {
 } as const
 
 const header = messageCodec<CassetteHeader>(headerFields)
-const messageLine = messageCodec<MessageLine>(message)
-const endingLine = messageCodec<EndingLine>(ending)
 
-/** Decoders by event; each returns the member of `CassetteLine` with that event. */
-const lineCodecs: ReadonlyMap<string, (json: JsonObject) => either.Either<SpeechError, CassetteLine>> = new Map<
-  string,
-  (json: JsonObject) => either.Either<SpeechError, CassetteLine>
->([
-  ['dial', decoder(messageCodec<DialLine>(dial))],
-  ['open', decoder(messageCodec<OpenLine>(open))],
-  ['sent', decoder(messageLine)],
-  ['received', decoder(messageLine)],
-  ['finish', decoder(messageCodec<FinishLine>(finish))],
-  ['close', decoder(endingLine)],
-  ['ended', decoder(endingLine)],
-  ['dial-failed', decoder(endingLine)],
-  ['lost', decoder(messageCodec<LostLine>(lost))],
-  ['end', decoder(messageCodec<EndLine>(end))],
-])
-
-function decoder<Line extends CassetteLine>(lineCodec: MessageCodec<Line>) {
-  return (json: JsonObject): either.Either<SpeechError, CassetteLine> => decodeWith(lineCodec, json)
-}
+/** A decoder for each event. */
+const lineCodecs: ReadonlyMap<string, MessageCodec<CassetteLine>> = new Map(
+  Object.entries(lineFields).map(([event, fields]) => [event, messageCodec(fields as Fields<CassetteLine>)]),
+)
 
 /** Decodes the first line. */
 export const readHeader = (json: string): either.Either<SpeechError, CassetteHeader> =>
@@ -146,8 +127,8 @@ export const readLine = (json: string): either.Either<SpeechError, CassetteLine>
     parseJsonObject(json),
     either.chain((object) => {
       const event = ownValue(object, 'event')
-      const decode = typeof event === 'string' ? lineCodecs.get(event) : undefined
-      return decode === undefined ? either.left(unknownEvent()) : decode(object)
+      const decoder = typeof event === 'string' ? lineCodecs.get(event) : undefined
+      return decoder === undefined ? either.left(unknownEvent()) : decodeWith(decoder, object)
     }),
     either.chain(completeMessage),
   )

@@ -7,17 +7,11 @@ import { readHeader, readLine } from './codec.js'
 
 /** Limits for reading a cassette. */
 export interface ReadCassetteOptions {
-  /**
-   * The maximum size of a cassette in bytes.
-   *
-   * @default 268435456 (256 MiB)
-   */
+  /** The maximum size of a cassette in bytes. @default 268435456 (256 MiB) */
   readonly maxBytes?: number | undefined
   /**
    * The maximum size of one line in bytes. The default leaves room for the largest message of a link, which takes 1.4
-   * MiB.
-   *
-   * @default 4194304 (4 MiB)
+   * MiB. @default 4194304 (4 MiB)
    */
   readonly maxLineBytes?: number | undefined
 }

@@ -39,37 +39,21 @@ import { openerOf, type CassetteSink } from './sink.js'
 
 /** What a cassette contains, and how long the session waits for its sink. */
 export interface RecordOptions {
-  /**
-   * Whether the file contains the audio as base64, or only the SHA-256 of each message.
-   *
-   * @default 'embedded'
-   */
+  /** Whether the file contains the audio as base64, or only the SHA-256 of each message. @default 'embedded' */
   readonly audio?: AudioStorage | undefined
   /**
    * Further texts that are removed from the file. The tokens of the session are always removed. Texts of fewer than
-   * 6 characters are not searched for.
-   *
-   * @default []
+   * 6 characters are not searched for. @default []
    */
   readonly secrets?: readonly string[] | undefined
   /**
    * How many bytes of lines may wait for a slow sink. Lines beyond that are lost and reported. The default holds
-   * 3 minutes of PCM at 16 kHz.
-   *
-   * @default 8388608 (8 MiB)
+   * 3 minutes of PCM at 16 kHz. @default 8388608 (8 MiB)
    */
   readonly maxQueueBytes?: number | undefined
-  /**
-   * How long the end of a session waits for the sink, in milliseconds.
-   *
-   * @default 10000
-   */
+  /** How long the end of a session waits for the sink, in milliseconds. @default 10000 */
   readonly flushTimeoutMs?: number | undefined
-  /**
-   * Called when lines are missing. The session continues in any case.
-   *
-   * @default emits a process warning
-   */
+  /** Called when lines are missing. The session continues in any case. @default emits a process warning */
   readonly onLoss?: ((loss: CassetteLoss) => void) | undefined
 }
 

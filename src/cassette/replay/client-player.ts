@@ -42,9 +42,7 @@ export interface PlayClientOptions {
   readonly token: string
   /**
    * How long an answer and the end of a connection may take, in milliseconds, before `start-timeout` or
-   * `finalize-timeout`.
-   *
-   * @default 30000
+   * `finalize-timeout`. @default 30000
    */
   readonly answerTimeoutMs?: number | undefined
 }

@@ -21,7 +21,6 @@ export interface ReplayOptions {
    * The handling of a client that differs from the recorded client. `strict`: its connection fails with
    * `protocol-violation`, which names the line. `lenient`: the cassette continues at the step that the client took, if
    * it has that step; other messages of the client are ignored, and of audio only the length is compared.
-   *
    * @default 'strict'
    */
   readonly mismatch?: 'strict' | 'lenient' | undefined
@@ -29,15 +28,10 @@ export interface ReplayOptions {
   readonly onMismatch?: ((mismatch: CassetteMismatch) => void) | undefined
   /**
    * A multiple of the recorded pace: 1 is the recorded pace, 2 is twice as fast, `Infinity` does not wait.
-   *
    * @default Infinity
    */
   readonly speed?: number | undefined
-  /**
-   * The clock for `speed`. A `TestScheduler` plays in virtual time.
-   *
-   * @default asyncScheduler
-   */
+  /** The clock for `speed`. A `TestScheduler` plays in virtual time. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
 

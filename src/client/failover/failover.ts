@@ -13,8 +13,7 @@ export interface FailoverOptions {
   /**
    * A service whose results lag behind its audio by more than this is slow, in milliseconds: the session moves to
    * another service, unless that is known to be slow, too. A source that is pulled waits instead, and moves no session
-   * for that. `Infinity`: services are not left for being slow.
-   * @default 5_000
+   * for that. `Infinity`: services are not left for being slow. @default 5_000
    */
   readonly slowMs?: number | undefined
 }

@@ -32,8 +32,7 @@ export interface InterleaveOptions {
    */
   readonly late?: 'drop' | 'shift' | undefined
   /**
-   * Called for each inserted silence and for all dropped audio, before the affected frames are emitted.
-   * @default none
+   * Called for each inserted silence and for all dropped audio, before the affected frames are emitted. @default none
    */
   readonly onSkew?: ((report: SkewReport) => void) | undefined
 }

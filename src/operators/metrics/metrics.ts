@@ -18,8 +18,7 @@ import { Histogram, type Distribution } from './histogram.js'
 export interface MetricsOptions {
   /**
    * A clock that counts the session's audio, which makes delays exact for any source. Without it, positions in the
-   * audio are converted to times by the latest ledger event, assuming real time since.
-   * @default none
+   * audio are converted to times by the latest ledger event, assuming real time since. @default none
    */
   readonly clock?: SampleClock | undefined
   /** The clock of all delays, the same as that of `clock`. @default asyncScheduler */

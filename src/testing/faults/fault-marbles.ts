@@ -25,17 +25,9 @@ export const faultLegend: Readonly<Record<string, Fault>> = {
 
 /** The letters and the scale of a diagram. */
 export interface FaultMarblesOptions {
-  /**
-   * Further letters; they override those of `faultLegend`.
-   *
-   * @default {}
-   */
+  /** Further letters; they override those of `faultLegend`. @default {} */
   readonly legend?: Readonly<Record<string, Fault>> | undefined
-  /**
-   * The milliseconds of a character, by default as in `TestScheduler.run`.
-   *
-   * @default 1
-   */
+  /** The milliseconds of a character, by default as in `TestScheduler.run`. @default 1 */
   readonly frameMs?: number | undefined
 }
 

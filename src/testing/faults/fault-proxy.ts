@@ -24,17 +24,9 @@ export interface FaultProxyOptions {
   readonly script?: FaultScript | undefined
   /** Where it listens. @default a free port of 127.0.0.1 */
   readonly listen?: ListenAddress | undefined
-  /**
-   * The seed of the jitter.
-   *
-   * @default 1
-   */
+  /** The seed of the jitter. @default 1 */
   readonly seed?: number | undefined
-  /**
-   * The clock of the script.
-   *
-   * @default asyncScheduler
-   */
+  /** The clock of the script. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
 

@@ -76,13 +76,7 @@ export type FaultMoment =
   | { readonly when: 'elapsed'; readonly ms: number }
   | { readonly when: 'connection'; readonly number: number }
   | {
-      readonly when: 'bytes'
-      readonly direction: Direction
-      readonly count: number
-      readonly connection?: number | undefined
-    }
-  | {
-      readonly when: 'messages'
+      readonly when: 'bytes' | 'messages'
       readonly direction: Direction
       readonly count: number
       readonly connection?: number | undefined
@@ -140,11 +134,15 @@ export const faultCodecs = {
 /** A fault as plain data. */
 export const faultCodec: Codec<Fault> = taggedBy('do', faultCodecs)
 
+const traffic = optionsOf<Extract<FaultMoment, { readonly count: number }>>()(
+  { when: oneOf('bytes', 'messages'), direction, count },
+  { connection: count },
+)
 export const momentCodec: Codec<FaultMoment> = taggedBy('when', {
   elapsed: optionsOf<MomentOf<'elapsed'>>()({ when: text, ms: timeMs }, {}),
   connection: optionsOf<MomentOf<'connection'>>()({ when: text, number: count }, {}),
-  bytes: optionsOf<MomentOf<'bytes'>>()({ when: text, direction, count }, { connection: count }),
-  messages: optionsOf<MomentOf<'messages'>>()({ when: text, direction, count }, { connection: count }),
+  bytes: traffic,
+  messages: traffic,
   audio: optionsOf<MomentOf<'audio'>>()({ when: text, ms: timeMs }, { connection: count }),
   signal: optionsOf<MomentOf<'signal'>>()({ when: text, name: text }, {}),
 })

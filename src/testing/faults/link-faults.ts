@@ -15,17 +15,9 @@ export interface LinkFaultsOptions {
   readonly script?: FaultScript | undefined
   /** The format of audio messages, required for moments that count `audio`. @default none */
   readonly audioFormat?: AudioFormat | undefined
-  /**
-   * The seed of the jitter.
-   *
-   * @default 1
-   */
+  /** The seed of the jitter. @default 1 */
   readonly seed?: number | undefined
-  /**
-   * The clock of the script.
-   *
-   * @default asyncScheduler
-   */
+  /** The clock of the script. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
 

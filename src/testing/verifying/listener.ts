@@ -28,11 +28,7 @@ const handshakeWithinMs = 10_000
 export interface VerifyingListenOptions {
   /** Enables TLS on both ports. @default none: plain text */
   readonly certificate?: ServerCertificate | undefined
-  /**
-   * The address to listen on. An address that is not loopback needs a certificate.
-   *
-   * @default '127.0.0.1'
-   */
+  /** The address to listen on. An address that is not loopback needs a certificate. @default '127.0.0.1' */
   readonly host?: string | undefined
 }
 

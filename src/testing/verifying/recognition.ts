@@ -4,71 +4,27 @@ import { PositionReader, type SampleRange } from './position-audio.js'
 
 /** The behavior of a verifying service. All times are audio of one connection, so the service needs no clock. */
 export interface VerifyingBehavior {
-  /**
-   * How much audio a milestone covers, in milliseconds.
-   *
-   * @default 1000
-   */
+  /** How much audio a milestone covers, in milliseconds. @default 1000 */
   readonly milestoneEveryMs?: number | undefined
-  /**
-   * How much further audio must arrive before a milestone is sent, in milliseconds.
-   *
-   * @default 0
-   */
+  /** How much further audio must arrive before a milestone is sent, in milliseconds. @default 0 */
   readonly milestoneLagMs?: number | undefined
-  /**
-   * How often a partial is sent, in milliseconds of audio; 0 for never.
-   *
-   * @default 200
-   */
+  /** How often a partial is sent, in milliseconds of audio; 0 for never. @default 200 */
   readonly partialEveryMs?: number | undefined
-  /**
-   * The length of a word in milliseconds.
-   *
-   * @default 100
-   */
+  /** The length of a word in milliseconds. @default 100 */
   readonly wordMs?: number | undefined
-  /**
-   * Whether results have times, which a plain service omits.
-   *
-   * @default true
-   */
+  /** Whether results have times, which a plain service omits. @default true */
   readonly times?: boolean | undefined
-  /**
-   * Whether the service answers a finalize.
-   *
-   * @default true
-   */
+  /** Whether the service answers a finalize. @default true */
   readonly answersFinalize?: boolean | undefined
-  /**
-   * Whether the service answers a start.
-   *
-   * @default true
-   */
+  /** Whether the service answers a start. @default true */
   readonly answersStart?: boolean | undefined
-  /**
-   * Stops reading from a connection after this many bytes of audio.
-   *
-   * @default Infinity
-   */
+  /** Stops reading from a connection after this many bytes of audio. @default Infinity */
   readonly stopsReadingAfterBytes?: number | undefined
-  /**
-   * Sends a malformed message on each connection after this much audio.
-   *
-   * @default Infinity
-   */
+  /** Sends a malformed message on each connection after this much audio. @default Infinity */
   readonly malformedAfterMs?: number | undefined
-  /**
-   * Sends all results and closes with 1001 or UNAVAILABLE after this much audio on a connection.
-   *
-   * @default Infinity
-   */
+  /** Sends all results and closes with 1001 or UNAVAILABLE after this much audio on a connection. @default Infinity */
   readonly goesAwayAfterMs?: number | undefined
-  /**
-   * Whether a token is accepted; `connection` counts from 1.
-   *
-   * @default accepts every token
-   */
+  /** Whether a token is accepted; `connection` counts from 1. @default accepts every token */
   readonly accepts?: ((token: string, connection: number) => boolean) | undefined
 }
 

@@ -9,17 +9,11 @@ import type { WebSocketDialOptions } from '../websocket/dial.js'
 
 /** The latency, the clock and the limits of a link in memory. */
 export interface MemoryLinkOptions extends LinkLimits {
-  /**
-   * The latency of each message and each end, in milliseconds. With 0 it is delivered within `send`.
-   * @default 0
-   */
+  /** The latency of each message and each end, in milliseconds. With 0 it is delivered within `send`. @default 0 */
   readonly latencyMs?: number | undefined
   /** The clock of `latencyMs`. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
-  /**
-   * The size of a message in bytes.
-   * @default the length of texts and of bytes, alone or as fields of the message
-   */
+  /** The size of a message in bytes. @default the length of texts and of bytes, alone or as fields of the message */
   readonly sizeOf?: ((message: unknown) => number) | undefined
 }
 

@@ -48,12 +48,12 @@ export interface CloseFrame {
 }
 
 /**
- * The close frame for a reason: 1000 without one, otherwise the close code of the error table and `<code>: <sentence>`,
+ * The close frame for a reason: 1000 without one, otherwise its close code or that of the error table and `<code>: <sentence>`,
  * at most 123 bytes of UTF-8. Undefined for the codes of a broken connection, for which the connection is terminated.
  */
 export const closeFrame = (reason: CloseReason | undefined): CloseFrame | undefined => {
   if (reason === undefined) return { code: 1000, reason: '' }
-  const { closeCode } = errorTable[reason.code]
+  const { closeCode = errorTable[reason.code].closeCode } = reason
   return closeCode === abnormalClosure ? undefined : { code: closeCode, reason: reasonText(reason, maxReasonBytes) }
 }
 

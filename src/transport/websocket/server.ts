@@ -1,4 +1,3 @@
-import { WebSocket } from 'ws'
 import { checkOptions, optionsOf } from '../../protocol/validation.js'
 import type { Link, SocketMessage } from '../link.js'
 import { SocketLink } from './link.js'
@@ -21,19 +20,4 @@ export const webSocketLink = (
 ): Link<SocketMessage, SocketMessage> => {
   const limits = resolveWebSocketLimits(checkOptions(webSocketLinkOptions, options))
   return isNodeSocket(socket) ? new NodeSocketLink(socket, limits) : new SocketLink(socket, limits)
-}
-
-/**
- * The socket of the package `ws`, which closes itself on a protocol error of its peer. This class emits
- * `protocol-error` first, with the close code and a function that closes, so that the service can still send an answer.
- */
-export class ProtocolErrorSocket extends WebSocket {
-  override close(code?: number, data?: string | Buffer): void {
-    const close = (): void => {
-      super.close(code, data)
-    }
-    // Only the package itself closes with a code and without a text.
-    const isProtocolError = code !== undefined && data === undefined && this.readyState === this.OPEN
-    if (!isProtocolError || !this.emit('protocol-error', code, close)) close()
-  }
 }

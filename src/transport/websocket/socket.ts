@@ -46,13 +46,14 @@ export const maxReasonBytes = 123
 export interface CloseReason {
   readonly code: ErrorCode
   readonly message: string
+  /** @default that of the error table */
+  readonly closeCode?: number | undefined
 }
 
 export interface WebSocketLinkOptions extends LinkLimits {
   /**
    * The period of the pings in milliseconds. A peer that shows no sign of life, or does not read, for a whole period
-   * ends the link with `connection-lost`. 0: no pings. A browser cannot ping; there it has no effect.
-   * @default 0
+   * ends the link with `connection-lost`. 0: no pings. A browser cannot ping; there it has no effect. @default 0
    */
   readonly heartbeatMs?: number | undefined
   /** The clock of the time-outs. @default asyncScheduler */

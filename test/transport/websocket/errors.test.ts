@@ -21,6 +21,11 @@ describe('closeFrame and closeError', () => {
     expect(closedByBrowser(undefined)).toEqual([1000, ''])
   })
 
+  it('close with the code of the reason if it has one', () => {
+    const frame = closeFrame({ code: 'going-away', message: 'Connect again.', closeCode: 1011 })
+    expect(frame).toEqual({ code: 1011, reason: 'going-away: Connect again.' })
+  })
+
   it.each(codes)('carry %s to the peer, or break the connection if its close code must not be sent', (code) => {
     const frame = closeFrame({ code, message: 'Do this.' })
     if (errorTable[code].closeCode === 1006) expect(frame).toBeUndefined()

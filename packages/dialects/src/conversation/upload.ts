@@ -1,13 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import { open, rm, type FileHandle } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
+import { PassThrough, type Readable } from 'node:stream'
+import { incompleteUpload, UploadError } from './upload-error.js'
 
 /** How much is read at once. */
 const partBytes = 65_536
 
-/** A file that a client has sent. Only this process can read it, and it is gone with the process. */
+/** The bounds of what a client sends. */
+export interface UploadBounds {
+  readonly maxBytes: number
+  /** Aborted when the client has left, or must not continue, with the error of that as its reason. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * A file that a client has sent. Only this process can read it, and it is gone with the process: it has no name, except
+ * on Windows, where an open file must have one.
+ */
 export class Upload {
   readonly byteCount: number
   readonly #handle: FileHandle
@@ -19,11 +31,10 @@ export class Upload {
     this.byteCount = byteCount
   }
 
-  /** Stores a stream to its end, whose length its source limits. Rejects with the error of the stream. */
-  static async store(source: Readable): Promise<Upload> {
+  /** Stores a stream to its end. Rejects with the error of the stream, or with one of `UploadError` for a longer one. */
+  static async store(source: Readable, maxBytes: number): Promise<Upload> {
     const path = join(tmpdir(), `rxspeech-upload-${randomUUID()}`)
     const handle = await open(path, 'wx+', 0o600)
-    // An open file needs no name, except on Windows.
     const isNameless = await rm(path).then(
       () => true,
       () => false,
@@ -32,13 +43,36 @@ export class Upload {
     try {
       let byteCount = 0
       for await (const part of source as AsyncIterable<Uint8Array>) {
-        await handle.writeFile(part)
         byteCount += part.length
+        if (byteCount > maxBytes) throw tooBig(maxBytes)
+        await handle.writeFile(part)
       }
       return new Upload(handle, named, byteCount)
     } catch (error) {
       await new Upload(handle, named, 0).remove()
       throw error
+    }
+  }
+
+  /** Stores the body of a request, which can still be answered if it is refused. */
+  static async ofBody(request: IncomingMessage, { maxBytes, signal }: UploadBounds): Promise<Upload> {
+    const body = new PassThrough()
+    const end = (): void => {
+      request.unpipe(body)
+      body.destroy(signal.aborted ? (signal.reason as Error) : incompleteUpload())
+    }
+    const onClose = (): void => {
+      if (!request.complete) end()
+    }
+    signal.addEventListener('abort', end, { once: true })
+    request.once('close', onClose)
+    try {
+      request.pipe(body)
+      return await Upload.store(body, maxBytes)
+    } finally {
+      request.unpipe(body)
+      request.off('close', onClose)
+      signal.removeEventListener('abort', end)
     }
   }
 
@@ -58,3 +92,6 @@ export class Upload {
     if (this.#path !== undefined) await rm(this.#path, { force: true })
   }
 }
+
+const tooBig = (maxBytes: number): UploadError =>
+  new UploadError(413, 'file_too_large', `The file is longer than ${maxBytes} bytes; send it in parts, or compressed.`)

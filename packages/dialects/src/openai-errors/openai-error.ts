@@ -1,6 +1,7 @@
 import { errorTable } from 'rxspeech/internal/errors/error-table'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { spreadRetryAfter } from 'rxspeech/internal/protocol/retry-after'
+import { UploadError } from '../conversation/upload-error.js'
 import { httpStatus, type HttpRefusal } from 'rxspeech-server/listen/upgrade-request'
 
 /** An error of a request, in the terms of the OpenAI interface. */
@@ -34,6 +35,7 @@ export const modelNotFound = (name: string): OpenAiError =>
 /** The answer to a request that is refused (`error.message`, `type`, `param` and `code`). Undefined for a fault of the service. */
 export const refuseAsOpenAi = (error: unknown): HttpRefusal | undefined => {
   if (error instanceof OpenAiError) return refusal(error)
+  if (error instanceof UploadError) return refusal(new OpenAiError(error.status, error.message, error.code, 'file'))
   if (!isSpeechError(error)) return undefined
   const { code, message, retryAfterMs } = error
   if (code === 'invalid-wav') return refusal(invalidField('file', message, 'invalid_audio'))

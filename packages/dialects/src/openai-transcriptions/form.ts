@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Busboy, type BusboyInstance } from '@fastify/busboy'
 import { invalidField, OpenAiError } from '../openai-errors/openai-error.js'
-import { Upload } from '../conversation/upload.js'
+import { incompleteUpload } from '../conversation/upload-error.js'
+import { Upload, type UploadBounds } from '../conversation/upload.js'
 
 /** The parts of a form, with all values of each field in their order. */
 export interface UploadForm {
@@ -10,25 +11,21 @@ export interface UploadForm {
   readonly file: Upload
 }
 
-/** The longest file, which is also that of OpenAI. */
-const maxFileBytes = 25 * 1_048_576
-
 const limits = {
   fieldNameSize: 100,
   fieldSize: 16_384,
   fields: 200,
-  fileSize: maxFileBytes,
   files: 1,
   parts: 201,
   headerPairs: 20,
   headerSize: 4_096,
 } as const
 
-/**
- * Reads a multipart form with one file, `file`, in any place. Nothing is stored when it rejects. How long a request may
- * take is a limit of the HTTP listener.
- */
-export const readUploadForm = async (request: IncomingMessage): Promise<UploadForm> => {
+/** Reads a multipart form with one file, `file`, in any place. Nothing is stored when it rejects. */
+export const readUploadForm = async (
+  request: IncomingMessage,
+  { maxBytes, signal }: UploadBounds,
+): Promise<UploadForm> => {
   const parser = openParser(request)
   const fields = new Map<string, string[]>()
   let receiving: Readable | undefined
@@ -49,9 +46,8 @@ export const readUploadForm = async (request: IncomingMessage): Promise<UploadFo
           reject(invalidField(name, `There is no file ${name}; send the recording as file.`, 'unknown_parameter'))
           return
         }
-        source.once('limit', () => reject(tooBig()))
         receiving = source
-        stored = Upload.store(source)
+        stored = Upload.store(source, maxBytes)
         stored.catch(reject)
       })
       parser.on('filesLimit', () => reject(invalidField('file', 'Send one file.')))
@@ -62,9 +58,10 @@ export const readUploadForm = async (request: IncomingMessage): Promise<UploadFo
       parser.on('error', (error) => reject(notMultipart(error)))
       for (const event of ['error', 'close'] as const) {
         request.once(event, () => {
-          if (!request.complete) reject(incomplete())
+          if (!request.complete) reject(incompleteUpload())
         })
       }
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
       request.pipe(parser)
     })
     const file = await stored
@@ -95,9 +92,3 @@ const notMultipart = (cause: unknown): OpenAiError => {
   error.cause = cause
   return error
 }
-
-/** Nobody reads it, but the client has left, which is no fault of the service. */
-const incomplete = (): OpenAiError => new OpenAiError(400, 'The request ended early.', 'incomplete_request')
-
-const tooBig = (): OpenAiError =>
-  new OpenAiError(413, `The file is longer than ${maxFileBytes} bytes; send it in parts.`, 'file_too_large', 'file')

@@ -1,25 +1,28 @@
 import type { ServerResponse } from 'node:http'
 import type { Dialect, DialectClient, NamedModel } from 'rxspeech-server/listen/dialect'
-import { mixChannels, readRecording, type Recording } from '../conversation/recording.js'
-import { transcribe, type RecordingListener } from '../conversation/transcribe.js'
+import type { RecordingIntake } from '../conversation/recording-intake.js'
+import { mixChannels, type Recording } from '../conversation/recording.js'
+import { transcribe, type RecordingListener, type Transcription } from '../conversation/transcribe.js'
 import { invalidField, modelNotFound, refuseAsOpenAi, type OpenAiError } from '../openai-errors/openai-error.js'
 import { streamTranscription } from './event-stream.js'
-import { readUploadForm } from './form.js'
+import { readUploadForm, type UploadForm } from './form.js'
 import { writeTranscription, type Written } from './formats.js'
 import { readOptions } from './options.js'
 
-/** The longest recording, in milliseconds. */
-const maxDurationMs = 4 * 3_600_000
-
 /** `POST /v1/audio/transcriptions` and `GET /v1/models` of the OpenAI interface. */
-export const openAiTranscriptions: Dialect = {
+export const openAiTranscriptions = (intake: RecordingIntake): Dialect => ({
   name: 'openai-transcriptions',
   requestIdHeader: 'x-request-id',
   routes: [
     {
       method: 'POST',
       path: /^\/v1\/audio\/transcriptions$/,
-      answer: answerTranscription,
+      answer: (client, response) =>
+        intake.receive(
+          client,
+          (bounds) => readUploadForm(client.request, bounds),
+          ({ fields }, open) => answerTranscription(client, response, fields, open),
+        ),
     },
     {
       method: 'GET',
@@ -42,45 +45,31 @@ export const openAiTranscriptions: Dialect = {
   ],
   sockets: [],
   refuse: refuseAsOpenAi,
-}
+})
 
-async function answerTranscription(client: DialectClient, response: ServerResponse): Promise<void> {
-  const { file, fields } = await readUploadForm(client.request)
-  try {
-    const options = readOptions(fields)
-    const model = client.findModel(options.model)
-    if (model === undefined) throw modelNotFound(options.model)
-    const recording = upTo(await readRecording(file.read()))
-    // The request is complete, and nothing may be sent before the end; the limits of the session remain.
-    response.setTimeout(0)
-    const request = {
-      modelName: model.name,
-      modelTenant: model.tenant,
-      gracefulSilenceThresholdMs: 0,
-      ...options.parameters,
-    } as const
-    if (options.format === 'diarized_json' && recording.channelCount === 1) throw oneChannel()
-    const heard = options.format === 'diarized_json' ? recording : mixChannels(recording)
-    const run = (listener?: RecordingListener) => transcribe(client, request, heard, listener)
-    if (options.isStreamed) await streamTranscription(response, run)
-    else await send(response, await writeTranscription(await run(), options))
-  } finally {
-    await file.remove()
-  }
-}
-
-/** A small file can be hours of audio, such as one of µ-law at a low rate. */
-const upTo = (recording: Recording): Recording => ({ ...recording, audio: boundedAudio(recording) })
-
-async function* boundedAudio({ audio, sampleRateHz }: Recording): AsyncGenerator<readonly Int16Array[], undefined> {
-  let sampleCount = 0
-  for await (const channels of audio) {
-    sampleCount += channels[0]?.length ?? 0
-    if (sampleCount * 1000 > maxDurationMs * sampleRateHz) {
-      throw invalidField('file', `The recording is longer than ${maxDurationMs / 3_600_000} hours; send it in parts.`)
-    }
-    yield channels
-  }
+const answerTranscription = async (
+  client: DialectClient,
+  response: ServerResponse,
+  fields: UploadForm['fields'],
+  open: () => Promise<Recording>,
+): Promise<void> => {
+  const options = readOptions(fields)
+  const model = client.findModel(options.model)
+  if (model === undefined) throw modelNotFound(options.model)
+  const recording = await open()
+  // The request is complete, and nothing may be sent before the end; the limits of the session remain.
+  response.setTimeout(0)
+  const request = {
+    modelName: model.name,
+    modelTenant: model.tenant,
+    gracefulSilenceThresholdMs: 0,
+    ...options.parameters,
+  } as const
+  if (options.format === 'diarized_json' && recording.channelCount === 1) throw oneChannel()
+  const heard = options.format === 'diarized_json' ? recording : mixChannels(recording)
+  const run = (listener?: RecordingListener): Promise<Transcription> => transcribe(client, request, heard, listener)
+  if (options.isStreamed) await streamTranscription(response, run)
+  else await send(response, await writeTranscription(await run(), options))
 }
 
 const oneChannel = (): OpenAiError =>

@@ -36,8 +36,7 @@ export interface FleetModelsOptions {
   readonly onFault: (error: SpeechError) => void
   /**
    * A model that no engine process has reported for this long, while there were others, is forgotten; until then its
-   * sessions are refused as overloaded.
-   * @default 300000
+   * sessions are refused as overloaded. @default 300000
    */
   readonly forgetMs?: number | undefined
   /** Whether engines that are behind count as full for new sessions. @default true */

@@ -23,8 +23,7 @@ export interface CustomNodeOptions {
   readonly from?: string | undefined
   /**
    * `worker`: each node of each session runs in its own thread, which can be terminated at any time. `inline`: nodes
-   * run on the service's own thread, without copies. Only for nodes that are trusted not to block it.
-   * @default 'worker'
+   * run on the service's own thread, without copies. Only for nodes that are trusted not to block it. @default 'worker'
    */
   readonly run?: 'worker' | 'inline' | undefined
   /** How long a node in a worker may take to process what it receives at once, in milliseconds. @default 1000 */

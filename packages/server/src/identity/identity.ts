@@ -52,14 +52,12 @@ export interface IdentityOptions {
   readonly audience?: string | undefined
   /**
    * The folder of signing keys, clients and revoked tokens, which several processes can share. Without it a restart
-   * invalidates all tokens.
-   * @default none
+   * invalidates all tokens. @default none
    */
   readonly stateFolder?: string | undefined
   /**
    * A file with the signing keys of several machines, such as a mounted secret; it is read again when it changes, and
-   * never written. `rxspeech keys rotate --file` creates it and adds keys.
-   * @default the keys of the state folder
+   * never written. `rxspeech keys rotate --file` creates it and adds keys. @default the keys of the state folder
    */
   readonly keysFile?: string | undefined
   /** The clients that can request tokens, in addition to those of the store in the state folder. @default none */

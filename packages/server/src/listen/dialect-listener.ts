@@ -207,7 +207,12 @@ const clientAdmission = (options: DialectListenerOptions) => {
       const admitted = { admission: own ?? (await admitSession(request, by, peer)), sessionId: id }
       const [near, far] = memoryLinks<SocketMessage, SocketMessage>({ maxMessageBytes: options.maxMessageBytes })
       conversations.add(near)
-      const server = { ...options, reportsSpeech, context: isRecording ? forRecording(context) : context }
+      const server = {
+        ...options,
+        reportsSpeech,
+        optionalLanguage: 'en',
+        context: isRecording ? forRecording(context) : context,
+      }
       const session = serveRecognition(far, server, { ...admitted, interface: by, peer, request })
       session.add(() => conversations.delete(near))
       if (until.destroyed) near.close()
@@ -219,6 +224,8 @@ const clientAdmission = (options: DialectListenerOptions) => {
       signal: ended.signal,
       url: urlOf(request) ?? new URL('http://service/'),
       scheduler: context.scheduler,
+      tenant: tenantOf(admission.rights),
+      address: peer,
       ...modelsOf(options, admission),
       converse,
     }

@@ -32,6 +32,9 @@ export interface DialectClient {
   readonly request: IncomingMessage
   readonly url: URL
   readonly scheduler: SchedulerLike
+  /** The tenant of the token, and the address of the client without its port. */
+  readonly tenant: string
+  readonly address: string
   /**
    * Aborted when the request or the socket is closed. Its reason is a `SpeechError` if the service ends it: its time
    * to close is over, or the token is no longer valid.

@@ -44,7 +44,7 @@ const defaultHttpTimeouts: HttpTimeouts = {
 
 export interface HttpListenerOptions {
   readonly certificate?: ServerCertificate | undefined
-  readonly timeouts?: HttpTimeouts | undefined
+  readonly timeouts?: Partial<HttpTimeouts> | undefined
   /** Called with errors of accepting connections. */
   readonly onFault?: ((error: unknown) => void) | undefined
   /** Counts connections; without it they are not limited. */
@@ -110,8 +110,9 @@ const createHttpServer = (
 
 /** Listens. Rejects with `listen-failed`, or with `invalid-options` for plain text beyond loopback or an unusable certificate. */
 export const openHttp = async (address: ListenAddress, options: HttpListenerOptions = {}): Promise<HttpListener> => {
-  const { certificate, timeouts = defaultHttpTimeouts, onFault = () => undefined, gate, trust } = options
+  const { certificate, onFault = () => undefined, gate, trust } = options
   const { acceptConnections = listenOnPort } = options
+  const timeouts = { ...defaultHttpTimeouts, ...options.timeouts }
   checkPlainText(address, certificate)
   const connections = new AcceptedConnections({ gate, trust, headerWithinMs: timeouts.headersMs })
   let handlers: HttpHandlers | undefined

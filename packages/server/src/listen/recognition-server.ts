@@ -17,12 +17,10 @@ export type Recognizer = (
 ) => Observable<SocketMessage>
 
 /** What every conversation of a recognizer needs. */
-export interface RecognitionServer {
+export interface RecognitionServer extends Pick<RecognizerContext, 'reportsSpeech' | 'optionalLanguage'> {
   readonly context: SessionContext
   readonly sessions: SessionSet
   readonly monitor?: ServiceMonitor | undefined
-  /** As of a `RecognizerContext`. */
-  readonly reportsSpeech?: boolean | undefined
   /** @default serveRecognizer: the voice activity and the engines of the service */
   readonly recognizer?: Recognizer | undefined
 }
@@ -44,9 +42,11 @@ export interface AdmittedClient {
 /** Serves a conversation of the recognizer (PROTOCOL 4) over a link until either end closes it. */
 export const serveRecognition = (
   link: Link<SocketMessage, SocketMessage>,
-  { context, sessions, monitor = noopMonitor, reportsSpeech, recognizer = serveRecognizer }: RecognitionServer,
+  server: RecognitionServer,
   client: AdmittedClient,
 ): Subscription => {
+  const { context, sessions, monitor = noopMonitor, reportsSpeech, optionalLanguage } = server
+  const { recognizer = serveRecognizer } = server
   const { admission, sessionId, peer, request, modelOfAddress, interface: by } = client
   const { rights, ended$, release, clientId, requests } = admission
   const watch = new SessionWatch({
@@ -67,6 +67,7 @@ export const serveRecognition = (
     watch,
     modelOfAddress,
     reportsSpeech,
+    optionalLanguage,
   }
   const converse = (incoming$: typeof link.incoming$) =>
     recognizer(incoming$, link, recognizerContext, client).pipe(watchConversation(watch))

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer, type WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import { errorTable } from 'rxspeech/internal/errors/error-table'
 import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
-import { ProtocolErrorSocket, webSocketLink } from 'rxspeech/internal/transport/websocket/server'
+import { webSocketLink } from 'rxspeech/internal/transport/websocket/server'
 import type { RequestLimit } from '../sessions/request-limit.js'
 import { FrameCounter } from './frame-counter.js'
 
@@ -66,4 +66,19 @@ const limitFrames = (socket: WebSocket, connection: Duplex, limit: RequestLimit)
     bytesAfterClose += part.length
     if (bytesAfterClose > maxBytesAfterClose) socket.pause()
   })
+}
+
+/**
+ * The socket of the package `ws`, which closes itself on a protocol error of its peer. This class emits
+ * `protocol-error` first, with the close code and a function that closes, so that the service can still send an answer.
+ */
+class ProtocolErrorSocket extends WebSocket {
+  override close(code?: number, data?: string | Buffer): void {
+    const close = (): void => {
+      super.close(code, data)
+    }
+    // Only the package itself closes with a code and without a text.
+    const isProtocolError = code !== undefined && data === undefined && this.readyState === this.OPEN
+    if (!isProtocolError || !this.emit('protocol-error', code, close)) close()
+  }
 }

@@ -18,8 +18,7 @@ export interface LoadLimits {
    * How far half of the open segments of a model may be behind their speakers, in milliseconds. Beyond it the model
    * gets no further session, and partials are thinned, until they have been behind by less than half of it for 5 s. A
    * model whose engine orders its work gets none with which more than a few results would wait longer, see
-   * `Engine.waitMs`.
-   * @default 1000, in development 0
+   * `Engine.waitMs`. @default 1000, in development 0
    */
   readonly maxEngineDelayMs: number
 }

@@ -11,8 +11,7 @@ export interface IdleRules {
   readonly isPaused?: (() => boolean) | undefined
   /**
    * Whether the client is known to be there and to have sent nothing since its last audio; the first call asks it.
-   * Without an answer the network may be interrupted, and the audio on its way.
-   * @default () => true
+   * Without an answer the network may be interrupted, and the audio on its way. @default () => true
    */
   readonly isAnswering?: (() => boolean) | undefined
   /** When audio arrived, if it may be held back before it is received here. */

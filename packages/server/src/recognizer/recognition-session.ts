@@ -69,13 +69,16 @@ export class RecognitionSession {
     const { phrases, language } = asked.settings
     const { models, allowBatch } = batchModels(context.models)
     const model = await openModel(models, context.rights, { name, tenant, version }, context.checkModel)
-    const refusal = languageRefusal(model, language, 'language')
+    const { languages } = model.capabilities
+    const hasNoLanguage = languages === undefined && language === context.optionalLanguage
+    const refusal = hasNoLanguage ? undefined : languageRefusal(model, language, 'language')
     if (refusal !== undefined) throw refusal
     await requirePhrases(model, phrases, 'phrases')
     const engine = traceSegments(model, context.watch?.span)
     const { limits, scheduler } = context
     const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
-    return new RecognitionSession(request, asked, context, engine, pace, link, warned)
+    const settings = hasNoLanguage ? { ...asked.settings, language: undefined } : asked.settings
+    return new RecognitionSession(request, { ...asked, settings }, context, engine, pace, link, warned)
   }
 
   constructor(

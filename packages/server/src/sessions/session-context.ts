@@ -22,14 +22,12 @@ export interface SessionLimits extends PaceLimits, RequestLimits {
   readonly maxSessionMs: number
   /**
    * Milliseconds without audio after which a session is finalized, and a socket without a recognition closed; 0 is
-   * never.
-   * @default 30000
+   * never. @default 30000
    */
   readonly idleMs: number
   /**
    * Received audio that is not consumed yet, in milliseconds; above the limit the service does not read from the
-   * client.
-   * @default 10000
+   * client. @default 10000
    */
   readonly maxPendingAudioMs: number
 }
@@ -108,4 +106,6 @@ export interface RecognizerContext extends SessionContext {
   readonly modelOfAddress?: string | undefined
   /** Whether events report where speech begins and ends, which the socket does not have. @default false */
   readonly reportsSpeech?: boolean | undefined
+  /** A language that clients name by default: one for a model that takes none changes nothing. @default none */
+  readonly optionalLanguage?: string | undefined
 }

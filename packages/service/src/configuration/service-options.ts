@@ -1,5 +1,6 @@
 import type { SchedulerLike } from 'rxjs'
 import type { Any } from 'io-ts'
+import { defaultUploadLimits, type UploadLimits } from 'rxspeech-dialects/conversation/recording-intake'
 import type { EngineKind } from 'rxspeech-engines/engine'
 import { idleMinutes } from 'rxspeech-engines/models/model-registry'
 import { workerCount } from 'rxspeech-engines/threads/worker-count'
@@ -60,12 +61,17 @@ const addressFlag = <const Name extends string>(name: Name, help: string) =>
 const textFlag = <const Name extends string>(name: Name, takes: string, help: string) =>
   ({ name, kind: 'text', takes, help }) as const
 
+const uploadLimit = (name: keyof UploadLimits, [min, max]: readonly [number, number], help: string) =>
+  option(wholeNumber({ min, max }), {
+    file: inFile(`dialects.${name}`, file.wholeFrom(min, max), String(defaultUploadLimits[name]), help),
+    workers: 'passed',
+  })
+
 /** The options of the identity service of a service. */
 export interface ServiceIdentityOptions extends IdentityGroup {
   /**
    * The NATS servers with the clients and revoked tokens of several machines, in place of those of the state folder.
-   * Needs `keysFile`.
-   * @default none
+   * Needs `keysFile`. @default none
    */
   readonly nats?: IdentityNatsOptions | undefined
 }
@@ -84,8 +90,7 @@ export const serviceRows = {
   }),
   /**
    * A second address of the same as `http`, without TLS, on loopback only: a page can use it without trusting the
-   * certificate.
-   * @default none
+   * certificate. @default none
    */
   plainHttp: option(listenAddressCodec, {
     flag: addressFlag('plain', 'with --dev: address without TLS, also of its page (default: 8780)'),
@@ -246,8 +251,7 @@ export const serviceRows = {
   /**
    * Balancers and proxies that are trusted to report the address of a client: networks such as `10.0.0.0/8`, or
    * addresses. Their connections can begin with a PROXY protocol header (version 2), their HTTP requests can have
-   * `X-Forwarded-For`.
-   * @default none
+   * `X-Forwarded-For`. @default none
    */
   trustedProxies: option(texts, {
     file: inFile(
@@ -298,6 +302,22 @@ export const serviceRows = {
     ),
     workers: 'passed',
   }),
+  /** The longest file that a client of a dialect can send, in bytes. @default 26214400 */
+  maxUploadBytes: uploadLimit(
+    'maxUploadBytes',
+    [1, 2 ** 31 - 1],
+    'The longest file of a client of a dialect, in bytes.',
+  ),
+  /** How long that file may take to arrive, in seconds. @default 120 */
+  maxUploadSeconds: uploadLimit('maxUploadSeconds', [1, 86_400], 'How long it may take to arrive, in seconds.'),
+  /** The longest recording in a file, in minutes. @default 240 */
+  maxRecordingMinutes: uploadLimit('maxRecordingMinutes', [1, 1440], 'The longest recording in it, in minutes.'),
+  /** Files of one tenant at the same time, and of one address, in each process. @default 20 */
+  maxUploadsPerTenant: uploadLimit(
+    'maxUploadsPerTenant',
+    [1, 100_000],
+    'Files of one tenant at the same time, and of one address; in each process.',
+  ),
   /** Limits of sessions and connections. @default those of PROTOCOL 8 */
   limits: option(codecFor<Partial<SessionLimits & AdmissionLimits & ConnectionLimits & LoadLimits>>(limitsOption), {
     workers: 'passed',
@@ -306,16 +326,14 @@ export const serviceRows = {
   certificate: option(serverCertificateCodec, { workers: 'passed' }),
   /**
    * Clients that can request tokens, in addition to those of the store in the state folder. At least one of both is
-   * necessary.
-   * @default none
+   * necessary. @default none
    */
   clients: option(codecFor<ClientStore>(objectWith('find'))),
   /** Engines that models can name, in addition to the built-in ones. @default none */
   engines: option(codecFor<readonly EngineKind[]>(listOf(anything)), { workers: 'refused' }),
   /**
    * Engine processes on this and other machines, over NATS: their models are served in addition to those of
-   * `modelFolders`, which can then be empty.
-   * @default none
+   * `modelFolders`, which can then be empty. @default none
    */
   natsEngines: option(natsEnginesOptions, { workers: 'passed' }),
   /** Nodes that projects can name, in addition to the built-in ones. @default none */
@@ -366,6 +384,14 @@ export const resolveServiceLimits = (options: Partial<ServiceOptions>): ServiceL
     maxMessageBytes,
   }
 }
+
+/** The limits of recordings that clients of dialects send. */
+export const uploadLimitsOf = (options: Partial<ServiceOptions>): UploadLimits => ({
+  maxUploadBytes: options.maxUploadBytes ?? defaultUploadLimits.maxUploadBytes,
+  maxUploadSeconds: options.maxUploadSeconds ?? defaultUploadLimits.maxUploadSeconds,
+  maxRecordingMinutes: options.maxRecordingMinutes ?? defaultUploadLimits.maxRecordingMinutes,
+  maxUploadsPerTenant: options.maxUploadsPerTenant ?? defaultUploadLimits.maxUploadsPerTenant,
+})
 
 /** The options that worker processes get. Everything else stays in the process of the service, or is a function. */
 export const optionsForWorkers = (options: ServiceOptions): Partial<ServiceOptions> => {

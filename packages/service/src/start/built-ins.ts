@@ -1,5 +1,6 @@
 // What a service has without configuration. A new engine, node or dialect is a folder or a package, and a line here.
 import { openAiTranscriptions } from 'rxspeech-dialects/openai-transcriptions/openai-transcriptions'
+import { RecordingIntake } from 'rxspeech-dialects/conversation/recording-intake'
 import type { EngineKind } from 'rxspeech-engines/engine'
 import { openai } from 'rxspeech-engines/openai/openai'
 import { remote } from 'rxspeech-engines/remote/remote'
@@ -27,7 +28,7 @@ import type { AnyNodeDefinition } from 'rxspeech-server/nodes/core/node'
 import { recognizer } from 'rxspeech-server/nodes/speech/recognizer'
 import { voiceActivity } from 'rxspeech-server/nodes/speech/voice-activity'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import type { ServiceOptions } from '../configuration/service-options.js'
+import { uploadLimitsOf, type ServiceOptions } from '../configuration/service-options.js'
 
 /** The built-in engines, for this many CPUs. Each loads its package when the first of its models is opened. */
 export const builtInEngines = (env: ServiceOptions['env'], cpus: number = usableCpus()): readonly EngineKind[] => [
@@ -73,15 +74,17 @@ export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly A
 }
 
 /** The interfaces of other speech services. */
-const builtInDialects: readonly Dialect[] = [openAiTranscriptions]
+const builtInDialects = (intake: RecordingIntake): readonly Dialect[] => [openAiTranscriptions(intake)]
 
 /** The dialects that the options name; in development all. Throws `invalid-options` for a name that is unknown. */
-export const dialectsOf = ({ dialects, development = false }: Partial<ServiceOptions>): readonly Dialect[] => {
-  if (dialects === undefined) return development ? builtInDialects : []
+export const dialectsOf = (options: Partial<ServiceOptions>): readonly Dialect[] => {
+  const { dialects, development = false } = options
+  const all = builtInDialects(new RecordingIntake(uploadLimitsOf(options)))
+  if (dialects === undefined) return development ? all : []
   return [...new Set(dialects)].map((name) => {
-    const dialect = builtInDialects.find((each) => each.name === name)
+    const dialect = all.find((each) => each.name === name)
     if (dialect !== undefined) return dialect
-    const known = builtInDialects.map((each) => each.name).join(', ')
+    const known = all.map((each) => each.name).join(', ')
     throw new SpeechError('invalid-options', `There is no dialect ${JSON.stringify(name)}; the dialects are ${known}.`)
   })
 }

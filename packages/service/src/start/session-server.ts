@@ -16,7 +16,7 @@ import { sharedTenant } from 'rxspeech-server/sessions/rights'
 import type { DataflowContext, Drain } from 'rxspeech-server/sessions/session-context'
 import { within } from 'rxspeech-engines/within'
 import type { ListenAddress } from 'rxspeech/internal/transport/listen-address'
-import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
+import { resolveServiceLimits, uploadLimitsOf, type ServiceOptions } from '../configuration/service-options.js'
 import { dialectsOf } from './built-ins.js'
 import type { SessionParts, SessionServer } from './compose.js'
 
@@ -42,6 +42,9 @@ export interface ServiceHttp extends HttpListener {
   readonly plainUrl: string | undefined
 }
 
+/** After the deadline of an upload, so that the dialect answers first. */
+const refusalMs = 10_000
+
 /** Listens for HTTP. Answers 503 until `openSessionServer` handles the requests. */
 export const openServiceHttp = async (
   options: ServiceOptions,
@@ -49,7 +52,9 @@ export const openServiceHttp = async (
   { onFault }: Pick<HttpListenerOptions, 'onFault'>,
 ): Promise<ServiceHttp> => {
   const { acceptConnections } = origin
-  const shared = { ...accepting(options, origin), onFault }
+  const { maxUploadSeconds } = uploadLimitsOf(options)
+  const timeouts = dialectsOf(options).length > 0 && { requestMs: maxUploadSeconds * 1000 + refusalMs }
+  const shared = { ...accepting(options, origin), onFault, ...(timeouts && { timeouts }) }
   const http = await openHttp(options.http ?? loopbackAnyPort, {
     ...shared,
     acceptConnections: acceptConnections?.http,

@@ -159,7 +159,12 @@ describe('a socket of a dialect', () => {
     socket.on('message', (message: Buffer) => received.push(message.toString()))
     await once(socket, 'open')
     expect(service.places()).toBe(1)
-    socket.send(JSON.stringify(recognizeOf()))
+    // The model takes no language.
+    socket.send(JSON.stringify(recognizeOf({ language: 'de' })))
+    socket.send(JSON.stringify(recognizeOf({ language: 'en-US' })))
+    await expect.poll(() => received).toHaveLength(2)
+    expect(received[0]).toContain('invalid-field: language')
+    expect(received[1]).toContain('Success')
     socket.send(await spoken(4_000))
     await expect.poll(() => received.join()).toMatch(/"Speech Started".*"milestone-result"/)
     expect(received.join()).toContain('"Speech Ended"')

@@ -1,0 +1,128 @@
+import { Semaphore } from 'rxspeech-engines/semaphore'
+import type { DialectClient } from 'rxspeech-server/listen/dialect'
+import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { schedule } from 'rxspeech/internal/kernel/timers'
+import { readRecording, type Recording } from './recording.js'
+import { incompleteUpload, UploadError } from './upload-error.js'
+import type { Upload, UploadBounds } from './upload.js'
+
+/** Limits of the recordings that clients send. */
+export interface UploadLimits {
+  /** The longest file, in bytes. @default 26214400 */
+  readonly maxUploadBytes: number
+  /** How long a file may take to arrive, in seconds. @default 120 */
+  readonly maxUploadSeconds: number
+  /** The longest recording, in minutes: a small file can be hours of audio. @default 240 */
+  readonly maxRecordingMinutes: number
+  /** Files of one tenant at the same time, and of one address, in each process. @default 20 */
+  readonly maxUploadsPerTenant: number
+}
+
+export const defaultUploadLimits: UploadLimits = {
+  maxUploadBytes: 25 * 1_048_576,
+  maxUploadSeconds: 120,
+  maxRecordingMinutes: 240,
+  maxUploadsPerTenant: 20,
+}
+
+/** Receives the recordings of all dialects within their limits. */
+export class RecordingIntake {
+  readonly #limits: UploadLimits
+  readonly #ofTenants: Semaphore
+  readonly #ofAddresses: Semaphore
+
+  constructor(limits: UploadLimits = defaultUploadLimits) {
+    this.#limits = limits
+    const places = { permits: Infinity, permitsPerKey: limits.maxUploadsPerTenant }
+    this.#ofTenants = new Semaphore(places)
+    this.#ofAddresses = new Semaphore(places)
+  }
+
+  /**
+   * Receives a file, and removes it when `use` has settled. Rejects with `overloaded` without a free place, and with
+   * `UploadError` for a file that is refused.
+   *
+   * @param receive stores the file of the request; rejects with the reason of the signal once it is aborted
+   * @param use `open` returns the recording in the file
+   */
+  async receive<Received extends { readonly file: Upload }, Result>(
+    client: DialectClient,
+    receive: (bounds: UploadBounds) => Promise<Received>,
+    use: (received: Received, open: () => Promise<Recording>) => Promise<Result>,
+  ): Promise<Result> {
+    const { request, signal } = client
+    const { 'content-encoding': encoding = 'identity' } = request.headers
+    if (encoding !== 'identity') throw encoded(encoding)
+    const release = this.#admit(client)
+    try {
+      const received = await this.#inTime(client, receive)
+      try {
+        return await use(received, async () => this.#bounded(await readRecording(received.file.read())))
+      } finally {
+        await received.file.remove()
+      }
+    } catch (error) {
+      throw signal.aborted ? endOf(signal) : error
+    } finally {
+      release()
+    }
+  }
+
+  #admit({ tenant, address }: DialectClient): () => void {
+    const places = [this.#ofTenants.tryAcquire(tenant), this.#ofAddresses.tryAcquire(address)]
+    const release = (): void => {
+      for (const place of places) place?.()
+    }
+    if (!places.includes(undefined)) return release
+    release()
+    const { maxUploadsPerTenant: max } = this.#limits
+    throw new SpeechError('overloaded', `The tenant or the address sends ${max} files, its limit; try again later.`)
+  }
+
+  async #inTime<T>({ scheduler, signal }: DialectClient, receive: (bounds: UploadBounds) => Promise<T>): Promise<T> {
+    const { maxUploadBytes, maxUploadSeconds } = this.#limits
+    const ended = new AbortController()
+    const end = (): void => ended.abort(endOf(signal))
+    if (signal.aborted) end()
+    signal.addEventListener('abort', end, { once: true })
+    const deadline = schedule(scheduler, maxUploadSeconds * 1000, () => ended.abort(tooSlow(maxUploadSeconds)))
+    try {
+      return await receive({ maxBytes: maxUploadBytes, signal: ended.signal })
+    } finally {
+      deadline.unsubscribe()
+      signal.removeEventListener('abort', end)
+    }
+  }
+
+  #bounded(recording: Recording): Recording {
+    return { ...recording, audio: upTo(this.#limits.maxRecordingMinutes, recording) }
+  }
+}
+
+async function* upTo(
+  maxMinutes: number,
+  { audio, sampleRateHz }: Recording,
+): AsyncGenerator<readonly Int16Array[], undefined> {
+  let sampleCount = 0
+  for await (const channels of audio) {
+    sampleCount += channels[0]?.length ?? 0
+    if (sampleCount > maxMinutes * 60 * sampleRateHz) {
+      const message = `The recording is longer than ${maxMinutes} minutes; send it in parts.`
+      throw new UploadError(400, 'recording_too_long', message)
+    }
+    yield channels
+  }
+}
+
+/** Why the service ended the request, or that the client did. */
+const endOf = ({ reason }: AbortSignal): Error => (isSpeechError(reason) ? reason : incompleteUpload())
+
+const tooSlow = (seconds: number): UploadError =>
+  new UploadError(408, 'upload_too_slow', `The file did not arrive within ${seconds} s; send a smaller one.`)
+
+const encoded = (encoding: string): UploadError =>
+  new UploadError(
+    415,
+    'unsupported_encoding',
+    `Content-Encoding ${JSON.stringify(encoding.slice(0, 40))} is not supported; send the body as it is.`,
+  )
