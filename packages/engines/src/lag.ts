@@ -14,6 +14,6 @@ export interface EngineWork {
   readonly lagMs: number
   /** Grows whenever it has read audio or decided a segment: one that is slow differs by this from one that hangs. */
   readonly progress: number
-  /** See `Engine.partialIntervalMs`. @default 0 */
-  readonly partialIntervalMs?: number
+  /** See `Engine.partialIntervalMs`: of the models that have no time for all partials, by their labels. @default {} */
+  readonly partialIntervalsMs?: Readonly<Record<string, number>>
 }

@@ -298,7 +298,7 @@ export class EngineHost {
     if (!this.#areModelsTold) return
     const { used, capacity, address: engine } = this
     const { bus, work = idle } = this.#options
-    const { lagMs, progress, partialIntervalMs = 0 } = work()
+    const { lagMs, progress, partialIntervalsMs = {} } = work()
     const advert = {
       v: protocolVersion,
       engine,
@@ -307,7 +307,7 @@ export class EngineHost {
       state: this.#state,
       lagMs: Math.round(lagMs),
       progress,
-      partialIntervalMs,
+      partialIntervalsMs,
     }
     bus.publish(aliveSubject(engine.name), encodeJson(advert))
   }

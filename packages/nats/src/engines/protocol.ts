@@ -84,7 +84,7 @@ const engineAdvert = t.readonly(
       state: t.keyof({ serving: null, draining: null, gone: null }),
     }),
     /** See `EngineWork`. Engines of older versions do not report it. */
-    t.partial({ lagMs: count, progress: count, partialIntervalMs: count }),
+    t.partial({ lagMs: count, progress: count, partialIntervalsMs: t.readonly(t.record(t.string, count)) }),
   ]),
 )
 

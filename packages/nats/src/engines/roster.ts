@@ -61,7 +61,8 @@ interface Entry extends Candidate {
   lagMs: number
   isBehind: boolean
   progress: number
-  partialIntervalMs: number
+  /** By the labels of the models. */
+  partialIntervalsMs: ReadonlyMap<string, number>
   /** Since its work has gone on. */
   idleTicks: number
   /** Of its messages. */
@@ -104,7 +105,7 @@ export class Roster {
   readonly #silent = new Map<string, number>()
   readonly #entriesOfName = new Counts()
   readonly #offers: ModelOffers<Entry>
-  /** How many engines thin partials. */
+  /** How many engines thin partials of some model. */
   #thinning = 0
   /** Called when both adverts of an engine have arrived. */
   onJoined: (engine: RosterEngine) => void = () => undefined
@@ -126,7 +127,7 @@ export class Roster {
 
   /** Returns whether this engine should be asked for its models. */
   alive(advert: EngineAdvert): boolean {
-    const { v, engine, capacity, used, state, lagMs = 0, progress = 0, partialIntervalMs = 0 } = advert
+    const { v, engine, capacity, used, state, lagMs = 0, progress = 0, partialIntervalsMs = {} } = advert
     const entry = state === 'gone' ? this.#known(engine) : this.#entryOf(engine)
     if (state === 'gone') this.#silent.delete(keyOf(engine))
     if (entry === undefined) return false
@@ -145,8 +146,7 @@ export class Roster {
     entry.isBehind = isBehind(entry.isBehind, lagMs, this.#options.maxLagMs ?? defaultMaxLagMs)
     if (progress !== entry.progress) entry.idleTicks = 0
     entry.progress = progress
-    this.#thinning += Number(partialIntervalMs > 0) - Number(entry.partialIntervalMs > 0)
-    entry.partialIntervalMs = partialIntervalMs
+    this.#setPartialIntervals(entry, new Map(Object.entries(partialIntervalsMs)))
     if (!wasThere && isThere(entry)) this.onJoined(entry)
     if (entry.hasModels && used < capacity) this.onFree()
     if (entry.hasModels || entry.askedTicks < askAgainTicks) return false
@@ -220,7 +220,15 @@ export class Roster {
   /** See `Engine.partialIntervalMs`; the longest of the engines that serve the model. Each channel asks as its audio arrives. */
   partialIntervalMs(model: WantedModel): number {
     if (this.#thinning === 0) return 0
-    return Math.max(0, ...this.#serving(model).map(({ partialIntervalMs }) => partialIntervalMs))
+    return Math.max(
+      0,
+      ...this.#serving(model).map(({ partialIntervalsMs }) => partialIntervalsMs.get(model.label) ?? 0),
+    )
+  }
+
+  #setPartialIntervals(entry: Entry, partialIntervalsMs: Entry['partialIntervalsMs']): void {
+    this.#thinning += Number(partialIntervalsMs.size > 0) - Number(entry.partialIntervalsMs.size > 0)
+    entry.partialIntervalsMs = partialIntervalsMs
   }
 
   /** Whether another engine has a place for the model, and clearly less lag than this one. */
@@ -327,7 +335,7 @@ export class Roster {
       lagMs: 0,
       isBehind: false,
       progress: 0,
-      partialIntervalMs: 0,
+      partialIntervalsMs: new Map(),
       idleTicks: 0,
       silentTicks: 0,
       askedTicks: askAgainTicks,
@@ -353,7 +361,7 @@ export class Roster {
   #remove(entry: Entry, how: EngineEnd): void {
     const { name, instance } = entry.address
     this.#entries.delete(instance)
-    if (entry.partialIntervalMs > 0) this.#thinning -= 1
+    this.#setPartialIntervals(entry, new Map())
     this.#entriesOfName.add(name, -1)
     this.#offers.replace(entry, [])
     if (isThere(entry)) this.onLost(entry.address, how)

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { modelLabel } from '../../../engines/src/models/model-json.js'
 import { createModelRegistry } from '../../../engines/src/models/model-registry.js'
 import { Fleet } from '../../src/engines/fleet.js'
 import { createFleetModels } from '../../src/engines/fleet-models.js'
@@ -192,18 +193,25 @@ describe('the models of a fleet', () => {
     expect(admit()).toBe('none')
   })
 
-  it('thin partials while an engine process that serves them does', async () => {
+  it('thin partials while an engine process does so for the same model', async () => {
     const fleet = newFleet()
-    const work = { lagMs: 0, progress: 0, partialIntervalMs: 1_000 }
-    fleet.startEngine({ work: () => work })
+    const other = { ...callsModel, name: 'other' }
+    const engine = countingEngine(fleet.clock)
+    const busy = { [modelLabel(other)]: 2_000 }
+    const work = { lagMs: 0, progress: 0, partialIntervalsMs: { ...busy, [modelLabel(callsModel)]: 1_000 } }
+    fleet.startEngine({ work: () => work, models: [callsModel, other].map((advert) => ({ advert, engine })) })
     await fleet.pass(300)
-    const model = fleet.models.find(calls)
-    if (model === undefined) throw new Error('no model')
-    const engine = await fleet.models.engine(model)
-    expect(engine.partialIntervalMs?.()).toBe(1_000)
-    work.partialIntervalMs = 0
+    const intervalsMs = async (): Promise<readonly unknown[]> =>
+      Promise.all(
+        ['calls', 'other'].map(async (name) => {
+          const model = fleet.models.find({ ...calls, name })
+          return model && (await fleet.models.engine(model)).partialIntervalMs?.()
+        }),
+      )
+    expect(await intervalsMs()).toEqual([1_000, 2_000])
+    work.partialIntervalsMs = busy
     await fleet.pass(300)
-    expect(engine.partialIntervalMs?.()).toBe(0)
+    expect(await intervalsMs()).toEqual([0, 2_000])
   })
 
   it('share the places of engines that serve several of them', async () => {

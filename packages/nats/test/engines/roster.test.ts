@@ -70,15 +70,22 @@ describe('an engine process that thins partials', () => {
   it('counts as long as it is there and serves the model', () => {
     const { roster, large, small, advertise } = pairOf()
     const thinned = () => roster.partialIntervalMs(wanted)
+    const intervalMs = (ms: number) => ({ partialIntervalsMs: { [wanted.label]: ms } })
     expect(thinned()).toBe(0)
-    advertise(large, { partialIntervalMs: 2_000 })
-    advertise(small, { partialIntervalMs: 1_000 })
-    advertise(small, { partialIntervalMs: 1_000 })
+    advertise(large, intervalMs(2_000))
+    advertise(small, intervalMs(1_000))
+    advertise(small, intervalMs(1_000))
     expect(thinned()).toBe(2_000)
     advertise(large, { state: 'gone' })
     expect(thinned()).toBe(1_000)
     advertise(small)
     expect(thinned()).toBe(0)
+  })
+
+  it('thins those of the models that it names, and not of the others that it serves', () => {
+    const { roster, large, advertise } = pairOf()
+    advertise(large, { partialIntervalsMs: { 'Default/other/1': 2_000 } })
+    expect(roster.partialIntervalMs(wanted)).toBe(0)
   })
 })
 

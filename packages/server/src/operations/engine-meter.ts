@@ -49,14 +49,16 @@ export class EngineMeter {
     return use !== undefined && (use.isBehind || use.isFull)
   }
 
-  /** The work of all engines of this process together: the largest lag, now or to be expected. */
+  /** The work of all engines of this process together: the largest lag, now or to be expected; partials by model. */
   get work(): EngineWork & { readonly isBehind: boolean } {
     const uses = [...this.#uses.values()]
     return {
       lagMs: Math.max(0, ...uses.map(({ lagMs, expectedWaitMs }) => Math.max(lagMs, expectedWaitMs))),
       isBehind: uses.some(({ isBehind }) => isBehind),
       progress: uses.reduce((sum, { progress }) => sum + progress, 0),
-      partialIntervalMs: Math.max(0, ...uses.map(({ partialIntervalMs }) => partialIntervalMs)),
+      partialIntervalsMs: Object.fromEntries(
+        [...this.#uses].map(([label, use]) => [label, use.partialIntervalMs] as const).filter(([, ms]) => ms > 0),
+      ),
     }
   }
 

@@ -1,6 +1,8 @@
-import { Subject, type Subscription } from 'rxjs'
+import { NEVER, Subject, type Subscription } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import type { Engine, Hypothesis, SegmentPart } from '../../../engines/src/engine.js'
+import type { Engine, Hypothesis, ModelDescription, SegmentPart } from '../../../engines/src/engine.js'
+import type { ModelRegistry } from '../../../engines/src/models/model-registry.js'
+import { EngineMeter } from '../../src/operations/engine-meter.js'
 import { EngineUse } from '../../src/operations/engine-use.js'
 
 /** A channel of an engine whose output is controlled by the test. */
@@ -225,5 +227,32 @@ describe('EngineUse', () => {
     use.failed()
     expect(use.sinceLast()).toEqual({ opened: 1, failed: 1, audioMs: 0 })
     expect(watched.busyMs?.()).toBeUndefined()
+  })
+})
+
+describe('the work of several models', () => {
+  it('has the interval of partials of each that thins them while a channel is open, and of no other', async () => {
+    const intervalsMs: Readonly<Record<string, number>> = { busy: 2_000, free: 0, unused: 1_000 }
+    const registry = {
+      engine: ({ name }: ModelDescription) =>
+        Promise.resolve<Partial<Engine>>({
+          capabilities: { sampleRateHz: 8000, partials: true, words: true, kind: 'dictation', segmentsAtOnce: 1 },
+          recognize: () => () => NEVER,
+          partialIntervalMs: () => intervalsMs[name] ?? 0,
+        }),
+    }
+    const meter = new EngineMeter({ changed: () => undefined, suspected: () => undefined }, () => 0)
+    const watched = meter.watch(registry as unknown as ModelRegistry)
+    for (const name of Object.keys(intervalsMs)) {
+      const engine = await watched.engine({
+        tenant: 'Default',
+        name,
+        version: '1',
+        folder: '',
+        options: { engine: '' },
+      })
+      if (name !== 'unused') NEVER.pipe(engine.recognize()).subscribe()
+    }
+    expect(meter.work.partialIntervalsMs).toEqual({ 'Default/busy/1': 2_000 })
   })
 })
