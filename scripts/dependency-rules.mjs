@@ -89,6 +89,7 @@ export const innerLayers = {
   },
   'packages/dialects/src': {
     conversation: [],
+    'deepgram-listen': ['conversation'],
     'openai-errors': ['conversation'],
     'openai-transcriptions': ['conversation', 'openai-errors'],
   },

@@ -37,13 +37,13 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
   const openSocket = socketOpener(options.maxMessageBytes, dialectSubprotocol, (request) => heads.get(request) ?? [])
   const admit = clientAdmission(options)
 
-  const refusalOf = (dialect: Dialect, cause: unknown, by: SessionInterface): HttpRefusal => {
-    const known = dialect.refuse(cause)
+  const refusalOf = (dialect: Dialect, cause: unknown, by: SessionInterface, id: string): HttpRefusal => {
+    const known = dialect.refuse(cause, id)
     if (known !== undefined) return known
     // A fault of the service.
     const error = clientError(cause, context)
     monitor.refused(by, error.code)
-    return dialect.refuse(error) ?? { status: 500, headers: {}, body: '' }
+    return dialect.refuse(error, id) ?? { status: 500, headers: {}, body: '' }
   }
 
   const answer = async (dialect: Dialect, at: number, request: IncomingMessage, response: ServerResponse) => {
@@ -57,11 +57,11 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
     } catch (error) {
       if (response.headersSent || response.destroyed) {
         // What the dialect knows is no fault of the service, such as the end of a conversation whose client has left.
-        if (dialect.refuse(error) === undefined) context.onFault?.(error)
+        if (dialect.refuse(error, sessionId) === undefined) context.onFault?.(error)
         response.destroy()
         return
       }
-      const { status, headers, body } = refusalOf(dialect, error, 'http')
+      const { status, headers, body } = refusalOf(dialect, error, 'http', sessionId)
       const isUnread = !request.complete
       response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body), ...(isUnread && closing) })
       if (isUnread) endAfterRequest(request, response, body)
@@ -85,7 +85,7 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
       })
     } catch (error) {
       if (socket.destroyed) return
-      const refusal = refusalOf(dialect, error, 'websocket')
+      const refusal = refusalOf(dialect, error, 'websocket', sessionId)
       answerUpgrade(socket, { ...refusal, headers: { ...refusal.headers, [dialect.requestIdHeader]: sessionId } })
     }
   }

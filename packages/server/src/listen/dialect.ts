@@ -94,5 +94,5 @@ export interface Dialect {
    * The answer to a request that is refused, in the form that clients of the dialect read: for a `SpeechError` for
    * clients, or an error of the dialect itself. Undefined for any other, which is a fault of the service.
    */
-  readonly refuse: (error: unknown) => HttpRefusal | undefined
+  readonly refuse: (error: unknown, requestId: string) => HttpRefusal | undefined
 }

@@ -1,4 +1,5 @@
 // What a service has without configuration. A new engine, node or dialect is a folder or a package, and a line here.
+import { deepgramListen } from 'rxspeech-dialects/deepgram-listen/deepgram-listen'
 import { openAiTranscriptions } from 'rxspeech-dialects/openai-transcriptions/openai-transcriptions'
 import { findFfmpeg } from 'rxspeech-dialects/conversation/ffmpeg'
 import { RecordingIntake } from 'rxspeech-dialects/conversation/recording-intake'
@@ -75,7 +76,10 @@ export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly A
 }
 
 /** The interfaces of other speech services. */
-const builtInDialects = (intake: RecordingIntake): readonly Dialect[] => [openAiTranscriptions(intake)]
+const builtInDialects = (intake: RecordingIntake): readonly Dialect[] => [
+  openAiTranscriptions(intake),
+  deepgramListen(intake),
+]
 
 /** The dialects that the options name; in development all. Throws `invalid-options` for a name that is unknown. */
 export const dialectsOf = (options: Partial<ServiceOptions>): readonly Dialect[] => {
