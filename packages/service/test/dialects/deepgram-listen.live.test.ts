@@ -134,7 +134,7 @@ describe('the socket /v1/listen', () => {
     for (let at = 0; at < speech.length; at += 800) socket.send(speech.subarray(at, at + 800))
     say({ type: 'CloseStream' })
     expect((await closed).code).toBe(1000)
-    const kinds = messages.map(({ type, is_final: isFinal }) => (!isFinal ? 'interim' : type))
+    const kinds = messages.map((message) => ('is_final' in message && !message.is_final ? 'interim' : message.type))
     expect(kinds.slice(0, 3)).toEqual(['SpeechStarted', 'interim', 'interim'])
     expect(ofType('SpeechStarted')[0]).toMatchObject({ channel: [0, 1], timestamp: ofType('Results')[0]?.start })
     const interim = ofType('Results')[0]?.channel.alternatives[0]
