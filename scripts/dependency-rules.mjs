@@ -91,6 +91,7 @@ export const innerLayers = {
     conversation: [],
     'deepgram-listen': ['conversation'],
     'openai-errors': ['conversation'],
+    'openai-realtime': ['conversation', 'openai-errors'],
     'openai-transcriptions': ['conversation', 'openai-errors'],
   },
   'packages/service/src': {

@@ -1,5 +1,6 @@
 // What a service has without configuration. A new engine, node or dialect is a folder or a package, and a line here.
 import { deepgramListen } from 'rxspeech-dialects/deepgram-listen/deepgram-listen'
+import { openAiRealtime } from 'rxspeech-dialects/openai-realtime/openai-realtime'
 import { openAiTranscriptions } from 'rxspeech-dialects/openai-transcriptions/openai-transcriptions'
 import { findFfmpeg } from 'rxspeech-dialects/conversation/ffmpeg'
 import { RecordingIntake } from 'rxspeech-dialects/conversation/recording-intake'
@@ -78,6 +79,7 @@ export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly A
 /** The interfaces of other speech services. */
 const builtInDialects = (intake: RecordingIntake): readonly Dialect[] => [
   openAiTranscriptions(intake),
+  openAiRealtime,
   deepgramListen(intake),
 ]
 
