@@ -89,9 +89,7 @@ export const innerLayers = {
   },
   'packages/dialects/src': {
     conversation: [],
-    'deepgram-listen': ['conversation'],
     'openai-errors': ['conversation'],
-    'openai-realtime': ['conversation', 'openai-errors'],
     'openai-transcriptions': ['conversation', 'openai-errors'],
   },
   'packages/service/src': {

@@ -1,8 +1,10 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   noopMonitor,
@@ -96,6 +98,23 @@ describe('POST /v1/audio/transcriptions', () => {
       expect(text).toMatch(/^hello world( hello world)*$/)
       expect(usage.seconds).toBeGreaterThan(1)
     }
+  })
+
+  it('reads what curl sends, as guides of clients write it', async ({ skip }) => {
+    const curl = promisify(execFile)
+    const isThere = await curl('curl', ['--version']).then(
+      () => true,
+      () => false,
+    )
+    skip(!isThere, 'curl is not installed')
+    const fields = ['file=@samples/call.wav', 'model=whisper-1', 'response_format=text']
+    const form = fields.flatMap((field) => ['-F', field])
+    const headers = [`Authorization: Bearer ${service.token}`, 'Content-Type: multipart/form-data']
+    const { stdout } = await curl('curl', [
+      ...['-sS', '--fail-with-body', urlOf('/v1/audio/transcriptions')],
+      ...[...headers.flatMap((header) => ['-H', header]), ...form],
+    ])
+    expect(stdout).toMatch(/^hello world/)
   })
 
   it('reads a body of an unknown length', async () => {

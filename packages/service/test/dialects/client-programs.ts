@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** Of npm, with the line of Node that they need: some 600 MB. */
+const nodePackages = [
+  `node@npm:node-${process.platform}-${process.arch}@24.21.0`,
+  'openai@7.57.0',
+  'ai@7.0.173',
+  '@ai-sdk/openai@4.0.118',
+  'ai-6@npm:ai@6.0.326',
+]
+
+/** Of PyPI, some 650 MB. A package that they need exists as source only. */
+const pythonPackages = ['openai==3.57.0', 'pipecat-ai[openai]==1.14.0', 'livekit-plugins-openai==1.8.9']
+
+/** What a step of a program printed. */
+export type Steps = Readonly<Record<string, unknown>>
+
+/** The clients of others, in a folder with the programs that use them. */
+export interface InstalledClients {
+  readonly folder: string
+  /** Runs a program of the folder, and resolves with what its steps printed. */
+  run(program: string, env: Readonly<Record<string, string>>): Promise<Steps>
+  remove(): Promise<void>
+}
+
+const checkout = join(__dirname, '../../../..')
+
+/** Undefined if the packages cannot be had, unless they are required. */
+const install = async (
+  interpreter: string,
+  needed: readonly string[],
+  installInto: (folder: string) => Promise<unknown>,
+): Promise<InstalledClients | undefined> => {
+  const folder = await mkdtemp(join(tmpdir(), 'rxspeech-clients-'))
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  try {
+    await installInto(folder)
+    await cp(join(__dirname, 'clients'), folder, { recursive: true })
+    await symlink(join(checkout, 'samples'), join(folder, 'samples'))
+  } catch (error) {
+    await remove()
+    if (process.env['RXSPEECH_REQUIRE_INTEROP'] === '1') throw error
+    process.stderr.write(`Skipped tests, which need: ${needed.join(' ')}\n`)
+    return undefined
+  }
+  return {
+    folder,
+    run: async (program, env) => {
+      const { stdout } = await run(join(folder, interpreter), [program], {
+        cwd: folder,
+        env: { ...process.env, ...env },
+        timeout: 110_000,
+        maxBuffer: 2 ** 26,
+      })
+      const lines = stdout.split('\n').filter((line) => line !== '')
+      const steps = lines.map((line) => JSON.parse(line) as { readonly step: string; readonly value?: unknown })
+      return Object.fromEntries(steps.map(({ step, value }) => [step, value]))
+    },
+    remove,
+  }
+}
+
+export const installNodeClients = (): Promise<InstalledClients | undefined> =>
+  install('node_modules/node/bin/node', nodePackages, async (folder) => {
+    const quietly = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', '--no-save', '--loglevel=error']
+    await run('npm', ['install', ...quietly, '--prefix', folder, ...nodePackages], { timeout: 280_000 })
+    await symlink(checkout, join(folder, 'node_modules/rxspeech'))
+  })
+
+export const installPythonClients = (): Promise<InstalledClients | undefined> =>
+  install('bin/python', pythonPackages, async (folder) => {
+    await run('python3', ['-m', 'venv', folder])
+    const quietly = ['--quiet', '--disable-pip-version-check', '--no-compile', '--prefer-binary']
+    const pip = ['-m', 'pip', 'install', ...quietly, ...pythonPackages]
+    await run(join(folder, 'bin/python'), pip, { timeout: 280_000 })
+  })

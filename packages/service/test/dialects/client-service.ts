@@ -1,0 +1,110 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { filter, firstValueFrom, lastValueFrom, map, merge, NEVER, share, Subject, takeUntil } from 'rxjs'
+import { deinterleaveChannels } from '../../../../src/audio/channels.js'
+import { decodeSamples } from '../../../../src/audio/codec.js'
+import { bytesOf } from '../../../../src/audio/pcm.js'
+import { wavHeader } from '../../../../src/audio/wav-header.js'
+import { nodeFetch } from '../../../../src/auth/node-fetch.js'
+import { requestToken } from '../../../../src/auth/request-token.js'
+import { recognize } from '../../../../src/client/recognizer/recognize.js'
+import { transcript } from '../../../../src/operators/results/transcript.js'
+import { readRecording } from '../../../../test/audio/read-recording.js'
+import { noopMonitor } from '../../../server/src/monitor/service-monitor.js'
+import { credentialsOf, liveService } from '../interop/live-service.js'
+import { callFile } from '../interop/sample-call.js'
+import { patience } from '../interop/session-options.js'
+import type { InstalledClients, Steps } from './client-programs.js'
+
+/** A service with all dialects, and the first speaker of the sample call. */
+export interface ClientService {
+  /** What our own client makes of the recording. */
+  readonly text: string
+  /** How many sessions there were. */
+  readonly sessionCount: () => number
+  /** The environment of a program: addresses, a token of its own, the recording. */
+  readonly newAccess: () => Promise<Readonly<Record<string, string>>>
+  /** Runs a program, while the service is full for that token until it has refused the program; with the count `refusals`. */
+  readonly runWhenFull: (clients: InstalledClients, program: string) => Promise<Steps>
+  readonly close: () => Promise<void>
+}
+
+const sessionsPerToken = 2
+
+export const clientService = async (): Promise<ClientService> => {
+  const folder = await mkdtemp(join(tmpdir(), 'rxspeech-recording-'))
+  const recording = join(folder, 'call.wav')
+  const call = await readRecording(callFile)
+  const [first] = deinterleaveChannels(call.bytes, 1)
+  const pcm = bytesOf(decodeSamples(first, call.format.encoding))
+  const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+  await writeFile(recording, Buffer.concat([wavHeader(format, pcm.length), pcm]))
+
+  const refused$ = new Subject<void>()
+  let sessions = 0
+  let refusals = 0
+  const live = await liveService({
+    plainHttp: { host: '127.0.0.1', port: 0 },
+    limits: { sessionsPerToken },
+    monitor: {
+      ...noopMonitor,
+      refused: (_by, code) => {
+        if (code !== 'overloaded') return
+        refusals += 1
+        refused$.next()
+      },
+      sessionStarted: () => {
+        sessions += 1
+      },
+    },
+  })
+  const { access } = live.service
+  const tokenOf = async (): Promise<string> => {
+    const token$ = requestToken({ ...credentialsOf(access), fetch: nodeFetch({ ca: live.ca }) })
+    return (await firstValueFrom(token$)).accessToken
+  }
+  const session = (token: string) =>
+    recognize({ ...patience, url: access.plainWsUrl ?? '', token, model: 'call', format, resumption: false })
+  const envOf = (token: string) => ({
+    BASE: access.plainAuthUrl ?? '',
+    TLS_BASE: access.authUrl,
+    NODE_EXTRA_CA_CERTS: access.ca,
+    RXSPEECH_URL: access.plainWsUrl ?? '',
+    RXSPEECH_TOKEN: token,
+    KEY: token,
+    RECORDING: recording,
+  })
+  const text$ = session(live.token)([pcm]).pipe(
+    transcript(),
+    map(({ text }) => text),
+  )
+  return {
+    text: await lastValueFrom(text$),
+    sessionCount: () => sessions,
+    newAccess: async () => envOf(await tokenOf()),
+    runWhenFull: async (clients, program) => {
+      const token = await tokenOf()
+      const finished$ = new Subject<void>()
+      const before = refusals
+      const holders = Array.from({ length: sessionsPerToken }, () =>
+        session(token)(NEVER).pipe(takeUntil(merge(refused$, finished$)), share()),
+      )
+      const ended = holders.map((events$) => lastValueFrom(events$))
+      await Promise.all(
+        holders.map((events$) => firstValueFrom(events$.pipe(filter(({ type }) => type === 'response')))),
+      )
+      try {
+        const steps = await clients.run(program, envOf(token))
+        return { ...steps, refusals: refusals - before }
+      } finally {
+        finished$.next()
+        await Promise.all(ended)
+      }
+    },
+    close: async () => {
+      await live.close()
+      await rm(folder, { recursive: true })
+    },
+  }
+}

@@ -1,0 +1,26 @@
+"""What the programs of this folder share: each prints a line of JSON for every step."""
+
+import inspect
+import json
+import os
+import wave
+
+base = os.environ["BASE"]
+key = os.environ["KEY"]
+recording = os.environ["RECORDING"]
+
+
+async def record(step, work):
+    """Prints the result of a step, or its error."""
+    try:
+        value = work()
+        value = await value if inspect.isawaitable(value) else value
+    except Exception as error:
+        value = {"error": f"{type(error).__name__}: {error}"}
+    print(json.dumps({"step": step, "value": value}), flush=True)
+
+
+def samples():
+    """The rate of the recording, and its samples of 16 bits."""
+    with wave.open(recording) as wav:
+        return wav.getframerate(), wav.readframes(wav.getnframes())
