@@ -89,7 +89,9 @@ export const innerLayers = {
   },
   'packages/dialects/src': {
     conversation: [],
+    'deepgram-listen': ['conversation'],
     'openai-errors': ['conversation'],
+    'openai-realtime': ['conversation', 'openai-errors'],
     'openai-transcriptions': ['conversation', 'openai-errors'],
   },
   'packages/service/src': {

@@ -2,6 +2,7 @@ import { Semaphore } from 'rxspeech-engines/semaphore'
 import type { DialectClient } from 'rxspeech-server/listen/dialect'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { schedule } from 'rxspeech/internal/kernel/timers'
+import { decode, type DecodeOptions } from './ffmpeg.js'
 import { readRecording, type Recording } from './recording.js'
 import { incompleteUpload, UploadError } from './upload-error.js'
 import type { Upload, UploadBounds } from './upload.js'
@@ -28,11 +29,14 @@ export const defaultUploadLimits: UploadLimits = {
 /** Receives the recordings of all dialects within their limits. */
 export class RecordingIntake {
   readonly #limits: UploadLimits
+  readonly #ffmpeg: string | undefined
   readonly #ofTenants: Semaphore
   readonly #ofAddresses: Semaphore
 
-  constructor(limits: UploadLimits = defaultUploadLimits) {
+  /** @param ffmpeg its path; without it only WAV files are read */
+  constructor(limits: UploadLimits = defaultUploadLimits, ffmpeg?: string) {
     this.#limits = limits
+    this.#ffmpeg = ffmpeg
     const places = { permits: Infinity, permitsPerKey: limits.maxUploadsPerTenant }
     this.#ofTenants = new Semaphore(places)
     this.#ofAddresses = new Semaphore(places)
@@ -54,11 +58,13 @@ export class RecordingIntake {
     const { 'content-encoding': encoding = 'identity' } = request.headers
     if (encoding !== 'identity') throw encoded(encoding)
     const release = this.#admit(client)
+    const used = new AbortController()
     try {
       const received = await this.#inTime(client, receive)
       try {
-        return await use(received, async () => this.#bounded(await readRecording(received.file.read())))
+        return await use(received, () => this.#open(received.file, AbortSignal.any([signal, used.signal])))
       } finally {
+        used.abort()
         await received.file.remove()
       }
     } catch (error) {
@@ -94,10 +100,30 @@ export class RecordingIntake {
     }
   }
 
-  #bounded(recording: Recording): Recording {
-    return { ...recording, audio: upTo(this.#limits.maxRecordingMinutes, recording) }
+  /** Rejects with `UploadError` for a file that is no recording, also while the audio is read. */
+  async #open(file: Upload, signal: AbortSignal): Promise<Recording> {
+    const { maxRecordingMinutes } = this.#limits
+    const recording = await this.#read(file, { signal, maxCpuSeconds: minCpuSeconds + maxRecordingMinutes })
+    return { ...recording, audio: upTo(maxRecordingMinutes, recording) }
+  }
+
+  async #read(file: Upload, options: DecodeOptions): Promise<Recording> {
+    try {
+      return await readRecording(file.read())
+    } catch (error) {
+      if (!isSpeechError(error) || error.code !== 'invalid-wav') throw error
+      if (this.#ffmpeg !== undefined) return readRecording(decode(this.#ffmpeg, file, options))
+      throw new UploadError(
+        400,
+        'invalid_audio',
+        `${error.message} With ffmpeg on its PATH the service reads other files, too.`,
+      )
+    }
   }
 }
+
+/** ffmpeg needs about a second for the sound of five minutes, on one processor. */
+const minCpuSeconds = 10
 
 async function* upTo(
   maxMinutes: number,

@@ -34,7 +34,12 @@ export class Upload {
   /** Stores a stream to its end. Rejects with the error of the stream, or with one of `UploadError` for a longer one. */
   static async store(source: Readable, maxBytes: number): Promise<Upload> {
     const path = join(tmpdir(), `rxspeech-upload-${randomUUID()}`)
-    const handle = await open(path, 'wx+', 0o600)
+    const writing = await open(path, 'wx', 0o600)
+    // Another one, so that no reader can change the file, and each begins at its start.
+    const handle = await open(path, 'r').catch(async (error: unknown) => {
+      await writing.close()
+      throw error
+    })
     const isNameless = await rm(path).then(
       () => true,
       () => false,
@@ -45,12 +50,14 @@ export class Upload {
       for await (const part of source as AsyncIterable<Uint8Array>) {
         byteCount += part.length
         if (byteCount > maxBytes) throw tooBig(maxBytes)
-        await handle.writeFile(part)
+        await writing.writeFile(part)
       }
       return new Upload(handle, named, byteCount)
     } catch (error) {
       await new Upload(handle, named, 0).remove()
       throw error
+    } finally {
+      await writing.close()
     }
   }
 
@@ -74,6 +81,11 @@ export class Upload {
       request.off('close', onClose)
       signal.removeEventListener('abort', end)
     }
+  }
+
+  /** The open file, which can only be read. */
+  get fd(): number {
+    return this.#handle.fd
   }
 
   /** The bytes of the file. A stream of Node would keep the handle from being closed. */

@@ -17,6 +17,12 @@ export class OpenAiError extends Error {
     this.code = code
     this.param = param
   }
+
+  /** The error in an answer. */
+  get fields() {
+    const { message, param, code } = this
+    return { message, type: typeOf(this.status), param, code }
+  }
 }
 
 /** A field that is wrong. */
@@ -34,25 +40,26 @@ export const modelNotFound = (name: string): OpenAiError =>
 
 /** The answer to a request that is refused (`error.message`, `type`, `param` and `code`). Undefined for a fault of the service. */
 export const refuseAsOpenAi = (error: unknown): HttpRefusal | undefined => {
-  if (error instanceof OpenAiError) return refusal(error)
-  if (error instanceof UploadError) return refusal(new OpenAiError(error.status, error.message, error.code, 'file'))
-  if (!isSpeechError(error)) return undefined
-  const { code, message, retryAfterMs } = error
-  if (code === 'invalid-wav') return refusal(invalidField('file', message, 'invalid_audio'))
-  const row = errorTable[code]
-  if (!row.traits.includes('for-clients')) return code === 'internal' ? refusal(internal(message)) : undefined
-  const isOfRequest = !row.retryable && httpStatus(error) >= 500
-  const status = isOfRequest ? 400 : httpStatus(error)
-  return refusal(new OpenAiError(status, message, code.replaceAll('-', '_')), row.retryable, retryAfterMs)
+  const known = toOpenAiError(error)
+  if (known === undefined || !isSpeechError(error)) return known && refusal(known)
+  const isRetryable = error.code !== 'internal' && errorTable[error.code].retryable
+  return refusal(known, isRetryable, error.retryAfterMs)
 }
 
-const internal = (message: string): OpenAiError => new OpenAiError(500, message, 'internal')
+/** An error in the terms of the OpenAI interface. Undefined for a fault of the service. */
+export const toOpenAiError = (error: unknown): OpenAiError | undefined => {
+  if (error instanceof OpenAiError) return error
+  if (error instanceof UploadError) return new OpenAiError(error.status, error.message, error.code, 'file')
+  if (!isSpeechError(error)) return undefined
+  const { code, message } = error
+  if (code === 'invalid-wav') return invalidField('file', message, 'invalid_audio')
+  const row = errorTable[code]
+  if (!row.traits.includes('for-clients')) return code === 'internal' ? new OpenAiError(500, message, code) : undefined
+  const isOfRequest = !row.retryable && httpStatus(error) >= 500
+  return new OpenAiError(isOfRequest ? 400 : httpStatus(error), message, code.replaceAll('-', '_'))
+}
 
-const refusal = (
-  { status, message, code, param }: OpenAiError,
-  isRetryable = false,
-  retryAfterMs?: number,
-): HttpRefusal => ({
+const refusal = ({ status, fields }: OpenAiError, isRetryable = false, retryAfterMs?: number): HttpRefusal => ({
   status,
   headers: {
     'Content-Type': 'application/json',
@@ -60,7 +67,7 @@ const refusal = (
     ...(isRetryable && { 'Retry-After': spreadRetryAfter(retryAfterMs) }),
     ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
   },
-  body: JSON.stringify({ error: { message, type: typeOf(status), param, code } }),
+  body: JSON.stringify({ error: fields }),
 })
 
 const types: Readonly<Record<number, string>> = {

@@ -8,7 +8,7 @@ import { authFailureOf, noopMonitor, type SessionInterface } from '../monitor/se
 import { clientError } from '../sessions/client-error.js'
 import { RequestLimit } from '../sessions/request-limit.js'
 import { isModelGranted, sharedTenant, tenantOf } from '../sessions/rights.js'
-import type { Admission, SessionContext } from '../sessions/session-context.js'
+import type { Admission } from '../sessions/session-context.js'
 import type { Conversation, ConversationOptions, Dialect, DialectClient } from './dialect.js'
 import type { Closing, HttpListener } from './http-listener.js'
 import { serveRecognition, type RecognitionServer } from './recognition-server.js'
@@ -37,13 +37,13 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
   const openSocket = socketOpener(options.maxMessageBytes, dialectSubprotocol, (request) => heads.get(request) ?? [])
   const admit = clientAdmission(options)
 
-  const refusalOf = (dialect: Dialect, cause: unknown, by: SessionInterface): HttpRefusal => {
-    const known = dialect.refuse(cause)
+  const refusalOf = (dialect: Dialect, cause: unknown, by: SessionInterface, id: string): HttpRefusal => {
+    const known = dialect.refuse(cause, id)
     if (known !== undefined) return known
     // A fault of the service.
     const error = clientError(cause, context)
     monitor.refused(by, error.code)
-    return dialect.refuse(error) ?? { status: 500, headers: {}, body: '' }
+    return dialect.refuse(error, id) ?? { status: 500, headers: {}, body: '' }
   }
 
   const answer = async (dialect: Dialect, at: number, request: IncomingMessage, response: ServerResponse) => {
@@ -52,16 +52,16 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
     try {
       const route = dialect.routes[at]
       if (route === undefined) return
-      const { client } = await admit({ request, by: 'http', until: response, sessionId })
+      const client = await admit({ request, by: 'http', until: response, sessionId })
       await route.answer(client, response)
     } catch (error) {
       if (response.headersSent || response.destroyed) {
         // What the dialect knows is no fault of the service, such as the end of a conversation whose client has left.
-        if (dialect.refuse(error) === undefined) context.onFault?.(error)
+        if (dialect.refuse(error, sessionId) === undefined) context.onFault?.(error)
         response.destroy()
         return
       }
-      const { status, headers, body } = refusalOf(dialect, error, 'http')
+      const { status, headers, body } = refusalOf(dialect, error, 'http', sessionId)
       const isUnread = !request.complete
       response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body), ...(isUnread && closing) })
       if (isUnread) endAfterRequest(request, response, body)
@@ -76,16 +76,15 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
     try {
       const served = dialect.sockets[at]
       if (served === undefined) return
-      const { client, admission } = await admit({ request, by: 'websocket', until: socket, sessionId })
+      const client = await admit({ request, by: 'websocket', until: socket, sessionId })
       const serve = await served.accept(client)
-      const frames = new RequestLimit(context.limits, context.scheduler, admission.requests)
-      openSocket(handshake, frames, (link) => {
+      openSocket(handshake, client.requests, (link) => {
         const serving = serve(link)
         socket.once('close', () => serving.unsubscribe())
       })
     } catch (error) {
       if (socket.destroyed) return
-      const refusal = refusalOf(dialect, error, 'websocket')
+      const refusal = refusalOf(dialect, error, 'websocket', sessionId)
       answerUpgrade(socket, { ...refusal, headers: { ...refusal.headers, [dialect.requestIdHeader]: sessionId } })
     }
   }
@@ -177,7 +176,7 @@ const clientAdmission = (options: DialectListenerOptions) => {
     }
   }
 
-  return async ({ request, by, until, sessionId }: Visit) => {
+  return async ({ request, by, until, sessionId }: Visit): Promise<DialectClient> => {
     const peer = connections.addressOf(request) ?? 'unknown'
     const tooMany = isDraining ? goingAway() : await connections.refuseSession(request, until)
     if (tooMany !== undefined) throw counted(tooMany, by, peer)
@@ -199,7 +198,7 @@ const clientAdmission = (options: DialectListenerOptions) => {
     let count = 0
     let hasPlace = true
     const converse = async (asked: ConversationOptions = {}): Promise<Conversation> => {
-      const { isRecording = false, reportsSpeech = false } = asked
+      const { isRecording = false, isUnpaced = isRecording, reportsSpeech = false } = asked
       count += 1
       const id = count === 1 ? sessionId : `${sessionId}-${count}`
       const own = hasPlace ? { ...admission, release: () => (hasPlace = true) } : undefined
@@ -207,18 +206,16 @@ const clientAdmission = (options: DialectListenerOptions) => {
       const admitted = { admission: own ?? (await admitSession(request, by, peer)), sessionId: id }
       const [near, far] = memoryLinks<SocketMessage, SocketMessage>({ maxMessageBytes: options.maxMessageBytes })
       conversations.add(near)
-      const server = {
-        ...options,
-        reportsSpeech,
-        optionalLanguage: 'en',
-        context: isRecording ? forRecording(context) : context,
-      }
+      const limits = isUnpaced ? { ...context.limits, maxPacePercent: 0 } : context.limits
+      // A recording is read to its end, for which a service that closes waits.
+      const drain$ = isRecording ? NEVER : context.drain$
+      const server = { ...options, reportsSpeech, optionalLanguage: 'en', context: { ...context, limits, drain$ } }
       const session = serveRecognition(far, server, { ...admitted, interface: by, peer, request })
       session.add(() => conversations.delete(near))
       if (until.destroyed) near.close()
       return near
     }
-    const client: DialectClient = {
+    return {
       sessionId,
       request,
       signal: ended.signal,
@@ -226,10 +223,11 @@ const clientAdmission = (options: DialectListenerOptions) => {
       scheduler: context.scheduler,
       tenant: tenantOf(admission.rights),
       address: peer,
+      onFault: context.onFault,
+      requests: new RequestLimit(context.limits, context.scheduler, admission.requests),
       ...modelsOf(options, admission),
       converse,
     }
-    return { client, admission }
   }
 }
 
@@ -239,13 +237,6 @@ const openUntilClosed = (until: Closing, onEnd: () => void): Observable<never> =
     else until.once('close', () => subscriber.complete())
     return onEnd
   })
-
-/** A recording is read as fast as possible, and to its end, for which a service that closes waits. */
-const forRecording = (context: SessionContext): SessionContext => ({
-  ...context,
-  limits: { ...context.limits, maxPacePercent: 0 },
-  drain$: NEVER,
-})
 
 const goingAway = (): SpeechError => new SpeechError('going-away', 'The service is closing; connect again later.')
 

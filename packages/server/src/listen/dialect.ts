@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { SchedulerLike, Unsubscribable } from 'rxjs'
 import type { ModelDescription } from 'rxspeech-engines/engine'
 import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
+import type { FaultOptions } from '../sessions/client-error.js'
+import type { RequestLimit } from '../sessions/request-limit.js'
 import type { HttpRefusal } from './upgrade-request.js'
 
 /** A model that a client may use. */
@@ -18,12 +20,14 @@ export interface ConversationOptions {
    * @default false
    */
   readonly isRecording?: boolean | undefined
+  /** Whether the audio may come faster than real time: it is read as fast as the engine takes it. @default isRecording */
+  readonly isUnpaced?: boolean | undefined
   /** Whether events report where speech begins and ends, as on the dataflow stream (PROTOCOL 3.3). @default false */
   readonly reportsSpeech?: boolean | undefined
 }
 
 /** A client of a dialect whose token was accepted, and its request. */
-export interface DialectClient {
+export interface DialectClient extends Pick<FaultOptions, 'onFault'> {
   /**
    * The id of the request, which its answer has as a header. It is also that of the first session in the log; that of
    * the second one ends with `-2`, and so on.
@@ -35,6 +39,8 @@ export interface DialectClient {
   /** The tenant of the token, and the address of the client without its port. */
   readonly tenant: string
   readonly address: string
+  /** Counts what the client of a socket sends beside audio, as on the recognition socket (PROTOCOL 8). */
+  readonly requests: RequestLimit
   /**
    * Aborted when the request or the socket is closed. Its reason is a `SpeechError` if the service ends it: its time
    * to close is over, or the token is no longer valid.
@@ -94,5 +100,5 @@ export interface Dialect {
    * The answer to a request that is refused, in the form that clients of the dialect read: for a `SpeechError` for
    * clients, or an error of the dialect itself. Undefined for any other, which is a fault of the service.
    */
-  readonly refuse: (error: unknown) => HttpRefusal | undefined
+  readonly refuse: (error: unknown, requestId: string) => HttpRefusal | undefined
 }

@@ -1,5 +1,8 @@
 // What a service has without configuration. A new engine, node or dialect is a folder or a package, and a line here.
+import { deepgramListen } from 'rxspeech-dialects/deepgram-listen/deepgram-listen'
+import { openAiRealtime } from 'rxspeech-dialects/openai-realtime/openai-realtime'
 import { openAiTranscriptions } from 'rxspeech-dialects/openai-transcriptions/openai-transcriptions'
+import { findFfmpeg } from 'rxspeech-dialects/conversation/ffmpeg'
 import { RecordingIntake } from 'rxspeech-dialects/conversation/recording-intake'
 import type { EngineKind } from 'rxspeech-engines/engine'
 import { openai } from 'rxspeech-engines/openai/openai'
@@ -74,12 +77,17 @@ export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly A
 }
 
 /** The interfaces of other speech services. */
-const builtInDialects = (intake: RecordingIntake): readonly Dialect[] => [openAiTranscriptions(intake)]
+const builtInDialects = (intake: RecordingIntake): readonly Dialect[] => [
+  openAiTranscriptions(intake),
+  openAiRealtime,
+  deepgramListen(intake),
+]
 
 /** The dialects that the options name; in development all. Throws `invalid-options` for a name that is unknown. */
 export const dialectsOf = (options: Partial<ServiceOptions>): readonly Dialect[] => {
   const { dialects, development = false } = options
-  const all = builtInDialects(new RecordingIntake(uploadLimitsOf(options)))
+  const { PATH } = options.env ?? process.env
+  const all = builtInDialects(new RecordingIntake(uploadLimitsOf(options), findFfmpeg(PATH)))
   if (dialects === undefined) return development ? all : []
   return [...new Set(dialects)].map((name) => {
     const dialect = all.find((each) => each.name === name)

@@ -184,6 +184,7 @@ const checksOf = async ({ target, ...plan }: DoctorPlan, host: Host): Promise<re
     { ...machine.recognitionCheck(host, limitMs), limitMs },
     ...(config === undefined ? [machine.portsCheck(ports)] : await configurationChecks(config, host.env, limitMs)),
     network,
+    machine.uploadsCheck(host.env),
     machine.audioCheck(),
   ]
 }

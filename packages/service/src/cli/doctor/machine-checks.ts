@@ -1,5 +1,6 @@
 import { createReadStream, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { findFfmpeg } from 'rxspeech-dialects/conversation/ffmpeg'
 import type { Engine } from 'rxspeech-engines/engine'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import { createModelRegistry } from 'rxspeech-engines/models/model-registry'
@@ -207,6 +208,12 @@ export const proxyCheck = (option: string | false | undefined, env: Host['env'])
       return Promise.resolve(wrong(message, `Correct ${option === undefined ? set.join(' or ') : '--proxy'}.`))
     }
   },
+})
+
+/** Which recordings clients of dialects can send. */
+export const uploadsCheck = ({ PATH }: Host['env']): Check => ({
+  name: 'uploads',
+  run: () => Promise.resolve(ok(findFfmpeg(PATH) ?? 'WAV files; others with ffmpeg, which is not in PATH')),
 })
 
 /** A program that records, and on Linux a device that it can open. */

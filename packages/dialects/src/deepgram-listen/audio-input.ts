@@ -1,0 +1,74 @@
+import { decodeChannels } from 'rxspeech/internal/audio/codec'
+import { bytesPerSample, joinBytes, type AudioFormat } from 'rxspeech/internal/audio/format'
+import { FrameAligner } from 'rxspeech/internal/audio/frame-aligner'
+import { bytesOf } from 'rxspeech/internal/audio/pcm'
+import { lengthAt, nameAt, riffNames } from 'rxspeech/internal/audio/wav-chunks'
+import { parseWavFormat, refuseOtherFile, refuseWav, remedy, type WavFormat } from 'rxspeech/internal/audio/wav-header'
+import { streamedSamples, wavSampleBytes } from 'rxspeech/internal/audio/wav-samples'
+
+const nothing: Uint8Array = new Uint8Array(0)
+
+/** The audio of a socket, cut anywhere, as 16-bit samples of each channel. */
+export class AudioInput {
+  readonly format: AudioFormat
+  /** The channels that are recognized. */
+  readonly channelCount: 1 | 2
+  readonly #stored: WavFormat['stored']
+  readonly #aligner: FrameAligner
+
+  /** @param isMultichannel whether two channels stay two; otherwise they are mixed */
+  constructor({ format, stored }: WavFormat, isMultichannel: boolean) {
+    this.format = format
+    this.channelCount = isMultichannel ? format.channels : 1
+    this.#stored = stored
+    this.#aligner = new FrameAligner(wavSampleBytes[stored] * format.channels)
+  }
+
+  /** The samples of each channel that is recognized, as bytes. */
+  push(bytes: Uint8Array): readonly Uint8Array[] {
+    const frames = streamedSamples(this.#stored, this.#aligner.push(bytes))
+    const { format } = this
+    if (format.channels === 1 && bytesPerSample(format) === 2) return [frames]
+    const channels = decodeChannels(frames, format)
+    return this.channelCount === format.channels ? channels.map(bytesOf) : [bytesOf(mixed(channels))]
+  }
+}
+
+const mixed = ([first = new Int16Array(), second = first]: readonly Int16Array[]): Int16Array =>
+  first.map((sample, at) => (sample + (second[at] ?? 0)) / 2)
+
+/** A header that is not over after this many bytes is refused. */
+const maxHeaderBytes = 65_536
+
+/** Reads the header of a WAV file that is cut anywhere. */
+export class WavHeaderInput {
+  #bytes = nothing
+
+  /**
+   * Returns the format and the first samples, once they are there. Throws `invalid-wav` for another file, and for
+   * samples that are not supported.
+   */
+  push(bytes: Uint8Array): { readonly wav: WavFormat; readonly samples: Uint8Array } | undefined {
+    this.#bytes = joinBytes(this.#bytes, bytes)
+    if (this.#bytes.length < 12) return undefined
+    if (!riffNames.includes(nameAt(this.#bytes, 0)) || nameAt(this.#bytes, 8) !== 'WAVE') refuseOtherFile(this.#bytes)
+    let wav: WavFormat | undefined
+    for (let at = 12; at + 8 <= this.#bytes.length;) {
+      const name = nameAt(this.#bytes, at)
+      const start = at + 8
+      if (name === 'data') {
+        if (wav === undefined) return refuseWav(`The WAV file has samples before its "fmt " chunk; ${remedy}`)
+        return { wav, samples: this.#bytes.subarray(start) }
+      }
+      const byteCount = lengthAt(this.#bytes, at + 4)
+      if (name === 'fmt ' && start + byteCount <= this.#bytes.length) {
+        wav = parseWavFormat(this.#bytes.subarray(start, start + byteCount))
+      }
+      at = start + byteCount + (byteCount % 2)
+    }
+    if (this.#bytes.length > maxHeaderBytes) {
+      refuseWav(`The samples of the WAV file must begin within ${maxHeaderBytes} bytes; ${remedy}`)
+    }
+    return undefined
+  }
+}

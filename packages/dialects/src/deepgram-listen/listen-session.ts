@@ -1,0 +1,329 @@
+import { createHash } from 'node:crypto'
+import { Subscription, type SchedulerLike, type Unsubscribable } from 'rxjs'
+import type { DialectClient, NamedModel } from 'rxspeech-server/listen/dialect'
+import { PauseCounter } from 'rxspeech-server/sessions/back-pressure'
+import { errorTable } from 'rxspeech/internal/errors/error-table'
+import { SpeechError, toSpeechError } from 'rxspeech/internal/errors/speech-error'
+import { schedule } from 'rxspeech/internal/kernel/timers'
+import type { WavFormat } from 'rxspeech/internal/audio/wav-header'
+import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
+import { pacedSender } from '../conversation/paced-sender.js'
+import { AudioInput, WavHeaderInput } from './audio-input.js'
+import { ListenChannel, type ChannelListener } from './listen-channel.js'
+import {
+  configuredMessage,
+  errorMessage,
+  metadataOf,
+  readControl,
+  resultsMessage,
+  speechStartedMessage,
+  utteranceEndMessage,
+  type ChannelIndex,
+  type Segment,
+} from './messages.js'
+import type { ListenOptions } from './options.js'
+import { UtteranceEnd } from './utterance-end.js'
+
+/** A client that sends neither audio nor a message for this long has left; its recognitions end after as long without audio. */
+const maxSilentMs = 10_000
+
+/** A socket of the Deepgram interface: the translator between its messages and a conversation for each channel. */
+export class ListenSession {
+  readonly #client: DialectClient
+  readonly #model: NamedModel
+  readonly #options: ListenOptions
+  readonly #scheduler: SchedulerLike
+  readonly #serving = new Subscription()
+  readonly #hash = createHash('sha256')
+  readonly #createdMs: number
+  readonly #pauses: PauseCounter
+  #channels: readonly ListenChannel[] = []
+  #utteranceEnds: readonly UtteranceEnd[] = []
+  #audio: AudioInput | WavHeaderInput = new WavHeaderInput()
+  #socket: Link<SocketMessage, SocketMessage> | undefined
+  #send: ((message: string) => void) | undefined
+  #state: 'open' | 'closing' | 'closed' = 'open'
+  #failure: SpeechError | undefined
+  #isPaused = false
+  #lastMessageMs: number
+  #lastAudioMs: number
+  #timer: Unsubscribable | undefined
+
+  private constructor(client: DialectClient, model: NamedModel, options: ListenOptions) {
+    const { scheduler } = client
+    this.#client = client
+    this.#model = model
+    this.#options = options
+    this.#scheduler = scheduler
+    this.#createdMs = this.#lastMessageMs = this.#lastAudioMs = scheduler.now()
+    this.#pauses = new PauseCounter({
+      pause: () => {
+        this.#isPaused = true
+        this.#socket?.pause()
+      },
+      resume: () => {
+        this.#isPaused = false
+        this.#lastMessageMs = this.#lastAudioMs = this.#scheduler.now()
+        this.#socket?.resume()
+      },
+    })
+    this.#serving.add(() => this.#end())
+  }
+
+  /** Begins the recognitions, if the format of the audio is known. Rejects with the reason if the service refuses them. */
+  static async open(client: DialectClient, model: NamedModel, options: ListenOptions): Promise<ListenSession> {
+    const session = new ListenSession(client, model, options)
+    const { encoding, sampleRateHz, channels = 1 } = options
+    if (encoding !== undefined && sampleRateHz !== undefined) {
+      await session.#begin({ format: { encoding, sampleRateHz, channels }, stored: encoding })
+    }
+    return session
+  }
+
+  serve(socket: Link<SocketMessage, SocketMessage>): Unsubscribable {
+    this.#socket = socket
+    this.#send = pacedSender(socket, {
+      pause: () => {
+        for (const channel of this.#channels) channel.pause()
+      },
+      resume: () => {
+        for (const channel of this.#channels) channel.resume()
+      },
+    })
+    if (this.#failure !== undefined) this.#fail(this.#failure)
+    this.#watch(maxSilentMs)
+    this.#serving.add(
+      socket.incoming$.subscribe({
+        next: (message) => this.#receive(message),
+        error: (error: unknown) => this.#fail(toSpeechError(error, 'connection-lost', connectionLost)),
+        complete: () => this.#end(),
+      }),
+    )
+    return this.#serving
+  }
+
+  async #begin(wav: WavFormat): Promise<void> {
+    const { converse, signal } = this.#client
+    const { isMultichannel, parameters, utteranceEndMs = Infinity } = this.#options
+    const audio = new AudioInput(wav, isMultichannel)
+    const request = {
+      audioFormat: 'pcm',
+      sampleRateHz: wav.format.sampleRateHz,
+      modelName: this.#model.name,
+      modelTenant: this.#model.tenant,
+      gracefulSilenceThresholdMs: 0,
+      ...parameters,
+    } as const
+    const indexes = Array.from({ length: audio.channelCount }, (_one, at): ChannelIndex => [at, audio.channelCount])
+    this.#utteranceEnds = indexes.map(() => new UtteranceEnd(utteranceEndMs))
+    this.#channels = indexes.map(
+      (index) =>
+        new ListenChannel({
+          converse: () =>
+            signal.aborted
+              ? Promise.reject(new SpeechError('connection-lost', connectionLost))
+              : converse({ reportsSpeech: true }),
+          request,
+          listener: this.#listenTo(index),
+          source: this.#pauses.reason(),
+        }),
+    )
+    this.#audio = audio
+    await Promise.all(this.#channels.map((channel) => channel.open()))
+  }
+
+  #listenTo(index: ChannelIndex): ChannelListener {
+    const [at] = index
+    const { sendsSpeechStarted, sendsInterims, hasEndpoints } = this.#options
+    return {
+      speechStarted: (startMs) => {
+        this.#utteranceEnds[at]?.speechStarted()
+        if (sendsSpeechStarted && this.#state === 'open') this.#send?.(speechStartedMessage(index, startMs))
+      },
+      speechEnded: () => this.#utteranceEnds[at]?.speechEnded(),
+      interim: (segment) => {
+        if (sendsInterims && this.#state === 'open') this.#sendResult(index, segment, 'interim')
+      },
+      segment: (segment) => this.#sendResult(index, segment, hasEndpoints ? 'endpoint' : 'final'),
+      failed: (error) => this.#fail(error),
+    }
+  }
+
+  #sendResult(index: ChannelIndex, segment: Segment, kind: 'interim' | 'final' | 'endpoint' | 'finalize'): void {
+    if (segment.text !== '') this.#utteranceEnds[index[0]]?.words(segment.words.at(-1)?.endMs ?? segment.endMs)
+    const { hasEndpoints, hasSpeakers } = this.#options
+    const result = {
+      isFinal: kind !== 'interim',
+      isSpeechFinal: kind === 'endpoint' || (kind === 'finalize' && hasEndpoints),
+      isFromFinalize: kind === 'finalize',
+    }
+    const context = { requestId: this.#client.sessionId, model: this.#model, hasSpeakers }
+    this.#send?.(resultsMessage(segment, index, result, context))
+  }
+
+  #receive(message: SocketMessage): void {
+    if (this.#state !== 'open') return
+    this.#lastMessageMs = this.#scheduler.now()
+    if (typeof message === 'string') this.#onControl(message)
+    // As an older version of the interface ends.
+    else if (message.length === 0) this.#closeStream()
+    else this.#onAudio(message)
+  }
+
+  #onControl(text: string): void {
+    const message = readControl(text)
+    switch (message.type) {
+      case 'KeepAlive':
+        return
+      case 'Finalize':
+        this.#finalize()
+        return
+      case 'CloseStream':
+        this.#closeStream()
+        return
+      case 'Configure':
+        this.#send?.(configuredMessage(this.#client.sessionId, message))
+        return
+      case 'unreadable':
+        this.#fail(new SpeechError('unknown-message', message.sentence))
+    }
+  }
+
+  #onAudio(bytes: Uint8Array): void {
+    this.#hash.update(bytes)
+    this.#lastAudioMs = this.#lastMessageMs
+    if (this.#audio instanceof AudioInput) {
+      this.#pushAudio(this.#audio, bytes)
+      return
+    }
+    try {
+      const header = this.#audio.push(bytes)
+      if (header !== undefined) this.#beginAfterHeader(header.wav, header.samples)
+    } catch (error) {
+      this.#fail(toSpeechError(error, 'internal', errorTable.internal.help))
+    }
+  }
+
+  #beginAfterHeader(wav: WavFormat, samples: Uint8Array): void {
+    const pause = this.#pauses.reason()
+    pause.pause()
+    this.#begin(wav).then(
+      () => {
+        if (this.#audio instanceof AudioInput) this.#pushAudio(this.#audio, samples)
+        pause.resume()
+      },
+      (error: unknown) => this.#fail(toSpeechError(error, 'internal', errorTable.internal.help)),
+    )
+  }
+
+  #pushAudio(audio: AudioInput, bytes: Uint8Array): void {
+    const samples = audio.push(bytes)
+    for (const [at, channel] of this.#channels.entries()) {
+      const part = samples[at]
+      if (part !== undefined) channel.push(part)
+      const lastWordEndMs = this.#utteranceEnds[at]?.due(channel.positionMs)
+      if (lastWordEndMs !== undefined) this.#send?.(utteranceEndMessage([at, this.#channels.length], lastWordEndMs))
+    }
+  }
+
+  /** Every channel answers, also without an open segment. */
+  #finalize(): void {
+    this.#finish((index, segment, positionMs) => {
+      const empty = { startMs: positionMs, endMs: positionMs, text: '', words: [], confidence: 0 }
+      this.#sendResult(index, segment ?? empty, 'finalize')
+    })
+  }
+
+  /** A client may leave at the first message that follows, so there is one result for each channel at most. */
+  #closeStream(): void {
+    this.#state = 'closing'
+    const { hasEndpoints } = this.#options
+    const received = {
+      createdMs: this.#createdMs,
+      durationMs: this.#channels[0]?.positionMs ?? 0,
+      channels: this.#channels.length,
+    }
+    this.#finish(
+      (index, segment) => {
+        if (segment !== undefined) this.#sendResult(index, segment, hasEndpoints ? 'endpoint' : 'final')
+      },
+      () => {
+        const metadata = metadataOf(this.#client.sessionId, { ...received, sha256: this.#hash.digest('hex') })
+        this.#send?.(JSON.stringify({ type: 'Metadata', ...metadata }))
+        this.#socket?.close()
+        this.#end()
+      },
+    )
+  }
+
+  /** Completes the results of the audio so far. What the client sends meanwhile waits, so that no audio is lost. */
+  #finish(
+    onSegment: (index: ChannelIndex, segment: Segment | undefined, positionMs: number) => void,
+    onFinished?: () => void,
+  ): void {
+    const pause = this.#state === 'open' ? this.#pauses.reason() : undefined
+    pause?.pause()
+    let pending = this.#channels.length
+    const finished = (): void => {
+      pause?.resume()
+      onFinished?.()
+    }
+    if (pending === 0) finished()
+    for (const [at, channel] of this.#channels.entries()) {
+      channel.finish((segment) => {
+        onSegment([at, this.#channels.length], segment, channel.positionMs)
+        pending -= 1
+        if (pending === 0) finished()
+      })
+    }
+  }
+
+  /** One timer, regardless of the amount of audio. */
+  #watch(delayMs: number): void {
+    this.#timer = schedule(this.#scheduler, delayMs, () => {
+      const nowMs = this.#scheduler.now()
+      if (this.#isPaused) this.#lastMessageMs = this.#lastAudioMs = nowMs
+      const silentMs = nowMs - this.#lastMessageMs
+      if (this.#state === 'open' && silentMs >= maxSilentMs) {
+        this.#fail(silent(), 1011)
+        return
+      }
+      // The service ends a recognition without audio soon, which might cross the next audio.
+      if (this.#state === 'open' && nowMs - this.#lastAudioMs >= maxSilentMs) this.#finishSilently()
+      this.#watch(Math.max(1, maxSilentMs - silentMs))
+    })
+  }
+
+  #finishSilently(): void {
+    const { hasEndpoints } = this.#options
+    this.#finish((index, segment) => {
+      if (segment !== undefined) this.#sendResult(index, segment, hasEndpoints ? 'endpoint' : 'final')
+    })
+  }
+
+  /** 1011 is for what another attempt may mend. It is never 1000, which means that all results were sent. */
+  #fail(error: SpeechError, closeCode = error.retryable ? 1011 : 1008): void {
+    if (this.#state === 'closed') return
+    this.#failure = error
+    if (this.#socket === undefined) return
+    const { code, message } = error
+    this.#send?.(errorMessage(this.#client.sessionId, variantOf(error), message))
+    this.#socket.close({ code, message, closeCode })
+    this.#end()
+  }
+
+  #end(): void {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    this.#timer?.unsubscribe()
+    for (const channel of this.#channels) channel.close()
+    this.#serving.unsubscribe()
+  }
+}
+
+const variantOf = ({ code }: SpeechError): string => (code === 'unknown-message' ? 'SchemaError' : code)
+
+const silent = (): SpeechError =>
+  new SpeechError('refused', 'No audio and no message arrived for 10 s; send KeepAlive while there is no audio.')
+
+const connectionLost = 'The connection broke.'

@@ -1,0 +1,381 @@
+import { refusalError } from 'rxspeech/internal/errors/refusal'
+import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import type { Effect, Machine, MachineResult, Step } from 'rxspeech/internal/kernel/machine'
+import { eventName } from 'rxspeech/internal/protocol/event-name'
+import { isSuccess } from 'rxspeech/internal/protocol/operation-result'
+import type {
+  RecognizeRequest,
+  RecognizerMessage,
+  RecognizerRequest,
+} from 'rxspeech/internal/protocol/recognizer-messages'
+import type { NamedModel } from 'rxspeech-server/listen/dialect'
+import { invalidField, modelNotFound, OpenAiError, toOpenAiError } from '../openai-errors/openai-error.js'
+import type { ClientEvent, Unreadable } from './client-event.js'
+import { findItem, shownItem, withoutItem } from './items.js'
+import { recognizeRequestOf, sessionOf, updateSettings, type InputFormat, type SessionSettings } from './settings.js'
+import { noSpeech, SpeechStep, type ServerEvent, type Speech } from './speech.js'
+
+/** Why a recognition is begun: the audio that waits for it, or settings that it has to accept. */
+type Begin =
+  | { readonly type: 'audio'; readonly audio: Uint8Array }
+  | { readonly type: 'update'; readonly settings: SessionSettings; readonly eventId: string | undefined }
+
+/** While one is begun or ended, no message of the client is read. */
+type Recognition =
+  | { readonly name: 'none' }
+  | { readonly name: 'starting'; readonly begin: Begin }
+  | { readonly name: 'running' }
+  | { readonly name: 'finishing'; readonly then: 'commit' | 'clear' | Begin }
+
+interface Live {
+  readonly name: 'live'
+  readonly settings: SessionSettings
+  readonly recognition: Recognition
+  readonly speech: Speech
+  /** The position in the audio of the session at which the recognition began. */
+  readonly originMs: number
+  /** Audio before this position is in an item, or was dropped. */
+  readonly takenMs: number
+}
+
+export type RealtimeState = Live | { readonly name: 'ended'; readonly result: MachineResult }
+
+/** With the position up to which the recognizer has the audio of the session. */
+export type RealtimeInput = { readonly audioMs: number } & (
+  | { readonly type: 'client'; readonly event: ClientEvent | Unreadable }
+  | { readonly type: 'recognizer'; readonly message: RecognizerMessage }
+  /** The client has left, or has sent what ends the session. */
+  | { readonly type: 'client-ended'; readonly error: SpeechError | undefined }
+  | { readonly type: 'recognizer-ended'; readonly error: SpeechError | undefined }
+)
+
+export type RealtimeOutput =
+  | { readonly type: 'event'; readonly event: ServerEvent }
+  | { readonly type: 'request'; readonly request: RecognizerRequest }
+
+export type RealtimeAction =
+  | { readonly type: 'listen' | 'converse' }
+  /** The next message of the client is due. */
+  | { readonly type: 'next' }
+  /** Passes audio of this format to the recognizer, the one that waited first. */
+  | { readonly type: 'take-audio'; readonly format: InputFormat; readonly first: Uint8Array | undefined }
+
+export interface RealtimeSession {
+  readonly sessionId: string
+  readonly settings: SessionSettings
+  readonly findModel: (name: string) => NamedModel | undefined
+}
+
+/** A final may leave out as much audio, which fills no frame of the voice activity. */
+const maxUnheardMs = 20
+
+/** A transcription session: turns what a client sends into recognitions, and their results into items. */
+export const realtimeMachine = (
+  session: RealtimeSession,
+): Machine<RealtimeState, RealtimeInput, RealtimeOutput, RealtimeAction> => ({
+  start: {
+    state: {
+      name: 'live',
+      settings: session.settings,
+      recognition: { name: 'none' },
+      speech: noSpeech(`item_${session.sessionId.replaceAll('-', '').slice(0, 16)}_`),
+      originMs: 0,
+      takenMs: 0,
+    },
+    outputs: [
+      { type: 'event', event: { type: 'session.created', session: sessionOf(session.sessionId, session.settings) } },
+    ],
+    effects: [
+      { lifetime: 'session', action: { type: 'converse' } },
+      { lifetime: 'session', action: { type: 'listen' } },
+    ],
+  },
+  reduce: (state, input) => (state.name === 'ended' ? { state } : new Turn(state, input.audioMs, session).take(input)),
+  alive: (state) =>
+    lifetimes[state.name === 'ended' ? 'ended' : state.recognition.name === 'running' ? 'running' : 'waiting'],
+  result: (state) => (state.name === 'ended' ? state.result : undefined),
+})
+
+const lifetimes = {
+  running: new Set(['session', 'running']),
+  waiting: new Set(['session']),
+  ended: new Set<string>(),
+} as const
+
+/** One step of the machine. */
+class Turn {
+  #state: Live
+  readonly #audioMs: number
+  readonly #session: RealtimeSession
+  readonly #outputs: RealtimeOutput[] = []
+  readonly #effects: Effect<RealtimeAction>[] = []
+  #result: MachineResult | undefined
+
+  constructor(state: Live, audioMs: number, session: RealtimeSession) {
+    this.#state = state
+    this.#audioMs = audioMs
+    this.#session = session
+  }
+
+  take(input: RealtimeInput): Step<RealtimeState, RealtimeOutput, RealtimeAction> {
+    const wasBusy = this.#isBusy
+    this.#handle(input)
+    if (this.#result !== undefined) {
+      return { state: { name: 'ended', result: this.#result }, outputs: this.#outputs }
+    }
+    const isDone = !this.#isBusy && (wasBusy || input.type === 'client')
+    if (isDone) this.#effects.push({ lifetime: 'session', action: { type: 'next' } })
+    return { state: this.#state, outputs: this.#outputs, effects: this.#effects }
+  }
+
+  get #isBusy(): boolean {
+    const { name } = this.#state.recognition
+    return name === 'starting' || name === 'finishing'
+  }
+
+  #handle(input: RealtimeInput): void {
+    switch (input.type) {
+      case 'client':
+        return this.#handleClient(input.event)
+      case 'recognizer':
+        return this.#handleRecognizer(input.message)
+      case 'client-ended':
+        return input.error === undefined ? this.#end('complete') : this.#fail(input.error)
+      case 'recognizer-ended':
+        return input.error === undefined ? this.#expire() : this.#fail(input.error)
+    }
+  }
+
+  #handleClient(event: ClientEvent | Unreadable): void {
+    try {
+      switch (event.type) {
+        case 'unreadable':
+          return this.#refuse(event.error, event.eventId)
+        case 'update':
+          return this.#update(updateSettings(this.#state.settings, event.session), event.eventId)
+        case 'append':
+          return event.audio.length === 0 ? undefined : this.#begin({ type: 'audio', audio: event.audio })
+        case 'commit':
+          return this.#commit()
+        case 'clear':
+          return this.#clear()
+        case 'retrieve':
+        case 'delete':
+          return this.#answerItem(event.type, event.itemId)
+      }
+    } catch (error) {
+      if (!(error instanceof OpenAiError)) throw error
+      this.#refuse(error, event.eventId)
+    }
+  }
+
+  #update(settings: SessionSettings, eventId: string | undefined): void {
+    const { recognition, settings: before } = this.#state
+    const request = this.#requestOf(settings)
+    const isOther = settings.turns !== before.turns
+    const isSame = !isOther && JSON.stringify(request) === JSON.stringify(this.#requestOf(before))
+    if (request === undefined || (isSame && recognition.name === 'running')) return this.#accept(settings)
+    const begin = { type: 'update', settings, eventId } as const
+    if (recognition.name !== 'running') return this.#begin(begin)
+    // What was appended before another way to divide the audio is an item.
+    if (isOther && this.#isOfClient && this.#hasAudio) this.#commitItem()
+    this.#finish(begin)
+  }
+
+  #accept(settings: SessionSettings): void {
+    this.#set({ settings })
+    this.#send({ type: 'session.updated', session: sessionOf(this.#session.sessionId, settings) })
+  }
+
+  #commit(): void {
+    if (!this.#hasAudio) throw emptyBuffer()
+    this.#commitItem()
+    if (this.#state.recognition.name === 'running') this.#finish('commit')
+    else this.#speak((step) => step.completeAll(Math.round(this.#audioMs)))
+  }
+
+  #commitItem(): void {
+    const { takenMs } = this.#state
+    this.#speak((step) => step.commit(Math.round(takenMs), Math.round(this.#audioMs)))
+    this.#set({ takenMs: this.#audioMs })
+  }
+
+  #clear(): void {
+    const { recognition } = this.#state
+    const mustWait = recognition.name === 'running' && this.#hasAudio
+    this.#speak((step) => step.clear())
+    this.#set({ takenMs: this.#audioMs })
+    if (mustWait) this.#finish('clear')
+    else this.#send({ type: 'input_audio_buffer.cleared' })
+  }
+
+  #answerItem(what: 'retrieve' | 'delete', id: string): void {
+    const { speech } = this.#state
+    const item = findItem(speech.items, id)
+    if (item === undefined) throw unknownItem(id)
+    if (what === 'retrieve') return this.#send({ type: 'conversation.item.retrieved', item: shownItem(item) })
+    this.#set({ speech: { ...speech, items: withoutItem(speech.items, id) } })
+    this.#send({ type: 'conversation.item.deleted', item_id: id })
+  }
+
+  /** Begins a recognition, whose answer shows whether the engine takes its settings. */
+  #begin(begin: Begin): void {
+    const settings = begin.type === 'update' ? begin.settings : this.#state.settings
+    const request = this.#requestOf(settings)
+    if (request === undefined) throw noModel()
+    this.#set({ recognition: { name: 'starting', begin } })
+    this.#outputs.push({ type: 'request', request: { request: 'recognize', ...request } })
+  }
+
+  #finish(then: 'commit' | 'clear' | Begin): void {
+    this.#set({ recognition: { name: 'finishing', then } })
+    this.#outputs.push({ type: 'request', request: { request: 'finalize-recognition' } })
+  }
+
+  #handleRecognizer(message: RecognizerMessage): void {
+    const { originMs } = this.#state
+    const { startMs = 0, endMs = startMs } = 'startMs' in message ? message : {}
+    const place = { startMs: Math.round(originMs + startMs), endMs: Math.round(originMs + endMs) }
+    switch (message.message) {
+      case 'recognize-response':
+        return this.#answered(message.operationResult)
+      case 'partial-result':
+        return this.#speak((step) => step.partial({ ...place, text: message.text }, message.stableLength ?? 0))
+      case 'milestone-result':
+        this.#speak((step) => step.segment({ ...place, text: message.text }))
+        return this.#took(place.endMs)
+      case 'event':
+        if (message.name === eventName.speechStarted) this.#speak((step) => step.started(place.startMs))
+        else if (message.name === eventName.speechEnded) {
+          this.#speak((step) => step.stopped(place.endMs))
+          this.#took(place.endMs)
+        } else if (message.name === eventName.noMatch) this.#speak((step) => step.noMatch(place))
+        return
+      case 'final-result':
+        return this.#finished(message.operationResult, message.heardMs)
+      default:
+    }
+  }
+
+  #answered(operationResult: string): void {
+    const { recognition } = this.#state
+    if (recognition.name !== 'starting') return
+    const { begin } = recognition
+    if (!isSuccess(operationResult)) {
+      this.#set({ recognition: { name: 'none' } })
+      this.#refuse(settingError(refusalError(operationResult)), begin.type === 'update' ? begin.eventId : undefined)
+      return
+    }
+    this.#set({ recognition: { name: 'running' }, originMs: this.#audioMs })
+    if (begin.type === 'update') this.#accept(begin.settings)
+    const { format } = this.#state.settings
+    const first = begin.type === 'audio' ? begin.audio : undefined
+    this.#effects.push({ lifetime: 'running', action: { type: 'take-audio', format, first } })
+  }
+
+  /** A recognition has ended: as the client asked, or because it was silent or too long. */
+  #finished(operationResult: string, heardMs = Infinity): void {
+    // The conversation ends with the error.
+    if (!isSuccess(operationResult)) return
+    const { recognition, originMs } = this.#state
+    if (originMs + heardMs < this.#audioMs - maxUnheardMs) return this.#fail(unheard())
+    this.#speak((step) => step.completeAll(Math.round(this.#audioMs)))
+    this.#set({ recognition: { name: 'none' } })
+    if (recognition.name !== 'finishing') return
+    if (recognition.then === 'clear') this.#send({ type: 'input_audio_buffer.cleared' })
+    else if (recognition.then !== 'commit') this.#begin(recognition.then)
+  }
+
+  #speak(tell: (step: SpeechStep) => void): void {
+    const { recognition, speech } = this.#state
+    // Results of audio that the client has dropped.
+    const isDropped = recognition.name === 'finishing' && recognition.then === 'clear' && speech.open.length === 0
+    if (isDropped) return
+    const step = new SpeechStep(speech, this.#isOfClient)
+    tell(step)
+    this.#set({ speech: step.speech })
+    for (const event of step.events) this.#send(event)
+  }
+
+  get #isOfClient(): boolean {
+    return this.#state.settings.turns === 'client'
+  }
+
+  get #hasAudio(): boolean {
+    return this.#audioMs > this.#state.takenMs
+  }
+
+  /** The service has made an item of the audio before this position. */
+  #took(endMs: number): void {
+    if (!this.#isOfClient) this.#set({ takenMs: Math.max(this.#state.takenMs, Math.min(endMs, this.#audioMs)) })
+  }
+
+  /** Undefined if the client has named no model, and none is configured for that. */
+  #requestOf(settings: SessionSettings): RecognizeRequest | undefined {
+    const model = this.#session.findModel(settings.model ?? '')
+    if (model !== undefined) return recognizeRequestOf(settings, model)
+    if (settings.model === undefined) return undefined
+    throw modelNotFound(settings.model)
+  }
+
+  #set(change: Partial<Omit<Live, 'name'>>): void {
+    this.#state = { ...this.#state, ...change }
+  }
+
+  #send(event: ServerEvent): void {
+    this.#outputs.push({ type: 'event', event })
+  }
+
+  /** Refuses a message of the client; the session continues as it was. */
+  #refuse(error: OpenAiError, eventId: string | undefined): void {
+    this.#send({ type: 'error', error: { ...error.fields, event_id: eventId ?? null } })
+  }
+
+  /** Ends the session with an error, which the close shows only to some clients. */
+  #fail(error: SpeechError): void {
+    const shown = toOpenAiError(error) ?? failed()
+    this.#speak((step) => step.fail(shown))
+    this.#refuse(shown, undefined)
+    this.#end({ error })
+  }
+
+  /** The service ends a session without audio. */
+  #expire(): void {
+    const error = new OpenAiError(400, 'No audio has arrived for too long; connect again.', 'session_expired')
+    if (this.#hasAudio) this.#speak((step) => step.fail(error))
+    this.#refuse(error, undefined)
+    this.#end('complete')
+  }
+
+  #end(result: MachineResult): void {
+    this.#result = result
+  }
+}
+
+const emptyBuffer = (): OpenAiError =>
+  new OpenAiError(400, 'The input audio buffer is empty; append audio first.', 'input_audio_buffer_commit_empty')
+
+const noModel = (): OpenAiError =>
+  invalidField(
+    'session.audio.input.transcription.model',
+    'Name a model by session.update, as session.audio.input.transcription.model.',
+    'missing_required_parameter',
+  )
+
+const unknownItem = (id: string): OpenAiError =>
+  new OpenAiError(404, `There is no item ${JSON.stringify(id.slice(0, 100))}.`, 'item_not_found', 'item_id')
+
+const failed = (): OpenAiError => new OpenAiError(500, 'The service failed; try again.', 'internal')
+
+const unheard = (): SpeechError =>
+  new SpeechError('going-away', 'The recognition ended before all audio was read; connect again, and send it again.')
+
+/** The recognizer's names of settings that an engine may refuse. */
+const settingNames = { language: 'language', phrases: 'keywords' } as const
+
+const settingError = (error: SpeechError): OpenAiError => {
+  const [name = ''] = /^\w+/.exec(error.message) ?? []
+  const setting = Object.entries(settingNames).find(([field]) => field === name)?.[1]
+  if (error.code !== 'invalid-field' || setting === undefined) return toOpenAiError(error) ?? failed()
+  return invalidField(`session.audio.input.transcription.${setting}`, error.message.replace(name, setting))
+}
