@@ -85,17 +85,24 @@ export class RecordingIntake {
     throw new SpeechError('overloaded', `The tenant or the address sends ${max} files, its limit; try again later.`)
   }
 
-  async #inTime<T>({ scheduler, signal }: DialectClient, receive: (bounds: UploadBounds) => Promise<T>): Promise<T> {
+  async #inTime<T>(
+    { request, scheduler, signal }: DialectClient,
+    receive: (bounds: UploadBounds) => Promise<T>,
+  ): Promise<T> {
     const { maxUploadBytes, maxUploadSeconds } = this.#limits
     const ended = new AbortController()
     const end = (): void => ended.abort(endOf(signal))
     if (signal.aborted) end()
     signal.addEventListener('abort', end, { once: true })
-    const deadline = schedule(scheduler, maxUploadSeconds * 1000, () => ended.abort(tooSlow(maxUploadSeconds)))
+    const endLate = (): void => ended.abort(tooSlow(maxUploadSeconds))
+    const deadline = schedule(scheduler, maxUploadSeconds * 1000, endLate)
+    // Without a listener the connection of a client that stalls is closed without an answer.
+    request.once('timeout', endLate)
     try {
       return await receive({ maxBytes: maxUploadBytes, signal: ended.signal })
     } finally {
       deadline.unsubscribe()
+      request.off('timeout', endLate)
       signal.removeEventListener('abort', end)
     }
   }
