@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { lastValueFrom, toArray } from 'rxjs'
+import { afterEach, describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import { wavHeader } from '../../../../../src/audio/wav-header.js'
+import { recognize } from '../../../../../src/client/recognizer/recognize.js'
+import { isSpeechError } from '../../../../../src/errors/speech-error.js'
+import type { SessionEvent } from '../../../../../src/protocol/session-event.js'
+import { standIn, type StandIn, type StandInOptions } from '../../../src/testing/stand-in/stand-in.js'
+
+const started: StandIn[] = []
+const start = async (options: StandInOptions): Promise<StandIn> => {
+  const vendor = await standIn(options)
+  started.push(vendor)
+  return vendor
+}
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((vendor) => vendor.close()))
+})
+
+const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+
+/** Samples that differ, in chunks of 100 ms. */
+const speech = (ms: number): Uint8Array[] =>
+  Array.from({ length: ms / 100 }, (_, chunk) => Uint8Array.from({ length: 1600 }, (_, at) => (at * 31 + chunk) % 256))
+
+const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+const own = (vendor: StandIn, chunks: readonly Uint8Array[], token = vendor.key): Promise<readonly SessionEvent[]> =>
+  lastValueFrom(recognize({ url: vendor.wsUrl, model: 'any', token, format })(chunks).pipe(toArray()))
+
+const finalOf = (events: readonly SessionEvent[]): string =>
+  events.flatMap((event) => (event.type === 'final' ? [event.text] : [])).join('|')
+
+const post = (vendor: StandIn, fields: Readonly<Record<string, string>> = {}, key = vendor.key): Promise<Response> => {
+  const audio = Buffer.concat(speech(2_000))
+  const form = new FormData()
+  form.append('file', new Blob([Uint8Array.from(wavHeader(format, audio.length)), audio]), 'a.wav')
+  for (const [name, value] of Object.entries({ model: 'whisper-1', ...fields })) form.append(name, value)
+  const headers = { Authorization: `Bearer ${key}` }
+  return fetch(`${vendor.url}/v1/audio/transcriptions`, { method: 'POST', headers, body: form })
+}
+
+const codeOf = (error: unknown): string => (isSpeechError(error) ? error.code : String(error))
+
+describe('a stand-in', () => {
+  it('answers a request with the words of the script, and knows which samples arrived', async () => {
+    const vendor = await start({ dialect: 'openai', script: 'seven of clubs' })
+    expect(await (await post(vendor)).json()).toMatchObject({ text: 'seven of clubs' })
+    const [session] = vendor.sessions
+    const audio = Buffer.concat(speech(2_000))
+    expect(session).toMatchObject({ kind: 'request', dialect: 'openai-transcriptions', isAccepted: true })
+    expect(session?.audio.samples).toBe(16_000)
+    expect(session?.audio.sha256).toBe(hashOf(audio))
+    expect(session?.audio.hash(8_000, 12_000)).toBe(hashOf(audio.subarray(16_000, 24_000)))
+    expect(() => session?.audio.hash(0, 16_001)).toThrow('There are samples 0 to 16000.')
+    expect(session?.audio.finalizes).toMatchObject([{ sample: 16_000 }])
+    const report = await fetch(`${vendor.url}/stand-in/sessions/1?from=8000&to=12000`)
+    expect(await report.json()).toMatchObject({ isOpen: false, sha256: hashOf(audio.subarray(16_000, 24_000)) })
+  })
+
+  it('serves its own socket, with a script for each session in turn', async () => {
+    const vendor = await start({ dialect: ['rxspeech', 'openai'], script: { sessions: ['one', 'two three'] } })
+    expect(finalOf(await own(vendor, speech(1_000)))).toBe('one')
+    expect(finalOf(await own(vendor, speech(1_000)))).toBe('two three')
+    expect(vendor.sessions[1]?.audio.sha256).toBe(hashOf(Buffer.concat(speech(1_000))))
+    expect(vendor.sessions[0]).toMatchObject({ kind: 'socket', dialect: 'rxspeech', isAccepted: true })
+  })
+
+  it('speaks only for the services that it was asked for, and says so', async () => {
+    const vendor = await start({ dialect: 'openai' })
+    const other = await fetch(`${vendor.url}/v1/listen`, { method: 'POST' })
+    expect(other.status).toBe(404)
+    expect(await other.text()).toContain('It stands for openai')
+    const socket = new WebSocket(`${vendor.wsUrl}/recognizer`)
+    const [error] = (await once(socket, 'error')) as [Error]
+    expect(error.message).toContain('404')
+    await expect(standIn({ dialect: 'acme' as 'openai' })).rejects.toThrow(/dialect must be/)
+  })
+
+  it('accepts every key, or only the given one', async () => {
+    expect((await post(await start({ dialect: 'openai' }), {}, 'anything')).status).toBe(200)
+    const strict = await start({ dialect: ['openai', 'rxspeech'], key: 'secret-key' })
+    expect((await post(strict, {}, 'anything')).status).toBe(401)
+    expect((await post(strict)).status).toBe(200)
+    expect(strict.env).toMatchObject({ OPENAI_BASE_URL: `${strict.url}/v1`, OPENAI_API_KEY: 'secret-key' })
+    expect(await own(strict, speech(500), 'wrong').then(finalOf, codeOf)).toBe('unauthenticated')
+  })
+})
