@@ -5,6 +5,7 @@ import type { AudioFormat } from '../../../src/audio/format.js'
 import type { SoundWarning } from '../../../src/audio/sound-check/sound-warning.js'
 import { ascii } from '../../audio/sound-check/sounds.js'
 import { codeThrownBy, marbles } from '../marbles.js'
+import { itIsAnOperator } from '../operator-laws.js'
 
 const format: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 
@@ -16,6 +17,16 @@ const watched = (warnings: string[]): MonoTypeOperatorFunction<Uint8Array> =>
   checkSound({ format, onWarning: ({ kind, found = '' }) => warnings.push(`${kind} ${found}`) })
 
 describe('checkSound', () => {
+  // Slices are unchanged, also a cut one and those after a warning.
+  itIsAnOperator({
+    operator: () => watched([]),
+    values,
+    outputs: values,
+    source: '  -o-a-b-|',
+    expected: '-o-a-b-|',
+    failed: '  -o-#',
+  })
+
   it('emits each slice unchanged, also a cut one and those after a warning', () => {
     const warnings: string[] = []
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
@@ -26,27 +37,6 @@ describe('checkSound', () => {
       expectSubscriptions(source$.subscriptions).toBe(subscription)
     })
     expect(warnings).toEqual(['file-header Ogg'])
-  })
-
-  it('completes empty when the source is empty, and emits nothing while it emits nothing', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const empty$ = cold<Uint8Array>('--|')
-      const never$ = cold<Uint8Array>('-')
-      expectObservable(empty$.pipe(watched([]))).toBe('--|')
-      expectObservable(never$.pipe(watched([]))).toBe('-')
-      expectSubscriptions(empty$.subscriptions).toBe('^-!')
-      expectSubscriptions(never$.subscriptions).toBe('^')
-    })
-  })
-
-  it('passes an error of the source on immediately', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('  -a-#', values)
-      const subscription = '  ^--!'
-      const expected = '      -a-#'
-      expectObservable(source$.pipe(watched([]))).toBe(expected, values)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
   })
 
   it('unsubscribes from the source early, and starts again with a new subscription', () => {

@@ -5,6 +5,7 @@ import type { AudioFormat } from '../../../src/audio/format.js'
 import { SpeechError } from '../../../src/errors/speech-error.js'
 import { chunk } from '../../../src/operators/audio/chunk.js'
 import { codeThrownBy, marbles } from '../marbles.js'
+import { itIsAnOperator } from '../operator-laws.js'
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 
@@ -29,14 +30,14 @@ const cut = (byteCount: number, frameBytes: number): SpeechError =>
   )
 
 describe('chunk', () => {
-  it('emits chunks of equal length however the source is sliced', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('  -a-b-c-|', values)
-      const subscription = '  ^------!'
-      const expected = '      ---w-x-|'
-      expectObservable(source$.pipe(chunk({ format, everyMs }))).toBe(expected, values)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
+  // Chunks have equal length, however the source is sliced.
+  itIsAnOperator({
+    operator: () => chunk({ format, everyMs }),
+    values,
+    outputs: values,
+    source: '  -a-b-c-|',
+    expected: '---w-x-|',
+    failed: '  ---(z#)',
   })
 
   it('emits a shorter last chunk when the source completes', () => {
@@ -60,26 +61,6 @@ describe('chunk', () => {
     })
   })
 
-  it('emits nothing while the source emits nothing', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('  -', values)
-      const subscription = '  ^'
-      const expected = '      -'
-      expectObservable(source$.pipe(chunk({ format, everyMs }))).toBe(expected)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('emits what came before an error of the source, then the error', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('  -a-#      ', values)
-      const subscription = '  ^--!      '
-      const expected = '      ---(z#)   '
-      expectObservable(source$.pipe(chunk({ format, everyMs }))).toBe(expected, values)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
   it('ends with cut-sample and the bytes when the source completes within a sample', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('  -a-|      ', values)
@@ -97,20 +78,6 @@ describe('chunk', () => {
       const expected = '      ---w-   '
       expectObservable(source$.pipe(chunk({ format, everyMs })), subscription).toBe(expected, values)
       expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('carries nothing over from one subscription to the next', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('       -a-b-c-|          ', values)
-      const early = '              ^-!               '
-      const later = '              ----------^       '
-      const subscriptions = ['     ^-!               ', '----------^------!'] as const
-      const expected = ['          ---               ', '-------------w-x-|'] as const
-      const result$ = source$.pipe(chunk({ format, everyMs }))
-      expectObservable(result$, early).toBe(expected[0], values)
-      expectObservable(result$, later).toBe(expected[1], values)
-      expectSubscriptions(source$.subscriptions).toBe([...subscriptions])
     })
   })
 

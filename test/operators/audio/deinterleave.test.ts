@@ -3,7 +3,8 @@ import { from, Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../src/audio/format.js'
 import { deinterleave } from '../../../src/operators/audio/deinterleave.js'
-import { codeThrownBy, marbles } from '../marbles.js'
+import { codeThrownBy } from '../marbles.js'
+import { itIsAnOperator } from '../operator-laws.js'
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 const format: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }
@@ -17,61 +18,17 @@ const values = {
 const pairs = {
   x: [bytes(1, 2), bytes(3, 4)],
   y: [bytes(5, 6, 9, 10), bytes(7, 8, 11, 12)],
-}
+} satisfies Record<string, [Uint8Array, Uint8Array]>
 
 describe('deinterleave', () => {
-  it('emits both channels of the frames that each slice completes', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('  -a-b-c-|', values)
-      const subscription = '  ^------!'
-      const expected = '      -x---y-|'
-      expectObservable(source$.pipe(deinterleave({ format }))).toBe(expected, pairs)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('completes empty when the source is empty', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<Uint8Array>('---|')
-      const subscription = '            ^--!'
-      const expected = '                ---|'
-      expectObservable(source$.pipe(deinterleave({ format }))).toBe(expected)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('emits nothing while the source emits nothing', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<Uint8Array>('-')
-      const subscription = '            ^'
-      const expected = '                -'
-      expectObservable(source$.pipe(deinterleave({ format }))).toBe(expected)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('passes an error of the source on immediately', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('  -a-#', values)
-      const subscription = '  ^--!'
-      const expected = '      -x-#'
-      expectObservable(source$.pipe(deinterleave({ format }))).toBe(expected, pairs)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('unsubscribes from the source early, and starts again with a new subscription', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('  -a-b-c-|         ', values)
-      const early = '         ^-!              '
-      const again = '         ---------^       '
-      const subscriptions = ['^-!              ', '---------^------!']
-      const expected = ['     -x               ', '----------x---y-|'] as const
-      const result$ = source$.pipe(deinterleave({ format }))
-      expectObservable(result$, early).toBe(expected[0], pairs)
-      expectObservable(result$, again).toBe(expected[1], pairs)
-      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
-    })
+  // Both channels of the frames that each slice completes.
+  itIsAnOperator({
+    operator: () => deinterleave({ format }),
+    values,
+    outputs: pairs,
+    source: '  -a-b-c-|',
+    expected: '-x---y-|',
+    failed: '  -x-#',
   })
 
   it('keeps the order when a subscriber feeds the source while it receives a pair', () => {

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { decodeSamples, encodeSamples } from '../../../src/audio/codec.js'
 import { encodings, type Encoding } from '../../../src/audio/format.js'
 import { transcode } from '../../../src/operators/audio/transcode.js'
-import { codeThrownBy, marbles } from '../marbles.js'
+import { codeThrownBy } from '../marbles.js'
+import { itIsAnOperator } from '../operator-laws.js'
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 const pcm = (...samples: number[]): Uint8Array => encodeSamples(Int16Array.from(samples), 'pcm')
@@ -22,58 +23,14 @@ const values = {
 const toMuLaw = (): MonoTypeOperatorFunction<Uint8Array> => transcode({ from: 'pcm', to: 'ulaw' })
 
 describe('transcode', () => {
-  it('emits each slice transcoded, carrying a cut sample into the next', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('  -a-b-|', values)
-      const subscription = '  ^----!'
-      const expected = '      -x-y-|'
-      expectObservable(source$.pipe(toMuLaw())).toBe(expected, values)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('completes empty when the source is empty', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<Uint8Array>('--|')
-      const subscription = '            ^-!'
-      const expected = '                --|'
-      expectObservable(source$.pipe(toMuLaw())).toBe(expected)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('emits nothing while the source emits nothing', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<Uint8Array>('-')
-      const subscription = '            ^'
-      const expected = '                -'
-      expectObservable(source$.pipe(toMuLaw())).toBe(expected)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('passes an error of the source on immediately', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('  -a-#', values)
-      const subscription = '  ^--!'
-      const expected = '      -x-#'
-      expectObservable(source$.pipe(toMuLaw())).toBe(expected, values)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('unsubscribes from the source early, and starts again with a new subscription', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('  -a-b-|         ', values)
-      const early = '         ^-!            '
-      const again = '         -------^       '
-      const subscriptions = ['^-!            ', '-------^----!']
-      const expected = ['     -x             ', '--------x-y-|'] as const
-      const result$ = source$.pipe(toMuLaw())
-      expectObservable(result$, early).toBe(expected[0], values)
-      expectObservable(result$, again).toBe(expected[1], values)
-      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
-    })
+  // A slice is transcoded at once, and a cut sample carried into the next.
+  itIsAnOperator({
+    operator: toMuLaw,
+    values,
+    outputs: values,
+    source: '  -a-b-|',
+    expected: '-x-y-|',
+    failed: '  -x-#',
   })
 
   it('keeps the order when a subscriber feeds the source while it receives a slice', () => {

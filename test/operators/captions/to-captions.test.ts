@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { from, map, Subject, type OperatorFunction } from 'rxjs'
+import { from, map, pipe, Subject, type OperatorFunction } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { CaptionCue } from '../../../src/operators/captions/caption-cue.js'
 import type { CaptionOptions } from '../../../src/operators/captions/caption-options.js'
@@ -7,6 +7,7 @@ import { columnsOf } from '../../../src/operators/captions/caption-tokens.js'
 import { toCaptions } from '../../../src/operators/captions/to-captions.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { codeThrownBy, marbles } from '../marbles.js'
+import { itIsAnOperator } from '../operator-laws.js'
 import { readCharacters } from '../string-work.js'
 import { final, gap, ledgerOf, milestone, partial, streaming, wordsOf } from '../session-events.js'
 
@@ -33,6 +34,16 @@ const toText = (): OperatorFunction<CaptionCue, string> => map(({ state, text })
 const texts = { l: 'live good', f: 'final good morning all', w: 'withdrawn ' }
 
 describe('toCaptions', () => {
+  // A partial has a live cue, and its milestone the final one; an error retracts text that is not committed.
+  itIsAnOperator({
+    operator: () => pipe(toCaptions(), toText()),
+    values,
+    outputs: texts,
+    source: '  -p-m-o-|',
+    expected: '-l-f---|',
+    failed: '  -l-(w#)',
+  })
+
   it('emits a live cue with a partial, and the final one with its milestone', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold<SessionEvent>('-o-p-p-m-o-|', values)
@@ -40,50 +51,6 @@ describe('toCaptions', () => {
       const expected = '                  ---l---f---|'
       expectObservable(source$.pipe(toCaptions(), toText())).toBe(expected, texts)
       expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('completes empty when the source holds no result', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<SessionEvent>('-o-|', values)
-      const subscription = '              ^--!'
-      const expected = '                  ---|'
-      expectObservable(source$.pipe(toCaptions())).toBe(expected)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('emits nothing while the source emits nothing', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<SessionEvent>('-')
-      const subscription = '              ^'
-      const expected = '                  -'
-      expectObservable(source$.pipe(toCaptions())).toBe(expected)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('retracts uncommitted text when the source fails, then passes the error on', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<SessionEvent>('-p-#', values)
-      const subscription = '              ^--!'
-      const expected = '                  -l-(w#)'
-      expectObservable(source$.pipe(toCaptions(), toText())).toBe(expected, texts)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('unsubscribes from the source early, and starts again with a new subscription', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<SessionEvent>('-p-m-|        ', values)
-      const early = '                     ^-!           '
-      const again = '                     -------^      '
-      const subscriptions = ['            ^-!           ', '-------^----!']
-      const expected = ['                 -l            ', '--------l-f-|'] as const
-      const result$ = source$.pipe(toCaptions(), toText())
-      expectObservable(result$, early).toBe(expected[0], texts)
-      expectObservable(result$, again).toBe(expected[1], texts)
-      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
     })
   })
 

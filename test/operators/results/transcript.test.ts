@@ -1,9 +1,10 @@
 import * as fc from 'fast-check'
-import { from, map, of, Subject, type OperatorFunction } from 'rxjs'
+import { from, map, pipe, of, Subject, type OperatorFunction } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { transcript, type Transcript } from '../../../src/operators/results/transcript.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { marbles } from '../marbles.js'
+import { itIsAnOperator } from '../operator-laws.js'
 import { readCharacters } from '../string-work.js'
 import { final, milestone, partial, streaming } from '../session-events.js'
 
@@ -29,58 +30,14 @@ const texts = { p: 'good', m: 'good morning' }
 const toText = (): OperatorFunction<Transcript, string> => map(({ text }) => text)
 
 describe('transcript', () => {
-  it('emits a transcript for each result, and none for other events', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<SessionEvent>('-o-p-o-m-f-o-|', values)
-      const subscription = '              ^------------!'
-      const expected = '                  ---p---m-m---|'
-      expectObservable(source$.pipe(transcript(), toText())).toBe(expected, texts)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('completes empty when the source holds no result', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<SessionEvent>('-o-|', values)
-      const subscription = '              ^--!'
-      const expected = '                  ---|'
-      expectObservable(source$.pipe(transcript())).toBe(expected)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('emits nothing while the source emits nothing', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<SessionEvent>('-')
-      const subscription = '              ^'
-      const expected = '                  -'
-      expectObservable(source$.pipe(transcript())).toBe(expected)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('passes an error of the source on', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<SessionEvent>('-p-#', values)
-      const subscription = '              ^--!'
-      const expected = '                  -p-#'
-      expectObservable(source$.pipe(transcript(), toText())).toBe(expected, texts)
-      expectSubscriptions(source$.subscriptions).toBe(subscription)
-    })
-  })
-
-  it('unsubscribes from the source early, and starts again with a new subscription', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold<SessionEvent>('-m-p-|        ', values)
-      const early = '                     ^-!           '
-      const again = '                     -------^      '
-      const subscriptions = ['            ^-!           ', '-------^----!']
-      const expected = ['                 -m            ', '--------m-n-|'] as const
-      const result$ = source$.pipe(transcript(), toText())
-      expectObservable(result$, early).toBe(expected[0], texts)
-      expectObservable(result$, again).toBe(expected[1], { ...texts, n: 'good morning good' })
-      expectSubscriptions(source$.subscriptions).toBe(subscriptions)
-    })
+  // A transcript for each result, and none for other events.
+  itIsAnOperator({
+    operator: () => pipe(transcript(), toText()),
+    values,
+    outputs: texts,
+    source: '  -p-o-m-f-o-|',
+    expected: '-p---m-m---|',
+    failed: '  -p-#',
   })
 
   it('handles an event that a subscriber causes while it receives a transcript', () => {
