@@ -85,7 +85,7 @@ export default defineConfig(
       ],
       // `Link<void>`, `Observable<void>` and `Promise<void>` are shapes of the seams.
       '@typescript-eslint/no-invalid-void-type': ['error', { allowInGenericTypeArguments: true }],
-      // A codec is annotated with its model type, `const x: t.Type<X>`; both `type` and `interface` models are fine there.
+      // A codec is annotated with its model type, `const x: t.Type<X>`; `type` and `interface` models are fine there.
       '@typescript-eslint/consistent-type-definitions': 'off',
       // Deprecated names of a dependency are the business of its upgrade, and the rule is slow.
       '@typescript-eslint/no-deprecated': 'off',

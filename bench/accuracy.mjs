@@ -1,7 +1,8 @@
-// npm run accuracy [-- SECTION… --write --quick --recordings FOLDER]: the accuracy of the engine and of the service, as docs/ACCURACY.md
-// has it; `--write` replaces the measured sections there. The sections are words, delays, rejection, steadiness, voice-gate, free-speech,
-// free-text and sound, all by default. It exits with 1 if the service has more than a point of the words more wrong than the engine alone. `--quick` measures words
-// and delays of the sample call alone, on a clean line. FOLDER has recordings and a README.md with rows `| file | rate | what is said |`.
+// npm run accuracy [-- SECTION… --write --quick --recordings FOLDER]: the accuracy of the engine and of the service, as
+// docs/ACCURACY.md has it; `--write` replaces the measured sections there. The sections are words, delays, rejection,
+// steadiness, voice-gate, free-speech, free-text and sound, all by default. It exits with 1 if the service has more
+// than a point of the words more wrong than the engine alone. `--quick` measures words and delays of the sample call
+// alone, on a clean line. FOLDER has recordings and a README.md with rows `| file | rate | what is said |`.
 // BEFORE=<folder of a built checkout> measures that checkout.
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// `npm run bench engine [-- calls seconds]`: what a call costs one process with the embedded engine, when each caller speaks
-// 40 % of the time at the pace of speech. BEFORE=<folder of a built checkout> measures that checkout instead.
+// `npm run bench engine [-- calls seconds]`: what a call costs one process with the embedded engine, when each caller
+// speaks 40 % of the time at the pace of speech. BEFORE=<folder of a built checkout> measures that checkout instead.
 import { setTimeout as delay } from 'node:timers/promises'
 import { Subject } from 'rxjs'
 import { isPart, openSegmenter, recordingSets, withEngine } from './recordings.mjs'

@@ -1,5 +1,5 @@
-// npm run bench [client | service | engine | free-text | overload | scale | workers] [-- options]: measurements of one run on one
-// machine; compare ratios, not absolute values.
+// npm run bench [client | service | engine | free-text | overload | scale | workers] [-- options]: measurements of one
+// run on one machine; compare ratios, not absolute values.
 import { benchClient } from './client/client-bench.mjs'
 import { benchEngine } from './engine-bench.mjs'
 import { benchFreeText } from './free-text/free-text-bench.mjs'

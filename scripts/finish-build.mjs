@@ -1,5 +1,5 @@
 // @ts-check
-// Completes the builds of the compiler: `dist/cjs` for Node, and `dist/esm` for browsers, whose entry points are made here.
+// Completes the builds of the compiler: `dist/cjs` for Node, and `dist/esm` for browsers, with its entry points.
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { transformSync } from 'rolldown/experimental'
 import { browserEntryPoint, browserEntryPoints, workletSource } from './browser-entry-point.mjs'

@@ -1,6 +1,6 @@
 // @ts-check
-// npm run pack: packs all packages as for publishing, and uses them in new projects. With an argument, such as "Node 24", it makes the
-// checks of that name only.
+// npm run pack: packs all packages as for publishing, and uses them in new projects. With an argument, such as "Node
+// 24", it makes the checks of that name only.
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

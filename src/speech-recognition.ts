@@ -33,7 +33,8 @@ export type {
  * `end`.
  *
  * @example
- * Object.assign(globalThis, { SpeechRecognition: createSpeechRecognition({ url, token, models: { 'en-US': 'dictation' } }) })
+ * const SpeechRecognition = createSpeechRecognition({ url, token, models: { 'en-US': 'dictation' } })
+ * Object.assign(globalThis, { SpeechRecognition })
  */
 export const createSpeechRecognition = (options: SpeechRecognitionOptions): RecognitionClass =>
   recognitionClassOn({ recognize, microphone }, options)

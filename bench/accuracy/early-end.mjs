@@ -1,7 +1,8 @@
-// node bench/accuracy/early-end.mjs [sentences per voice]: how long after its last sound a complete sentence is closed, with
-// `completeSilenceMs` and without; how many sentences are cut, and how many texts differ. The sentences are taken at random,
-// the same in every run, from two grammars, and spoken by the installed voices of flite and espeak-ng, clean and in noise;
-// the sample call takes part too. With PACED=1 the audio is sent at the pace of speech, and delays include decoding.
+// node bench/accuracy/early-end.mjs [sentences per voice]: how long after its last sound a complete sentence is closed,
+// with `completeSilenceMs` and without; how many sentences are cut, and how many texts differ. The sentences are taken
+// at random, the same in every run, from two grammars, and spoken by the installed voices of flite and espeak-ng, clean
+// and in noise; the sample call takes part too. With PACED=1 the audio is sent at the pace of speech, and delays
+// include decoding.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,7 +50,10 @@ const sentenceOf = ({ arcs, final }, random) => {
 
 // Recognition
 
-/** The segments of the audio: `{ startMs, endMs, text, atMs }`, `atMs` is when the result came, in the time of the audio. */
+/**
+ * The segments of the audio: `{ startMs, endMs, text, atMs }`, `atMs` is when the result came, in the time of the
+ * audio.
+ */
 const recognizeAudio = async (engine, samples, completeSilenceMs) => {
   const segments = []
   let beginMs = 0

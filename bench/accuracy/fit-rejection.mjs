@@ -1,6 +1,6 @@
-// node bench/accuracy/fit-rejection.mjs [file]: fits the weights of packages/engines/src/soundswallower/confidence.ts to the fitted
-// voices of the spoken set and prints them. `file` keeps the readings, which take minutes, for another run. Needs flite,
-// espeak-ng and `npm run build`.
+// node bench/accuracy/fit-rejection.mjs [file]: fits the weights of packages/engines/src/soundswallower/confidence.ts
+// to the fitted voices of the spoken set and prints them. `file` keeps the readings, which take minutes, for another
+// run. Needs flite, espeak-ng and `npm run build`.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 
 const [file] = process.argv.slice(2)

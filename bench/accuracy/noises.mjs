@@ -1,4 +1,5 @@
-// Sounds that are no speech, the same in every run: noise of several colors, fans, tones of telephones, offsets of a line.
+// Sounds that are no speech, the same in every run: noise of several colors, fans, tones of telephones, offsets of a
+// line.
 
 export const rateHz = 8000
 

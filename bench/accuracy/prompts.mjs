@@ -1,6 +1,7 @@
-// A person who says telephone prompts, numbers, letters and the words of the telephone alphabet: the recordings of Debian's packages
-// asterisk-core-sounds-en-wav and asterisk-core-sounds-en (what is said in them), version 1.6.1-1 for docs/ACCURACY.md. They are not
-// part of the checkout; PROMPTS is the folder into which both are unpacked, by default that of installed packages:
+// A person who says telephone prompts, numbers, letters and the words of the telephone alphabet: the recordings of
+// Debian's packages asterisk-core-sounds-en-wav and asterisk-core-sounds-en (what is said in them), version 1.6.1-1 for
+// docs/ACCURACY.md. They are not part of the checkout; PROMPTS is the folder into which both are unpacked, by default
+// that of installed packages:
 //   apt-get download asterisk-core-sounds-en{,-wav} && for file in asterisk-*.deb; do dpkg -x "$file" prompts; done
 //   PROMPTS=prompts node bench/accuracy/rejection.mjs
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// What the embedded engine reads in the spoken set, with the features of each reading: made by its own classes, in this process.
+// What the embedded engine reads in the spoken set, with the features of each reading: made by its own classes, in this
+// process.
 import { join } from 'node:path'
 import { readSamples, segmentParts } from '../recordings.mjs'
 import { promptGrammars } from './prompts.mjs'

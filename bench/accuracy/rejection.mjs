@@ -1,7 +1,8 @@
-// node bench/accuracy/rejection.mjs [--every-line]: how much right speech and foreign speech the levels of rejection reject, how much
-// the two more decoders cost, and what confidences mean. Each utterance is on a clean line, with white and with pink noise at 20 dB;
-// the voices of the fit and the British ones, which only compare with the others, have one of them in turn, and all three with
-// `--every-line`. Needs flite and espeak-ng. The recordings of a person are measured if they are there, see prompts.mjs.
+// node bench/accuracy/rejection.mjs [--every-line]: how much right speech and foreign speech the levels of rejection
+// reject, how much the two more decoders cost, and what confidences mean. Each utterance is on a clean line, with white
+// and with pink noise at 20 dB; the voices of the fit and the British ones, which only compare with the others, have
+// one of them in turn, and all three with `--every-line`. Needs flite and espeak-ng. The recordings of a person are
+// measured if they are there, see prompts.mjs.
 import { join } from 'node:path'
 import { promptsAreHere } from './prompts.mjs'
 import { readUtterances } from './readings.mjs'

@@ -82,7 +82,10 @@ export const setNames = [
 /** The sample call alone. */
 export const sampleCallSet = async () => callSet((await recordingSets())[0])
 
-/** The sets of sentences that their grammars contain; without the recordings of people and the voices that are not there. */
+/**
+ * The sets of sentences that their grammars contain; without the recordings of people and the voices that are not
+ * there.
+ */
 export const wordSets = async ({ folder, every }) => {
   const [call, people] = await recordingSets(existsSync(folder) ? folder : undefined)
   const sets = [callSet(call), ...(people === undefined ? [] : [peopleSet(people)])]

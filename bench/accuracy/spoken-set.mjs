@@ -1,5 +1,6 @@
-// Sentences that belong to three grammars and speech that belongs to none of them, spoken by the voices of flite and espeak-ng.
-// Everything is made here and nothing is recorded: the same seed gives the same samples with the same versions of both programs.
+// Sentences that belong to three grammars and speech that belongs to none of them, spoken by the voices of flite and
+// espeak-ng. Everything is made here and nothing is recorded: the same seed gives the same samples with the same
+// versions of both programs.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,8 @@
-// node bench/accuracy/steadiness.mjs [--every] [--recordings FOLDER]: whether readings and confidences stay when the same audio begins 0 to
-// 19 ms later, is up to 6 dB softer or louder, or gets noise at -60 dBFS. Segmenter and decoders work as in the service, in this process.
-// The sample call, the recordings of people of FOLDER and of prompts.mjs, if they are there, and voices that nothing was fitted to.
-// Each shift has one of five levels, and all of them with `--every`. BEFORE=<folder of a built checkout> measures that checkout.
+// node bench/accuracy/steadiness.mjs [--every] [--recordings FOLDER]: whether readings and confidences stay when the
+// same audio begins 0 to 19 ms later, is up to 6 dB softer or louder, or gets noise at -60 dBFS. Segmenter and decoders
+// work as in the service, in this process. The sample call, the recordings of people of FOLDER and of prompts.mjs, if
+// they are there, and voices that nothing was fitted to. Each shift has one of five levels, and all of them with
+// `--every`. BEFORE=<folder of a built checkout> measures that checkout.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

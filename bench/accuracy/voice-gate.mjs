@@ -1,6 +1,6 @@
-// node bench/accuracy/voice-gate.mjs [minutes]: how often voice activity takes a sound for speech that is none, and how many
-// starts of speech it finds within 300 ms. The set is the same in every run; voices of flite and espeak-ng take part if they
-// are installed. BEFORE=<folder of a built checkout> measures that checkout.
+// node bench/accuracy/voice-gate.mjs [minutes]: how often voice activity takes a sound for speech that is none, and how
+// many starts of speech it finds within 300 ms. The set is the same in every run; voices of flite and espeak-ng take
+// part if they are installed. BEFORE=<folder of a built checkout> measures that checkout.
 import { join } from 'node:path'
 import { levelsDb, notSpeech, rateHz, withNoise } from './noises.mjs'
 import { hop, joined, quietRoom, speechFrames } from './speech-frames.mjs'

@@ -1,5 +1,5 @@
-// Speech for measurements: the recordings of the repository and of ../shared/audio, and sentences that the installed voices of
-// flite and espeak-ng speak. All at 8 kHz.
+// Speech for measurements: the recordings of the repository and of ../shared/audio, and sentences that the installed
+// voices of flite and espeak-ng speak. All at 8 kHz.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// How many words are read right by the engine alone and through a service over both transports, on clean and noisy lines; how soon
-// after its end a sentence is decided, and how often one is cut or something is heard where nobody speaks.
+// How many words are read right by the engine alone and through a service over both transports, on clean and noisy
+// lines; how soon after its end a sentence is decided, and how often one is cut or something is heard where nobody
+// speaks.
 import wordErrors from '../../packages/service/dist/cli/view/word-errors.js'
 import { plusNoise, withNoise } from './noises.mjs'
 import { withWays } from './ways.mjs'
@@ -88,7 +89,10 @@ export const measureWords = async (sets, lineCount, progress) => {
   return rows
 }
 
-/** How long after its last sound a sentence is received, of talks that are sent at the pace of speech: a row for each transport. */
+/**
+ * How long after its last sound a sentence is received, of talks that are sent at the pace of speech: a row for each
+ * transport.
+ */
 export const measurePacedDelays = (set, talkCount, progress) =>
   withWays(set, async (ways) => {
     const talks = set.talks.slice(0, talkCount)

@@ -1,6 +1,6 @@
-// A minimal client for each transport, the baseline of all ratios: the package `ws` or `@grpc/grpc-js`, called directly.
-// It parses the JSON of every message and reads the texts of the results. It validates nothing, keeps no audio and no
-// state, and has no deadlines, no pings and no back-pressure. A pulled source is read with `for await`.
+// A minimal client for each transport, the baseline of all ratios: the package `ws` or `@grpc/grpc-js`, called
+// directly. It parses the JSON of every message and reads the texts of the results. It validates nothing, keeps no
+// audio and no state, and has no deadlines, no pings and no back-pressure. A pulled source is read with `for await`.
 import grpc from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 import { once } from 'node:events'

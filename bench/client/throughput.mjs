@@ -1,5 +1,6 @@
-// Pure functions and operators, in bytes or messages per second on this machine, and as a multiple of real time.
-// Each operator is followed by the plain loop that does the same work on the same memory: the rate that it can reach at most.
+// Pure functions and operators, in bytes or messages per second on this machine, and as a multiple of real time. Each
+// operator is followed by the plain loop that does the same work on the same memory: the rate that it can reach at
+// most.
 import { from, Subject } from 'rxjs'
 import { decodeMuLaw, encodeMuLaw } from '../../dist/cjs/audio.js'
 import { chunk, interleave } from '../../dist/cjs/index.js'

@@ -1,4 +1,5 @@
-// node bench/free-text/bare-engine.mjs NAME…: recordings read by the bare engine, whole or cut at the quietest point before 28 s.
+// node bench/free-text/bare-engine.mjs NAME…: recordings read by the bare engine, whole or cut at the quietest point
+// before 28 s.
 import { cpuSeconds, openReader, piecesOf, rateHz } from './bare-reader.mjs'
 import { recordingOf, resampled } from './free-text-recordings.mjs'
 import { wordsWrong } from './play.mjs'

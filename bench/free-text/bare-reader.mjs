@@ -1,5 +1,5 @@
-// The bare engine: whisper tiny.en of the package by sherpa-onnx in this process, without a service. WHISPER names other files of
-// whisper, up to what their names have in common, and SILERO the file of Silero's voice activity.
+// The bare engine: whisper tiny.en of the package by sherpa-onnx in this process, without a service. WHISPER names
+// other files of whisper, up to what their names have in common, and SILERO the file of Silero's voice activity.
 import { createRequire } from 'node:module'
 
 const { OfflineRecognizer, Vad } = createRequire(import.meta.url)('sherpa-onnx-node')
@@ -37,7 +37,9 @@ export const openReader = (prefix = process.env['WHISPER'] ?? packaged) => {
 
 const windowSamples = 512
 
-/** Silero v5, frame by frame: the verdict of a window of 32 ms holds until the next one. `threshold` is its probability. */
+/**
+ * Silero v5, frame by frame: the verdict of a window of 32 ms holds until the next one. `threshold` is its probability.
+ */
 export const openSilero = (threshold, model = process.env['SILERO']) => {
   const sileroVad = { model, threshold, minSilenceDuration: 0.001, minSpeechDuration: 0.001, windowSize: windowSamples }
   const vad = new Vad({ sileroVad, sampleRate: rateHz, numThreads: 1 }, 60)

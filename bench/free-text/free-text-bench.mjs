@@ -1,7 +1,8 @@
-// `npm run bench free-text [-- PART… --peers FOLDER]`: any English speech through the whole service on one core, beside the bare engine
-// and, on request, beside other servers with weights of the same model. The parts are words, non-speech, calls, memory, segments and
-// drop; all but `segments` by default. RECORDINGS has human52.wav and callmono.wav with their texts; MODEL names a folder with another
-// model.json. `--peers` names a folder as `peers.mjs` describes it.
+// `npm run bench free-text [-- PART… --peers FOLDER]`: any English speech through the whole service on one core, beside
+// the bare engine and, on request, beside other servers with weights of the same model. The parts are words,
+// non-speech, calls, memory, segments and drop; all but `segments` by default. RECORDINGS has human52.wav and
+// callmono.wav with their texts; MODEL names a folder with another model.json. `--peers` names a folder as `peers.mjs`
+// describes it.
 import { parseArgs } from 'node:util'
 import { measureCalls } from './measure-calls.mjs'
 import { measureDrop } from './measure-drop.mjs'

@@ -1,5 +1,6 @@
-// The service that `npm run bench free-text` measures, in a process of its own: any English speech by the default engine. The arguments are
-// what the model gets beside the files, as JSON: { "partials": "off" }, and limits of the service. MODEL names a folder with a model.json in place of the package.
+// The service that `npm run bench free-text` measures, in a process of its own: any English speech by the default
+// engine. The arguments are what the model gets beside the files, as JSON: { "partials": "off" }, and limits of the
+// service. MODEL names a folder with a model.json in place of the package.
 import { createRequire } from 'node:module'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

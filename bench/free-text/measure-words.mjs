@@ -40,7 +40,10 @@ const costOf = async (cost, work) => {
   }
 }
 
-/** So often the first recording is played before: then the model is loaded, and the code compiled that runs for each message. */
+/**
+ * So often the first recording is played before: then the model is loaded, and the code compiled that runs for each
+ * message.
+ */
 const warmUps = 3
 
 /** What messages cost a process of Node: a server of `ws` that takes and drops them, without TLS. */

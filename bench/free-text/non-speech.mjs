@@ -36,7 +36,9 @@ const resonator = (hz, widthHz) => {
 
 const signal = (sampleAt) => Float64Array.from({ length }, (_none, at) => sampleAt(at / rateHz, at))
 
-/** Sounds that begin at times: each is added from its begin on. `soundOf` returns a function of the samples since then. */
+/**
+ * Sounds that begin at times: each is added from its begin on. `soundOf` returns a function of the samples since then.
+ */
 const events = (random, { firstS = 0.5, gapS, lastsS }, soundOf) => {
   const samples = new Float64Array(length)
   for (let beginS = firstS; beginS < seconds - 0.5; beginS += gapS()) {

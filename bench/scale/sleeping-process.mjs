@@ -1,5 +1,5 @@
-// One engine process of `npm run bench scale`. Arguments: the URL of NATS, a folder of models, places, milliseconds per 100 ms
-// of audio.
+// One engine process of `npm run bench scale`. Arguments: the URL of NATS, a folder of models, places, milliseconds per
+// 100 ms of audio.
 import service from '../../packages/service/dist/index.js'
 import { createSleepingEngine } from './sleeping-engine.mjs'
 

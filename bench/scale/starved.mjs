@@ -1,5 +1,5 @@
-// The fourth table of `npm run bench scale`: calls at two engine processes of the built command that may use a fifth of a CPU
-// each, by the quota of a control group, which only root may create. The service and the callers have no limit.
+// The fourth table of `npm run bench scale`: calls at two engine processes of the built command that may use a fifth of
+// a CPU each, by the quota of a control group, which only root may create. The service and the callers have no limit.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'

@@ -6,7 +6,9 @@ import { places } from './sleeping-fleet.mjs'
 
 const engineCount = 4
 const edgeCounts = [1, 2]
-/** How long a place takes for 100 ms of audio: a little less than real time, as when all cores of a machine are busy. */
+/**
+ * How long a place takes for 100 ms of audio: a little less than real time, as when all cores of a machine are busy.
+ */
 const hopMs = 80
 /** Speech of 0.5 to 5.5 s, then silence of 0.5 to 6.8 s: 45 % of the time is speech, as on a channel of a call. */
 const speechMs = [500, 5_500]

@@ -1,6 +1,7 @@
 // The measured service, in a separate process: real sockets, real voice activity, an engine that does nothing. The
-// first argument names another built checkout, the second has further limits as JSON, the third says for how many
-// µs the thread is kept busy for each 20 ms of audio, and with the URL of NATS as the fourth its engines are those processes.
+// first argument names another built checkout, the second has further limits as JSON, the third says for how many µs
+// the thread is kept busy for each 20 ms of audio, and with the URL of NATS as the fourth its engines are those
+// processes.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -31,7 +31,9 @@ export const measurements = ({ access, close }) => {
       from = process.cpuUsage()
       fromMs = performance.now()
     },
-    /** Ends the window: CPU time, share of a core, p99 of the event loop delay; PROFILES names a folder for profiles. */
+    /**
+     * Ends the window: CPU time, share of a core, p99 of the event loop delay; PROFILES names a folder for profiles.
+     */
     end: async (isProfiled) => {
       const { user, system } = process.cpuUsage(from)
       const cpuMs = (user + system) / 1000

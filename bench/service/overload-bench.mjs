@@ -1,7 +1,7 @@
 // `npm run bench overload`: twice as many clients as one process can serve want sessions at the same time. The service
-// must refuse some of them at once and keep the latency of the others. Each chunk keeps the service busy for longer than it
-// would, because clients in one process could not send twice what a service of one process carries. Needs a machine that
-// does nothing else.
+// must refuse some of them at once and keep the latency of the others. Each chunk keeps the service busy for longer
+// than it would, because clients in one process could not send twice what a service of one process carries. Needs a
+// machine that does nothing else.
 import { child } from './child.mjs'
 
 const here = (file) => new URL(file, import.meta.url).pathname

@@ -1,5 +1,5 @@
-// `npm run bench service`: what a session costs one process, beside a bare server of the same messages. The servers take
-// turns in one run; compare ratios, because the speed of a machine varies. BEFORE=<folder of a built checkout>
+// `npm run bench service`: what a session costs one process, beside a bare server of the same messages. The servers
+// take turns in one run; compare ratios, because the speed of a machine varies. BEFORE=<folder of a built checkout>
 // also measures the service of that checkout, in turn with this one.
 import { child } from './child.mjs'
 

@@ -1,4 +1,4 @@
-// Removes numbers from transcripts: digits, and the words for them, become # before any other node of the project sees them.
+// Removes numbers from transcripts: digits and the words for them become # before other nodes of the project see them.
 import { map } from 'rxjs'
 import { defineNode, nodeOptions, nonEmptyText, wholeNumberFrom } from 'rxspeech-service/nodes'
 

@@ -1,4 +1,4 @@
-// Scores the mood of a call with a table of words: after every milestone an event with its score and that of the call so far.
+// Scores the mood of a call with a table of words: after each milestone an event with its score and that of the call.
 import { concatMap, defer, of } from 'rxjs'
 import { defineNode, nodeOptions, numberFrom, tableOf } from 'rxspeech-service/nodes'
 

@@ -1,6 +1,6 @@
 // @ts-check
-// node side-effects.mjs import|require SPECIFIER: loads an entry point in a project, and prints its side effects: open handles,
-// listeners of the process, global names and environment variables that were added.
+// node side-effects.mjs import|require SPECIFIER: loads an entry point in a project, and prints its side effects: open
+// handles, listeners of the process, global names and environment variables that were added.
 import { createRequire } from 'node:module'
 import { setImmediate } from 'node:timers/promises'
 

@@ -2,7 +2,7 @@
 // Runs around every test file: checks that the file has closed its servers, sockets and child processes.
 import { afterAll, beforeAll } from 'vitest'
 
-/** Kinds of `process.getActiveResourcesInfo()` that keep a process alive and that a test opens. Timers are not watched, because the test runner has some too. */
+/** Kinds of `process.getActiveResourcesInfo()` that a test opens. Not timers, which the test runner has too. */
 const watched = new Set([
   'TCPServerWrap',
   'TCPSocketWrap',

@@ -1,5 +1,5 @@
 // @ts-check
-// Runs around every test file of the project `unit`. These share a process, so none may open handles that affect the others.
+// Runs around every test file of the project `unit`. These share a process, so none may leave handles open.
 import { createHook } from 'node:async_hooks'
 import { afterAll } from 'vitest'
 

@@ -40,7 +40,7 @@ const encodeALawSample = (sample: number): number => {
   return ((sample < 0 ? 0 : signBit) | (segment << 4) | step) ^ aLawMask
 }
 
-/** Builds a table on first use, so that the import has no cost. Marked as pure, it is left out of pages that do not use it. */
+/** Builds a table on first use, so that the import has no cost. It is pure, so that bundlers can leave it out. */
 const lazy = <Table>(build: () => Table): (() => Table) => {
   let table: Table | undefined
   return () => (table ??= build())

@@ -66,7 +66,7 @@ const readWideLength = async (reader: ByteReader, byteCount: number): Promise<nu
   return lengthAt(bytes, 8) + lengthAt(bytes, 12) * 2 ** 32
 }
 
-/** An empty data chunk means a streamed length, unless the header says that other chunks follow or the source ends there. */
+/** An empty data chunk means a streamed length, unless the header announces more chunks or the source ends there. */
 const checkStreamedData = async (
   reader: ByteReader,
   { startBytes, riffByteCount }: { readonly startBytes: number; readonly riffByteCount: number },
@@ -127,7 +127,7 @@ const readHeader = async (reader: ByteReader): Promise<WavHeader> => {
   }
 }
 
-/** Samples of the source: as many as a chunk says, or everything behind the last chunk, because its length was too small. */
+/** Samples of the source: as many as a chunk says, or all behind the last chunk, whose length was too small. */
 interface Samples {
   /** Undefined up to the end of the source. */
   readonly byteCount: number | undefined
@@ -137,7 +137,7 @@ interface Samples {
 /** What players append for their lists (ID3v1, ID3v2, APE), which is no chunk. */
 const playerTag = /^(TAG|ID3|APET)/
 
-/** The samples behind others: of another "data" chunk, of a file that was appended, or without a chunk. Skips other chunks. */
+/** Further samples: of another "data" chunk, of an appended file, or without a chunk. Skips other chunks. */
 const findMoreSamples = async (
   reader: ByteReader,
   header: WavHeader,

@@ -1,7 +1,7 @@
 import { bytesPerFrame, type AudioFormat, type Encoding } from './format.js'
 import { aLawSamples, muLawSamples } from './g711.js'
 
-/** The byte that encodes silence: zero in PCM, positive zero in µ-law, the smallest positive value in A-law (ITU-T G.711). */
+/** The byte of silence: zero in PCM, positive zero in µ-law, the smallest positive value in A-law (ITU-T G.711). */
 export const silentByte = (encoding: Encoding): number => {
   switch (encoding) {
     case 'pcm':

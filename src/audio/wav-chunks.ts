@@ -35,7 +35,7 @@ export const knownChunks = [
   ...riffNames,
 ]
 
-/** Whether a chunk may begin here: with a name of printable ASCII and a length that no samples behind such a name have. */
+/** Whether a chunk may begin here: a name of printable ASCII, and a length that samples do not have there. */
 export const looksLikeChunk = (bytes: Uint8Array, offset: number): boolean =>
   knownChunks.includes(nameAt(bytes, offset)) ||
   (/^[\x20-\x7e]{4}$/.test(nameAt(bytes, offset)) && lengthAt(bytes, offset + 4) < maxOtherChunkBytes)
@@ -75,7 +75,7 @@ const nextInitial = (bytes: Uint8Array, from: number): number => {
   return at
 }
 
-/** The next bytes of samples of an unknown length; undefined at the end of the source, and where another WAV file begins. */
+/** The next bytes of samples of unknown length; undefined at the end of the source, and before another WAV file. */
 export const takeBeforeFile = async (reader: ByteReader): Promise<Uint8Array | undefined> => {
   const bytes = await reader.take(Infinity)
   const at = bytes === undefined ? -1 : fileStart(bytes)

@@ -36,7 +36,7 @@ export interface KeepFreshOptions {
   readonly renewBeforeMs?: number | undefined
   /** Wait after the first failed renewal, in milliseconds; it doubles with each further one. @default 1000 */
   readonly firstRetryMs?: number | undefined
-  /** The longest wait between two renewals that failed, in milliseconds; a `Retry-After` may be longer. @default 60_000 */
+  /** The longest wait between failed renewals, in milliseconds; a `Retry-After` may be longer. @default 60_000 */
   readonly maxRetryMs?: number | undefined
   /**
    * Tokens that the service refused. If one is the current token, that is dropped and another is requested at once.

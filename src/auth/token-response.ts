@@ -28,7 +28,7 @@ const bearer: Codec<'Bearer'> = codec('"Bearer"', oneOf('Bearer').is, {
   read: (input) => (typeof input === 'string' && input.toLowerCase() === 'bearer' ? 'Bearer' : input),
 })
 
-/** Up to a thousand years, so that the expiry of a token stays within the range of clocks. Some endpoints send fractions or strings. */
+/** Up to a thousand years, within the range of clocks. Some endpoints send fractions or strings. */
 const seconds: Codec<number> = codec('a number of seconds above 0', (value): value is number => isLifetime(value), {
   read: (input) => (typeof input === 'string' && /^\d{1,16}$/.test(input) ? Number(input) : input),
 })

@@ -8,7 +8,7 @@ import { nextAttempt } from './retries.js'
 import type { ClientOutput, ClientState, ClientStep, Context, Phase, Waiting } from './states.js'
 import { afterOwnEnd, authorize, end, enter, join, nextRecognition, renewal, stream } from './steps.js'
 
-/** Ends a recognition, a connection or the session as the table defines. `isConnected`: the connection is still open. */
+/** Ends a recognition, a connection or the session as the table defines. `isConnected`: the connection is open. */
 export const conclude = (
   state: ClientState,
   cause: EndCause,
@@ -110,7 +110,7 @@ export const onLost = (state: ClientState, error: SpeechError, context: Context)
 
 const isRunning = ({ phase }: ClientState): boolean => isSending(phase) || phase.name === 'finalizing'
 
-/** The error in a final of a recognition that runs: it counts as that of the connection if the service says no more about it. */
+/** The error in a final of a running recognition, which is that of the connection if the service sends no other. */
 export const failureOf = (state: ClientState): SpeechError | undefined => {
   const error = isRunning(state) ? state.pendingFinals[0]?.error : undefined
   return error === undefined ? undefined : refusalError(error)

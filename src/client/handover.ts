@@ -86,7 +86,7 @@ export const openSuccessor = (
   }
 }
 
-/** If the next connection cannot be opened, the current one is used until it ends, and its loss is handled like any other. */
+/** If the next connection cannot be opened, the current one is used until it ends, and then resumed as usual. */
 export const onSuccessor = (state: ClientState, successor: Successor, input: ConnectionInput): ClientStep => {
   const { id } = successor
   const become = (next: Successor, ...actions: readonly ClientAction[]): ClientStep => ({
@@ -112,7 +112,7 @@ export const onSuccessor = (state: ClientState, successor: Successor, input: Con
   }
 }
 
-/** The next connection takes over when it is ready: at the next progress, where the least audio is sent twice, or when due. */
+/** A ready connection takes over at the next progress, where the least audio is sent twice, or when due. */
 export const isHandoverReady = ({ phase, handover }: ClientState): boolean =>
   phase.name === 'streaming' && handover?.successor?.isReady === true
 

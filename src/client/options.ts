@@ -228,7 +228,7 @@ const connectionOptions = optionsOf<ConnectionOptions>()(
 
 const linkOptions = optionsOf<LinkLimits>()({}, linkLimitCodecs)
 
-/** The codecs of the options that both kinds of sessions take. `validateFormat` and `checkProxy` have errors of their own. */
+/** The codecs of the options of all sessions. `validateFormat` and `checkProxy` have errors of their own. */
 export const sessionCodecs = {
   required: { format: anything, token: tokenSource },
   optional: {
@@ -315,7 +315,7 @@ export interface SilenceRules {
   readonly gracefulMs: number
 }
 
-/** The settings with the pre-roll that the service needs: more than it keeps before speech, less than the silence that ends a recognition. */
+/** With the pre-roll that the service needs: more than its buffer before speech, less than its graceful silence. */
 export const withPreRoll = (settings: SessionSettings, { preSpeechMs, gracefulMs }: SilenceRules): SessionSettings => {
   const endsMs = gracefulMs === 0 ? Infinity : gracefulMs
   const neededMs = Math.max(preSpeechMs + 200, Math.min(defaultPreRollMs, endsMs / 2))

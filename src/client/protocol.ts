@@ -11,7 +11,7 @@ export interface ControlSignal {
   readonly error?: SpeechError | undefined
 }
 
-/** An unreadable answer to the start. No other answer follows, so the session fails without waiting for the deadline. */
+/** An unreadable answer to the start. No other follows, so the session fails without waiting for the deadline. */
 export const unreadableStart = (reason: string): ControlSignal => ({
   type: 'start-answer',
   error: new SpeechError('protocol-violation', `The service's answer to the start cannot be read: ${reason}`),
@@ -21,7 +21,7 @@ export const unreadableStart = (reason: string): ControlSignal => ({
 export interface DecodedMessage {
   readonly event: SessionEvent
   readonly signal?: ControlSignal
-  /** The connection ends after the event: the service sends what no service sends, for example to keep the client busy. */
+  /** The connection ends after the event: the service violates the protocol, for example to keep the client busy. */
   readonly violation?: SpeechError
 }
 

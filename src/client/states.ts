@@ -85,7 +85,7 @@ export interface ClientState {
   readonly handover: Handover | undefined
   readonly retries: Retries
   readonly hasStreamed: boolean
-  /** When the recognition began, if that was before the end of the audio, and whether it follows one that the service ended. */
+  /** When the recognition began, if before the end of the audio, and whether the service ended the one before. */
   readonly recognition: { readonly sinceMs: number; readonly isNext: boolean }
   /** Finals with an error: whether they are emitted depends on how the connection ends. */
   readonly pendingFinals: readonly FinalEvent[]
@@ -220,7 +220,7 @@ export interface ReceiveOutput {
   readonly as: 'read' | 'held' | 'ignored'
 }
 
-/** The token that a connection needs: the current one, a replacement of an expiring one, or one that differs from the refused one. */
+/** The token for a connection: the current one, the next of an expiring one, or another than the refused one. */
 export type TokenNeed = 'any' | 'replacement' | { readonly refused: string | undefined }
 
 /** An effect, which runs during its lifetime. */

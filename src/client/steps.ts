@@ -90,7 +90,7 @@ export const stream = (state: ClientState, isAudioOver: boolean, context: Contex
     snapshot: { nowMs },
   } = context
   const name = isAudioOver ? 'draining' : 'streaming'
-  // After the end of the audio only results count as progress. Otherwise a service that always ends too early would be retried forever.
+  // After the end of the audio only results are progress; else a service that always ends early is retried forever.
   const retries = isAudioOver ? state.retries : { ...state.retries, servesSinceMs: nowMs }
   const planned = planHandover(state, policy, nowMs)
   const next: ClientState = {

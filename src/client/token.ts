@@ -85,7 +85,7 @@ const presentable = (given: unknown): Presentable => {
   return { accessToken, expiresAtMs: typeof expiresAtMs === 'number' ? expiresAtMs : undefined }
 }
 
-/** How long before its end a token is renewed, or a connection replaced: 60 s, or a twentieth of its life if that is shorter. */
+/** A token is renewed, or a connection replaced, 60 s or a twentieth of its life before its end, whichever is less. */
 export const renewalLeadMs = (lifeMs: number): number => Math.min(60_000, lifeMs / 20)
 
 /** The share of the deadline, or of the remaining validity, that the token source may take for a renewal. */

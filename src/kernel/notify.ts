@@ -1,6 +1,6 @@
 import { config } from 'rxjs'
 
-/** Reports an error without a handler as RxJS does: later, to `config.onUnhandledError`, or as an uncaught exception. */
+/** Reports an unhandled error as RxJS does: later, to `config.onUnhandledError`, or as an uncaught exception. */
 export const reportUnhandled = (error: unknown): void => {
   setTimeout(() => {
     if (config.onUnhandledError === null) throw error

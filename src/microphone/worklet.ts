@@ -1,6 +1,6 @@
-// The code of the microphone that runs in the audio thread of a browser. It is a file of its own without imports, because
-// bundlers copy the file of an AudioWorklet as it is. It registers a processor if there is such a thread, and does nothing
-// elsewhere.
+// The code of the microphone that runs in the audio thread of a browser. It is a file of its own without imports,
+// because bundlers copy the file of an AudioWorklet as it is. It registers a processor if there is such a thread, and
+// does nothing elsewhere.
 
 /** The name of the processor. `microphone-in-browser.ts` has the same. */
 const processorName = 'rxspeech-microphone'

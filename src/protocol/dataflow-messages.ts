@@ -32,7 +32,7 @@ export type Dialect = 'pascal' | 'kebab'
 /** A value of `Settings`: text, a finite number or a truth value. */
 export type Primitive = string | number | boolean
 
-/** `Settings` and `CallProperties` of a Start or an Update: free names with primitive values or lists of them (PROTOCOL 3.1). */
+/** `Settings` and `CallProperties` of a Start or an Update: primitive values or lists of them (PROTOCOL 3.1). */
 export type Settings = Readonly<Record<string, Primitive | readonly Primitive[]>>
 
 const isPrimitive = (value: unknown): value is Primitive =>

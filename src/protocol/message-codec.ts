@@ -114,7 +114,7 @@ export const lenient = <A>(codec: Codec<A>, ...names: [string, ...string[]]): Fi
 
 type IsRequired<A, K extends keyof A> = Partial<Pick<A, K>> extends Pick<A, K> ? false : true
 
-/** One field for every key of the model. Forgetting one, or making it optional where the model is not, does not compile. */
+/** One field for every key of the model. A missing one, or one that is optional against the model, does not compile. */
 export type Fields<A> = {
   readonly [K in keyof A]-?: Field<Exclude<A[K], undefined>, IsRequired<A, K>>
 }

@@ -16,7 +16,7 @@ export const parseJson = (text: string): unknown => {
   }
 }
 
-/** Reads a text message, which is a JSON object; anything else is `invalid-json`. The error repeats nothing of the text. */
+/** Reads a text message, a JSON object; anything else is `invalid-json`. The error repeats nothing of the text. */
 export const parseJsonObject = (text: string): either.Either<SpeechError, JsonObject> => {
   const value = parseJson(text)
   if (isJsonObject(value)) return either.right(value)

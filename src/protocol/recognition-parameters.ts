@@ -1,6 +1,6 @@
-// The parameters of a recognition, each declared once. The options of `recognize` and `dataflow`, the fields of the message
-// `recognize` (PROTOCOL 4.2), the settings of a project (3.4), the options of the nodes that cut speech and what an engine gets
-// derive from these rows.
+// The parameters of a recognition, each declared once. The options of `recognize` and `dataflow`, the fields of the
+// message `recognize` (PROTOCOL 4.2), the settings of a project (3.4), the options of the nodes that cut speech and
+// what an engine gets derive from these rows.
 import type { TypeOf } from 'io-ts'
 import { listOf } from './collections.js'
 import { languageTag } from './language.js'
@@ -65,7 +65,7 @@ export const voiceActivityParameters = {
     codec: bufferMs,
     default: 400,
   },
-  /** The maximum duration of a segment of speech, in milliseconds, from 1000; -1 for no limit. @default -1, by PROTOCOL 4.2 */
+  /** The longest segment of speech, in milliseconds, from 1000; -1 for no limit. @default -1, by PROTOCOL 4.2 */
   maxSpeechDurationMs: {
     field: 'vad-max-speech-duration-msec',
     setting: 'VadMaxSpeechDurationMsec',
@@ -91,7 +91,7 @@ export const voiceActivityParameters = {
     codec: eitherOf(oneOf(0), silenceMs),
     default: 120,
   },
-  /** The silence that ends the recognition, in milliseconds; 0 if silence does not end it. @default 10_000 with `recognize`, 0 with `dataflow` */
+  /** The silence that ends the recognition, in milliseconds; 0: none. @default 10_000; 0 with `dataflow` */
   gracefulSilenceThresholdMs: {
     field: 'vad-graceful-silence-threshold-msec',
     setting: 'VadGracefulSilenceThresholdMsec',

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors/error-table.js'
 import type { AnnouncedState } from './states.js'
 
-/** A word with its times in milliseconds of audio since the session's first sample, and its posterior from 0 to 1 if there is one. */
+/** A word, its times in milliseconds since the session's first sample, and its posterior from 0 to 1, if any. */
 export interface Word {
   /** The word as recognized. */
   readonly text: string
@@ -144,7 +144,7 @@ export interface ReconnectingEvent {
   readonly attempt: number
   /** Milliseconds until that attempt. */
   readonly delayMs: number
-  /** Milliseconds of audio that are held: audio that was sent and has no definitive result yet, and audio that was not sent yet. */
+  /** Milliseconds of audio that are held: sent without a definitive result, or not sent yet. */
   readonly bufferedMs: number
   /** What failed. */
   readonly cause: ErrorCode

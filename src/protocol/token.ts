@@ -4,7 +4,7 @@ export interface Token {
   readonly accessToken: string
   /** The scheme of the `Authorization` header. */
   readonly tokenType: 'Bearer'
-  /** When it expires, in milliseconds of the clock of the scheduler that it was requested with (`Date.now` by default); may be Infinity. */
+  /** When it expires, in milliseconds of its scheduler's clock (`Date.now` by default); may be Infinity. */
   readonly expiresAtMs: number
   /** The granted scope, if the endpoint sent it. */
   readonly scope?: string

@@ -43,7 +43,7 @@ type Handler = ((event: Event) => void) | null
 
 /** `SpeechRecognition` of the Web Speech API. */
 export interface RecognitionObject extends EventTarget {
-  /** The language; it selects the model, and with `languages` what it reads. @default that of the document, or `en-US` */
+  /** Selects the model, and with `languages` its language. @default that of the document, or `en-US` */
   lang: string
   /** Whether recognition goes on after the first definitive result. @default false */
   continuous: boolean
@@ -250,7 +250,7 @@ class RecognitionRun {
     this.#finalize$.next()
   }
 
-  /** Releases the microphone at once. The events follow in a task of their own, because a page adds to `abort` what waits for them. */
+  /** Releases the microphone at once. The events follow in a later task, so that a page can listen after `abort`. */
   abort(): void {
     if (this.#isOver) return
     this.#isOver = true

@@ -78,7 +78,7 @@ export const lowWaterMarkOf = (
     lowWaterMarkBytes ?? Math.floor(highWaterMarkBytes / 4),
   )
 
-/** Fills in the defaults of limits that `linkLimitCodecs` accepted; throws `invalid-options` if the water marks do not fit together. */
+/** Fills in the defaults of checked limits. Throws `invalid-options` for water marks that do not fit together. */
 export const resolveLimits = ({
   maxMessageBytes = defaultMaxMessageBytes,
   highWaterMarkBytes = defaultHighWaterMarkBytes,

@@ -22,7 +22,7 @@ export interface ServerCertificate {
 
 export const serverCertificateCodec = optionsOf<ServerCertificate>()({ certificate: text, key: text }, {})
 
-/** The address at which a local client reaches a wildcard listener; a number, because a name can resolve to the other family. */
+/** Where a local client reaches a wildcard listener; a number, because a name can resolve to the other family. */
 const wildcards: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 /** Throws `invalid-options` for plain text beyond loopback: everything else needs a certificate. */
@@ -53,7 +53,7 @@ export const listenError = ({ host, port }: ListenAddress, error: unknown): Spee
   return new SpeechError('listen-failed', `Cannot listen on ${inUrl(host, port)}: ${why}.`, { cause: error })
 }
 
-/** Makes a server accept connections on a port of this process. Resolves with the port; rejects with `listen-failed`. */
+/** Makes a server listen on a port of this process. Resolves with the port; rejects with `listen-failed`. */
 export const listenOnPort = (server: Server, address: ListenAddress): Promise<number> =>
   new Promise((resolve, reject) => {
     const refuse = (error: unknown): void => {
@@ -83,7 +83,7 @@ export const withCertificate = <T>(create: () => T): T => {
   }
 }
 
-/** Authenticated encryption with forward secrecy only (RFC 7525 section 4.2): TLS 1.3, and of TLS 1.2 no suite with CBC. */
+/** Authenticated encryption with forward secrecy (RFC 7525 section 4.2): TLS 1.3, and TLS 1.2 without CBC. */
 const ciphers = [
   ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
   ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384'],

@@ -130,7 +130,7 @@ const basesOf = (declaration: ts.Node): readonly ts.InterfaceDeclaration[] => {
     .filter(({ name }) => names.includes(name.text))
 }
 
-/** The properties of tables of the same file, such as `typeof rows` in `extends OptionsOf<typeof rows>`: options that may be left out. */
+/** The properties of tables of the same file, such as `typeof rows` in `OptionsOf<typeof rows>`: optional options. */
 const rowsOf = (declaration: ts.Node): readonly Member[] => {
   if (!ts.isInterfaceDeclaration(declaration)) return []
   const tables = (declaration.heritageClauses ?? []).flatMap(({ types }) =>

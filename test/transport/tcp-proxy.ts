@@ -26,7 +26,7 @@ export const listen = async (server: Server): Promise<number> => {
 
 export const stop = (server: Server): Promise<void> => new Promise((resolve) => server.close(() => resolve()))
 
-/** Forwards to a port of this machine, so that a test can break the connection between client and service, or change the port. */
+/** Forwards to a port of this machine, so that a test can break the connection, or change the port. */
 export const tcpProxy = async (targetPort: number | (() => number)): Promise<TcpProxy> => {
   const sockets = new Set<Socket>()
   const waiting = new Set<() => void>()

@@ -1,6 +1,6 @@
 // node bench/accuracy/sound/cost.mjs: the CPU time of the sound check for 20 ms of audio, in microseconds: of the first
-// seconds of a session, and of a whole call, for the sample call in several formats. The least of five runs counts, because
-// other programs only add to it.
+// seconds of a session, and of a whole call, for the sample call in several formats. The least of five runs counts,
+// because other programs only add to it.
 import { createReadStream } from 'node:fs'
 import { bytesOf } from './spoilings.mjs'
 import { resample } from './recordings.mjs'

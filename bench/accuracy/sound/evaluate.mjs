@@ -1,6 +1,6 @@
-// node bench/accuracy/sound/evaluate.mjs [folder…]: what the sound check says about right audio, and about the same audio
-// spoiled in all the ways of spoilings.mjs. Prints how many of the spoilings it names, after how much sound, and each
-// warning about right audio. Recordings that are shorter than 4 s are repeated. The same in every run.
+// node bench/accuracy/sound/evaluate.mjs [folder…]: what the sound check says about right audio, and about the same
+// audio spoiled in all the ways of spoilings.mjs. Prints how many of the spoilings it names, after how much sound, and
+// each warning about right audio. Recordings that are shorter than 4 s are repeated. The same in every run.
 import { join } from 'node:path'
 import { otherSounds, randomSource, speechRecordings } from './recordings.mjs'
 import { rightFormsOf, spoilingsOf } from './spoilings.mjs'

@@ -1,6 +1,7 @@
-// node bench/accuracy/sound/fit-rate.mjs FOLDER…: makes src/audio/sound-check/rate-model.ts, which tells speech at the right rate
-// from speech that is played too fast or too slowly. The speech is that of the sample call, of the recordings of the folders and of half of the synthetic
-// voices, as it is and through random channels; the functions are linear discriminants of Fisher with a common covariance.
+// node bench/accuracy/sound/fit-rate.mjs FOLDER…: makes src/audio/sound-check/rate-model.ts, which tells speech at the
+// right rate from speech that is played too fast or too slowly. The speech is that of the sample call, of the
+// recordings of the folders and of half of the synthetic voices, as it is and through random channels; the functions
+// are linear discriminants of Fisher with a common covariance.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { clamp, otherSounds, randomSource, resample, speechRecordings } from './recordings.mjs'
@@ -22,7 +23,9 @@ const frameCounts = [20, 30, 40, 60]
 /** How much of the variance of a feature is added to the covariance, so that no feature decides alone. */
 const shrinkage = 0.3
 
-/** Resampled to twice the frequency and back; the resampler has no rates below 8000 Hz, and only their ratio matters. */
+/**
+ * Resampled to twice the frequency and back; the resampler has no rates below 8000 Hz, and only their ratio matters.
+ */
 const lowPassed = async (samples, rateHz, endHz) => {
   const fromHz = Math.round((rateHz * 8000) / (2 * endHz))
   return resample(await resample(samples, fromHz, 8000), 8000, fromHz)
@@ -206,7 +209,7 @@ const deviationOf = (i) => {
   return Math.sqrt(speech.reduce((sum, value) => sum + value, 0) / speech.length) * spread[i]
 }
 const within = Array.from({ length: featureCount }, (_none, i) => deviationOf(i))
-const text = `/** Speech at a wrong rate: the means of its features, and linear functions that are above 0 for it, each with a constant at the end. */
+const text = `/** Speech at a wrong rate: the means of its features, and linear functions above 0 for it, each with a constant. */
 export interface SpeechModel {
   readonly means: readonly number[]
   /** Below 0 for speech at the right rate. */

@@ -120,7 +120,10 @@ const filesOf = async (folder, group) => {
   return recordings
 }
 
-/** Speech at its own rate: of the repository, of a folder of recordings if it is there, and of installed synthetic voices. */
+/**
+ * Speech at its own rate: of the repository, of a folder of recordings if it is there, and of installed synthetic
+ * voices.
+ */
 export const speechRecordings = async ({ folders, sentenceCount = sentences.length }) => [
   ...(await filesOf(join(root, 'samples'), 'sample')),
   ...(await Promise.all(folders.filter(existsSync).map((folder) => filesOf(folder, 'human')))).flat(),

@@ -304,7 +304,7 @@ export interface ModelSource {
   readonly takesFolder?: boolean | undefined
   /** The values of its option `language`. @default any text */
   readonly languages?: readonly string[] | undefined
-  /** The options for `model.json`, and the files to copy, by their names in the folder of the model; a switch is `true`. */
+  /** The options for `model.json`, and the files to copy, by their names in the model's folder; a switch is `true`. */
   plan(given: Readonly<Record<string, string | undefined>>): Promise<ModelContent> | ModelContent
 }
 

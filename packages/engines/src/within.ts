@@ -1,7 +1,7 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { schedule } from 'rxspeech/internal/kernel/timers'
 
-/** Resolves when the work is done, or to 'late' when the time is over before; rejects if the work does. Keeps the process alive. */
+/** Settles as the work does, or resolves with 'late' when the time is over before. Keeps the process alive. */
 export const within = <T>(
   work: Promise<T>,
   durationMs: number,

@@ -344,7 +344,7 @@ describe('the studio in Chromium', () => {
     expect(faults).toEqual([])
   })
 
-  /** Both schemes on a phone and on a desktop, without motion, because axe would measure colors that are still changing. */
+  /** Both schemes on a phone and a desktop, without motion, because axe would measure colors that still change. */
   const checkAccess = async (page: Page, state: string): Promise<void> => {
     for (const value of ['light', 'dark']) {
       await page.emulateMediaFeatures([

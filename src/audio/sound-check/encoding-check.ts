@@ -5,16 +5,16 @@ import type { FoundFault } from './sound-warning.js'
 
 const readings: readonly Reading[] = ['pcm', 'swapped', 'ulaw', 'alaw']
 
-/** About 32 ms at 8 kHz, for one channel. A block is divided into two or three such sections, of more bytes at higher rates. */
+/** About 32 ms at 8 kHz, for one channel. A block has two or three such sections, of more bytes at higher rates. */
 const sectionBytes = 512
 const maxSections = 3
 /** By the declared reading, quieter sections tell nothing: -54 dBFS, as mean square. */
 const minPower = 4000
-/** Plateaus, such as those of clipped audio, are predicted well by any reading: with more of them a section tells nothing. */
+/** Any reading predicts plateaus well, such as those of clipped audio: a section with more of them tells nothing. */
 const maxFlat = 0.5
 /** The number of sections that are silent under another encoding before the declared one is doubted. */
 const doubtfulSilences = 3
-/** Correctly decoded audio exceeds this prediction gain at 8 to 48 kHz, except noise; wrongly decoded audio never does. */
+/** Correctly decoded audio exceeds this prediction gain at 8–48 kHz, except noise; wrongly decoded audio never does. */
 const maxGainDb = 9
 /** By how much another reading is predicted better, after how many sections with sound. */
 const verdicts = [

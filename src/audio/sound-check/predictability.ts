@@ -101,7 +101,7 @@ const gainOf = (once: number, twice: number): number => {
   return -10 * Math.log10(first * Math.max(1 - second * second, 1e-4))
 }
 
-/** The share of samples that are the largest or smallest that there are, or equal to the one before of the same channel. */
+/** The share of samples at either end of the range, or equal to the one before of the same channel. */
 export const flatShare = (reading: Reading, section: Section): number => {
   const { bytes, from, to, channels } = section
   const sampleBytes = sampleBytesOf(reading)

@@ -43,7 +43,7 @@ const verdicts = [
   { frames: 100, faster: 2.2, slower: 3, right: Infinity },
 ] as const
 const maxFrames = 100
-/** How far the features may be from those of such speech, as a mean of squared deviations; tones and music are further away. */
+/** The distance allowed from the features of such speech, a mean of squared deviations; tones and music exceed it. */
 const maxDistance = 1.6
 /** How clear it has to be that the sound is speech. */
 const minSpeechScore = 3

@@ -1,4 +1,4 @@
-/** Speech at a wrong rate: the means of its features, and linear functions that are above 0 for it, each with a constant at the end. */
+/** Speech at a wrong rate: the means of its features, and linear functions above 0 for it, each with a constant. */
 export interface SpeechModel {
   readonly means: readonly number[]
   /** Below 0 for speech at the right rate. */

@@ -69,7 +69,7 @@ const isStep = (sample: number): boolean => muLawSamples().includes(sample) || a
 /** The bits that are 0 in audio of 10 bits or less, whose samples are as far apart. */
 const lowBits = 63
 
-/** Waves of a frequency of mains in the points of a block, and how far they turn from a block to the next, in radians. */
+/** Waves of a mains frequency at the points of a block, and their turn from block to block, in radians. */
 interface MainsWaves {
   readonly cosines: Float64Array
   readonly sines: Float64Array

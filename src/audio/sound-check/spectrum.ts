@@ -41,7 +41,7 @@ export class SpectrumPair {
     for (; length < this.size; length *= 4) this.#combine(length)
   }
 
-  /** The power in bins of one of the windows: the sum or the difference of each bin and the mirror image of its conjugate. */
+  /** The power in bins of one window: the sum or the difference of each bin and its mirrored conjugate. */
   power(window: 'first' | 'second', from: number, to: number): number {
     const sign = window === 'first' ? 1 : -1
     let sum = 0

@@ -19,7 +19,7 @@ const maxLevelRatio = 12
 /** How many equal blocks a different one outweighs. */
 const differentWeight = 5
 
-/** Finds a channel that has had no signal since the beginning, and when it has one; and channels with the same audio. */
+/** Finds a channel without a signal since the beginning, and when it gets one; and channels with the same audio. */
 export class StereoCheck {
   /** For each channel that has had no signal: the blocks of sound of the other one. */
   readonly #silent = new Map([
@@ -73,7 +73,7 @@ export class StereoCheck {
     return blocks >= minBlocks || (blocks >= minSparseBlocks && this.#blocks === sparseBlock)
   }
 
-  /** Whether one channel is the other one, also louder, softer or inverted, beside noise that is far below the speech. */
+  /** Whether one channel is the other one, also louder, softer or inverted, beside noise far below the speech. */
   #areEqual(
     left: Int16Array,
     right: Int16Array,

@@ -68,7 +68,7 @@ export interface FinishLine extends OfConnection {
   readonly event: 'finish'
 }
 
-/** The end of a connection: by the client (`close`), by the service or the network (`ended`), or before it was open (`dial-failed`). */
+/** A connection ended: by the client (`close`), by service or network (`ended`), or it never opened (`dial-failed`). */
 export interface EndingLine extends OfConnection, Reason {
   /** Who ended the connection. */
   readonly event: 'close' | 'ended' | 'dial-failed'

@@ -114,7 +114,7 @@ class CassetteReader {
     this.#lines.push(line)
   }
 
-  /** Each connection is dialled, opens and ends. After lost lines the order is not checked, because these may be among them. */
+  /** Each connection is dialled, opens and ends. Not checked after lost lines, which may be among them. */
   #updateConnection(line: Exclude<CassetteLine, { readonly event: 'lost' | 'end' }>): void {
     const { event, connection } = line
     const state = this.#connections.get(connection)

@@ -70,7 +70,7 @@ const nameOf = (text: string): string | undefined => {
 
 /** Decodes the messages of one connection as its session would. */
 export interface EventReader {
-  /** Takes a message of the client: a plain service does not name its responses, so the request decides what they mean. */
+  /** Takes a message of the client: a plain service does not name its responses, so the request gives their meaning. */
   readonly addRequest: (message: RecordedMessage) => void
   readonly readEvent: (message: RecordedMessage) => SessionEvent
 }

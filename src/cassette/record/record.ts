@@ -141,7 +141,7 @@ const lazyDialWebSocket = (options: WebSocketDialOptions): Dial<SocketMessage, S
 const lazyDialGrpc = (options: GrpcDialOptions): Dial<DataflowMessage, DataflowMessage> =>
   defer(() => from(import('../../transport/grpc/client.js'))).pipe(mergeMap(({ dialGrpc }) => dialGrpc(options)))
 
-/** Every header and every query parameter but `ModelName` (PROTOCOL 4) may be a token, so only their names are recorded. */
+/** Headers and query parameters but `ModelName` (PROTOCOL 4) may be tokens: only their names are recorded. */
 const socketAddress = ({ channel, url, headers, protocols }: WebSocketDialOptions): Address => ({
   channel,
   address: URL.canParse(String(url)) ? redactUrl(new URL(url)) : undefined,

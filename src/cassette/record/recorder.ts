@@ -65,7 +65,7 @@ export class Recorder {
     return recorder
   }
 
-  /** Writes the last line. The session closes its connections at its end, so the open ones are written as closed first. */
+  /** Writes the last line, after a line for each open connection, which the session closes at its end. */
   end(outcome: EndLine['outcome'], error?: SpeechError): void {
     for (const connection of this.#connections) connection.closed()
     this.#write({ event: 'end', outcome, ...reasonOf(error, this.#settings.secrets) })

@@ -221,7 +221,7 @@ class ClientPlayer<Message extends WireMessage> {
       case 'received':
         return !isAnswer(line) || this.#isAnswered()
       case 'ended':
-        // Wait for the service to end the connection, unless the network or a closing service did, which this one will not repeat.
+        // Wait until the service ends the connection, unless the network or a closing service did.
         if (line.code !== 'connection-lost' && line.code !== 'going-away') this.#startDeadline()
         else if (this.#isDue(line.atMs)) this.#subscriber.complete()
         return false

@@ -97,7 +97,7 @@ export const replay = (cassette: Cassette, options: ReplayOptions = {}): Replay 
   }
 }
 
-/** Each dial plays the next connection of the cassette, or the next one for its channel if the cassette has channels. */
+/** Each dial plays the next connection of the cassette, of its channel if the cassette has channels. */
 const dialCassette = <Message extends WireMessage>(
   cassette: Cassette,
   settings: ServicePlayerSettings<Message>,

@@ -66,7 +66,7 @@ export const pushedAudio = (source: ObservableInput<Uint8Array>, scheduler: Sche
 /** Sources that gave audio to a session. */
 const usedSources = new WeakSet<object>()
 
-/** A source that is over completes before this time, and one of an empty recording later, such as a key that is pressed and released. */
+/** A source that is over completes before this time; an empty recording later, such as a key pressed and released. */
 const atOnceMs = 10
 
 /**
@@ -79,7 +79,7 @@ class ConsumedCheck implements AudioSink, Unsubscribable {
   readonly #scheduler: SchedulerLike
   readonly #wasUsed: boolean
   #hasAudio = false
-  /** Runs from the request for audio on. A timer and not the clock: a busy process is late with both, the end and the timer. */
+  /** Runs from the request for audio on. A timer and not the clock: a busy process is late with the end, too. */
   #atOnce: Unsubscribable | undefined
 
   constructor(source: ObservableInput<Uint8Array>, sink: AudioSink, scheduler: SchedulerLike) {

@@ -52,7 +52,7 @@ export class AudioPump<Out> implements AudioSink {
     this.#settings = settings
   }
 
-  /** Connects the source, which is read from the first call of `pull` on. Returns a function that releases the source. */
+  /** Connects the source, which is read from the first `pull` on. Returns a function that releases the source. */
   capture(inputs: Inputs<AudioInput>): () => void {
     this.#captured = inputs
     this.#feed = feedAudio(this.#source, this, this.#settings.scheduler)
@@ -209,7 +209,7 @@ export class AudioPump<Out> implements AudioSink {
 
   #awaitDrain({ link }: AudioRoute<Out>): void {
     if (this.#waiting !== undefined) return
-    // A separate Subscription, because `drain$` may emit synchronously, and draining may start a new wait before `subscribe` returns.
+    // A separate Subscription: `drain$` may emit synchronously, and start a new wait before `subscribe` returns.
     const waiting = new Subscription()
     this.#waiting = waiting
     waiting.add(

@@ -210,7 +210,7 @@ export class ReplayBuffer {
     return true
   }
 
-  /** The recognition has ended. Returns the sent audio without a result that is no longer kept as gaps. `listen` must follow. */
+  /** The recognition has ended. Returns gaps: sent audio without a result that is not kept. `listen` must follow. */
   endRecognition(): readonly Gap[] {
     const gaps = this.#giveUpUnkept()
     this.#silentTo = this.#definitive

@@ -53,7 +53,7 @@ export interface DataflowOptions extends SessionOptions, RecognitionOptions {
   readonly tenant: string
   /** `ProjectName` of the Start: the project, such as `transcribe`. */
   readonly project: string
-  /** The model, for a project that takes the settings of PROTOCOL 3.4, such as `transcribe`. @default that of the service */
+  /** The model, for a project with the settings of PROTOCOL 3.4, such as `transcribe`. @default that of the service */
   readonly model?: string | undefined
   /** Settings of the project; the values are primitives. They override the options of the recognition. @default {} */
   readonly settings?: Settings | undefined
@@ -71,7 +71,7 @@ export interface DataflowOptions extends SessionOptions, RecognitionOptions {
   readonly protoPath?: GrpcDialOptions['protoPath']
   /** Options of the gRPC package; they override those of the library. @default {} */
   readonly channelOptions?: GrpcDialOptions['channelOptions']
-  /** A channel that the caller owns and closes; it replaces all options of a channel. @default a channel of the library */
+  /** A channel that the caller owns and closes, in place of all options of a channel. @default one of the library */
   readonly channel?: GrpcDialOptions['channel']
   /** For tests only: a link in memory, a virtual clock, no jitter. @default {} */
   readonly testing?: TestingOptions<GrpcDialOptions, DataflowMessage> | undefined
@@ -210,7 +210,7 @@ const silenceRulesOf = (settings: Settings): SilenceRules => {
 
 type Start = Omit<StartRequest, 'token'>
 
-/** Updates by the user during a session. JavaScript may emit anything; a value that cannot be written fails the session. */
+/** Updates by the user. JavaScript may emit anything; a value that cannot be written fails the session. */
 const updateInputs = (update$: Observable<UpdateRequest>): Observable<ClientInput> =>
   update$.pipe(
     scan<UpdateRequest, ClientInput, undefined>((earlier, update) => {

@@ -206,7 +206,7 @@ export class FailoverMachine implements kernel.Machine<
     return join([{ do: 'lost', service: state.service, error }], { ...step, state: { ...step.state, successor } })
   }
 
-  /** A slow service is left only for one that is not known to be slow, too, so that a session does not go back and forth. */
+  /** A slow service is left only for one that is not known to be slow, so that a session does not go back and forth. */
   #onSlow(
     state: FailoverState,
     { services, snapshot }: Extract<ObservedFailoverInput, { readonly type: 'slow' | 'inactive' }>,

@@ -43,7 +43,7 @@ export interface RecognizeOptions extends SessionOptions, RecognitionOptions {
   readonly presentToken?: PresentToken | undefined
   /** Whether `?ModelName=` is added to the address. @default true */
   readonly appendModelName?: boolean | undefined
-  /** A WebSocket class instead of that of the platform. @default the package `ws` in Node, the global class in a browser */
+  /** A WebSocket class. @default that of the package `ws` in Node, the global class in a browser */
   readonly WebSocket?: SocketClass | undefined
   /** For tests only: a link in memory, a virtual clock, no jitter. @default {} */
   readonly testing?: TestingOptions<WebSocketDialOptions, SocketMessage> | undefined

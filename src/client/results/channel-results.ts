@@ -45,7 +45,7 @@ const maxArrivals = 64
 export class ChannelResults {
   readonly #text = new ChannelText()
   #connections = 0
-  /** The last result of this recognition; `failed`: a final with an error on this connection, which is not emitted yet. */
+  /** The last result of this recognition; `failed`: a final with an error of this connection, not emitted yet. */
   #last: 'nothing' | 'result' | 'failed' | 'final' = 'nothing'
   /** Whether a final arrived after the finalize request. */
   #isAnswered = false
@@ -117,7 +117,7 @@ export class ChannelResults {
     this.#text.begin(later.reduce((sum, { wordCount }) => sum + wordCount, 0))
   }
 
-  /** The new part of a partial; undefined if nothing is new, or if it would take back what another connection had as stable. */
+  /** The new part of a partial; undefined if nothing is new, or if it contradicts stable text of another connection. */
   partial(event: PartialEvent): PartialEvent | undefined {
     this.#open(event)
     const added = this.#newPartial(event)
@@ -211,7 +211,7 @@ export class ChannelResults {
     }
   }
 
-  /** The position up to which audio has its results after a milestone without times: the end of the previous milestone. */
+  /** Audio up to here has its results after a milestone without times: the end of the previous milestone. */
   get estimateMs(): number {
     const [before, last] = this.#latest
     if (before === undefined || last === undefined) return 0

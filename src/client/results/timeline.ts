@@ -20,7 +20,7 @@ const sameMs = 100
  */
 const minReadSpeed = 1.25
 
-/** The duration of sound after the end of a final that still counts as read, such as the rest of a word, in milliseconds. */
+/** Sound after the end of a final that still counts as read, such as the rest of a word, in milliseconds. */
 const afterFinalMs = 500
 
 /** What has times: an event, or a word of one. */
@@ -201,7 +201,7 @@ export class ResultTimeline {
     return this.#msAt(this.#base, 'start') + (this.#clock.now() - this.#beganMs) * minReadSpeed
   }
 
-  /** A channel was silent, or nothing matched: all audio before the end of that has its results and is not sent again. */
+  /** A channel was silent, or nothing matched: all audio before its end has its results, and is not sent again. */
   #silence(event: NodeEvent): NodeEvent | undefined {
     const { channel, startMs, endMs } = event
     const results = this.#channels[channel]

@@ -8,7 +8,7 @@ import { cutSample } from './whole-frames.js'
 
 /** A correction that kept the channels aligned, exact to the sample. Times are those of the stereo stream. */
 export interface SkewReport {
-  /** `filled`: silence was inserted at this time. `dropped`: audio of this time arrived after silence had replaced it. */
+  /** `filled`: silence was inserted at this time. `dropped`: audio of this time arrived after its silence. */
   readonly type: 'filled' | 'dropped'
   /** 0 is left, 1 is right. */
   readonly channel: 0 | 1

@@ -30,7 +30,7 @@ export interface PaceOptions {
   readonly everyMs?: number | undefined
   /** Speed relative to real time, up to 1000. @default 1 */
   readonly speed?: number | undefined
-  /** How much delay is caught up at once after a stall, in milliseconds; the rest of the stall delays all audio. @default 500 */
+  /** How much of a stall is caught up at once, in milliseconds; the rest delays all audio. @default 500 */
   readonly maxCatchUpMs?: number | undefined
   /** How much audio of an Observable is buffered, in milliseconds. @default 5000 */
   readonly maxBufferMs?: number | undefined

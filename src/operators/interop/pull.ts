@@ -44,8 +44,8 @@ function pulled<Value>(puller: Puller<Value>, more$: Observable<unknown>): Obser
     mergeMap(() => {
       state = 'asked'
       const answer = puller.next()
-      // A promised value: the consumer can request the next one while it handles this one. An immediate value: only after
-      // it, because requests within it would nest as deep as there are values.
+      // A promised value: the consumer can request the next one while it handles this one. An immediate value: only
+      // after it, because requests within it would nest as deep as there are values.
       return isPromiseLike(answer)
         ? from(answer).pipe(tap(() => (state = 'idle')))
         : of(answer).pipe(tap({ complete: () => (state = 'idle') }))

@@ -7,7 +7,7 @@ import { defaultMaxQueued, EventQueue, eventQueueCodecs, type EventQueueOptions 
 
 /** How a held session is read and closed. */
 export interface StartSessionOptions extends EventQueueOptions {
-  /** How long `close` waits for the last results before it aborts the session, in milliseconds. 0 aborts at once. @default 10 000 */
+  /** How long `close` waits for the last results before it aborts, in milliseconds, or 0. @default 10 000 */
   readonly closeWithinMs?: number | undefined
   /** The clock of that wait. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined

@@ -6,7 +6,7 @@ import { anything, checkOptions, number, optionsOf, schedulerValue } from '../..
 export interface SampleClockOptions {
   /** The format of the counted audio. */
   readonly format: AudioFormat
-  /** How many marks are kept, 16 to 65 536: half of them the latest, half spread over the whole session. @default 1024 */
+  /** How many marks are kept, 16 to 65 536: half of them the latest, half spread over the session. @default 1024 */
   readonly maxMarks?: number | undefined
   /** The clock of `wallMs`. @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
@@ -168,7 +168,7 @@ export class ClockMarks {
   }
 }
 
-/** Binary search: the first mark that satisfies `holds`, or the last one. All marks after the first one must satisfy it. */
+/** Binary search: the first mark for which `holds` is true, as it must be for all later ones; or the last mark. */
 const firstWhere = (marks: readonly ClockMark[], holds: (mark: ClockMark) => boolean): number => {
   let [low, high] = [0, marks.length - 1]
   while (low < high) {

@@ -20,7 +20,7 @@ interface Held {
   readonly dueMs: number
 }
 
-/** One direction of a proxied connection: sends the bytes of one socket to another in order, with the shape and the faults. */
+/** One direction of a proxied connection: sends bytes from socket to socket in order, with the shape and the faults. */
 export class BytePipe {
   readonly #from: Socket
   readonly #to: Socket

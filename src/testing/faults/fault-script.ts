@@ -40,7 +40,7 @@ export type Fault =
       readonly code?: ErrorCode | undefined
       readonly retryAfterMs?: number | undefined
     }
-  /** Discards everything in both directions, including the ends, while the connection stays open. Resets it after `forMs`. */
+  /** Discards everything in both directions, also the ends, on an open connection. Resets it after `forMs`. */
   | { readonly do: 'half-open'; readonly forMs?: number | undefined }
   /** The same in one direction, permanently. */
   | { readonly do: 'black-hole'; readonly direction: Direction }
@@ -58,7 +58,7 @@ export type Fault =
   | { readonly do: 'slice'; readonly bytes: number; readonly direction?: Direction | undefined }
   /** A proxy collects data and sends it at this interval. */
   | { readonly do: 'coalesce'; readonly everyMs: number; readonly direction?: Direction | undefined }
-  /** A proxy inverts the bits of the next bytes (1 by default); a link corrupts one byte or character in the middle of the next message. */
+  /** A proxy inverts the bits of the next bytes, by default 1; a link corrupts the middle of the next message. */
   | { readonly do: 'corrupt'; readonly direction: Direction; readonly bytes?: number | undefined }
   /** A link delivers the next message twice. */
   | { readonly do: 'duplicate'; readonly direction: Direction }

@@ -18,7 +18,7 @@ interface Held<Item> {
   readonly dueMs: number
 }
 
-/** One direction of a link with faults: delivers messages in order, at once or delayed, twice, corrupted, or not at all. */
+/** One direction of a link with faults: delivers messages in order, delayed, twice, corrupted, or not at all. */
 export class MessagePipe<Item> {
   readonly #options: MessagePipeOptions<Item>
   readonly #arrivals: ArrivalClock

@@ -87,7 +87,7 @@ export const corruptBytes = (bytes: Uint8Array, from: number, count: number): Ui
   return copy
 }
 
-/** A copy of a message with one character or byte in its middle corrupted: of a text, of bytes, or of the fields with either. */
+/** A copy of a message with its middle character or byte corrupted: of a text, of bytes, or of fields with either. */
 export const corruptMessage = <Message>(message: Message): Message => corruptContent(message) as Message
 
 const corruptContent = (message: unknown): unknown => {

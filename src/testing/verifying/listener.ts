@@ -107,7 +107,7 @@ const createHttpServer = (certificate: ServerCertificate | undefined): HttpServe
     : withCertificate(() => createTlsServer(tlsOptions(certificate, handshakeWithinMs), answer))
 }
 
-/** Passes connections to a gRPC server. Its own listeners would leave the sockets of calls open for a while after it is closed. */
+/** Passes connections to a gRPC server. Its own listeners leave sockets open for a while after it is closed. */
 const acceptCalls = (server: Server, certificate: ServerCertificate | undefined) => {
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
   const open = new Set<Socket>()

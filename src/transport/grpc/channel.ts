@@ -93,9 +93,9 @@ interface Shared {
 /** The channels of each target. */
 const shared = new Map<string, readonly Shared[]>()
 
-// The only line that the package writes by itself, to standard error, is that a server refused pings as too frequent. A session
-// handles that, so the line of its channels is left out. It is set with this module, so that a logger of the application,
-// which can be set but not read, replaces it; with a verbosity in the environment nothing is set.
+// The only line that the package writes by itself, to standard error, is that a server refused pings as too frequent. A
+// session handles that, so the line of its channels is left out. It is set with this module, so that a logger of the
+// application, which can be set but not read, replaces it; with a verbosity in the environment nothing is set.
 if ((process.env['GRPC_NODE_VERBOSITY'] ?? process.env['GRPC_VERBOSITY']) === undefined) {
   const write =
     (severity: string) =>
@@ -111,7 +111,7 @@ const isOfRefusedPings = (line: string): boolean =>
   line.includes('because of excess pings') &&
   [...shared.values()].flat().some(({ client }) => line.includes(client.getChannel().getTarget()))
 
-/** The number of streams that servers should allow for a connection (RFC 9113 section 6.5.2); more would wait silently. */
+/** The streams that servers should allow for a connection (RFC 9113 section 6.5.2); more would wait silently. */
 const maxUsers = 100
 
 /** Addresses whose server refused pings. */

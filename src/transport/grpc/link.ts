@@ -25,7 +25,7 @@ export interface MessageStream {
 /** The codecs of the options of a link. */
 export const grpcLinkCodecs = { ...linkLimitCodecs, scheduler: schedulerValue }
 
-/** Fills in the defaults of options that `grpcLinkCodecs` accepted; throws `invalid-options` if the water marks do not fit together. */
+/** Fills in the defaults of checked options. Throws `invalid-options` for water marks that do not fit together. */
 export const resolveGrpcLimits = (options: GrpcLinkOptions): Resolved<GrpcLinkOptions> => {
   const { maxMessageBytes, highWaterMarkBytes, lowWaterMarkBytes, closeTimeoutMs } = resolveLimits(options)
   const { scheduler = asyncScheduler } = options
@@ -40,7 +40,7 @@ export abstract class GrpcLink implements Link<DataflowMessage, DataflowMessage>
   protected state: 'open' | 'finished' | 'closing' | 'ended' = 'open'
   protected readonly inbox: Inbox<DataflowMessage>
   readonly #drain: DrainSignal
-  /** Sizes of the written messages that the transport has not taken, from `#firstSize` to `#sizeCount`, in their order. */
+  /** Sizes of written messages that the transport has not taken, from `#firstSize` to `#sizeCount`, in order. */
   #sizes: number[] = []
   #firstSize = 0
   #sizeCount = 0

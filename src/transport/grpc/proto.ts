@@ -19,7 +19,7 @@ export interface LoadDataflowOptions {
 
 const loadDataflowOptions = optionsOf<LoadDataflowOptions>()({}, { protoPath: text })
 
-/** The method as `Client.makeBidiStreamRequest` and `Server.addService` take it, already between bytes and `DataflowMessage`. */
+/** As `Client.makeBidiStreamRequest` and `Server.addService` take it, between bytes and `DataflowMessage`. */
 export type DataflowMethod = MethodDefinition<DataflowMessage, DataflowMessage>
 
 /** The service as `Server.addService` takes it. */
@@ -227,7 +227,7 @@ const lengthEnd = (bytes: Buffer, at: number): number => {
 
 const probe: WireMessage = { message: { content: 'text', binary_content: Uint8Array.of(1), content_type: 2 } }
 
-/** Throws with the name of a field that is missing in one direction, by encoding and decoding a message with every field. */
+/** Encodes and decodes a message with every field. Throws with the name of a field that is missing. */
 const checkFields = (
   file: string,
   direction: string,

@@ -8,7 +8,7 @@ export interface NodeSocketEvents {
   pong: [data: Buffer]
   close: [code: number, reason: Buffer]
   error: [error: Error]
-  /** Emitted by a `ProtocolErrorSocket` before it closes for a protocol error of the peer: the close code, or the error. */
+  /** Emitted by a `ProtocolErrorSocket` before it closes for a protocol error: the close code, or the error. */
   'protocol-error': [cause: number | SpeechError, close: () => void]
 }
 

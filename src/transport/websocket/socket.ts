@@ -66,7 +66,7 @@ export const webSocketLinkCodecs = { ...linkLimitCodecs, heartbeatMs: durationMs
 /** The options of a link with their defaults. */
 export type WebSocketLimits = Resolved<WebSocketLinkOptions>
 
-/** Fills in the defaults of options that `webSocketLinkCodecs` accepted; throws `invalid-options` if the water marks do not fit together. */
+/** Fills in the defaults of checked options. Throws `invalid-options` for water marks that do not fit together. */
 export const resolveWebSocketLimits = (options: WebSocketLinkOptions): WebSocketLimits => ({
   ...resolveLimits(options),
   heartbeatMs: options.heartbeatMs ?? 0,

@@ -158,7 +158,7 @@ export const inputs = {
 } as const satisfies Record<string, ClientInput>
 export type InputKey = keyof typeof inputs
 
-/** What is known when an input has its turn, where it differs from `quiet`; of a message that was read, also what it did. */
+/** What is known when an input has its turn, as changes of `quiet`; for a message that was read, also what it did. */
 export type Seen = Partial<Snapshot & Pick<MessageRead, 'hasProgress' | 'isLast'>>
 
 export const observed = (input: ClientInput, { hasProgress, isLast, ...more }: Seen = {}): ObservedInput => {

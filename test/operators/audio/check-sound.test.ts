@@ -9,7 +9,7 @@ import { itIsAnOperator } from '../operator-laws.js'
 
 const format: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 
-/** `o` begins an Ogg file; `f` begins a WAV file in the middle of audio; `a` and `b` are audio, `b` with a cut sample. */
+/** `o` begins an Ogg file; `f` begins a WAV file amid audio; `a` and `b` are audio, `b` with a cut sample. */
 const wav = ascii('RIFF\0\0\0\0WAVE')
 const values = { o: ascii('OggS\0\x02\0\0'), f: wav, a: new Uint8Array(1600), b: new Uint8Array(3) }
 

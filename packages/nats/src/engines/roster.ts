@@ -217,7 +217,7 @@ export class Roster {
     return entry !== undefined && entry.isBehind && entry.idleTicks < hangingTicks
   }
 
-  /** See `Engine.partialIntervalMs`; the longest of the engines that serve the model. Each channel asks as its audio arrives. */
+  /** See `Engine.partialIntervalMs`; the longest of the engines that serve the model. Channels ask as audio arrives. */
   partialIntervalMs(model: WantedModel): number {
     if (this.#thinning === 0) return 0
     return Math.max(

@@ -198,7 +198,7 @@ class Recording {
     this.#consume()
   }
 
-  /** Closes the files. Resolves with the recorded files, none without audio; rejects with the first fault. Idempotent. */
+  /** Closes the files. Resolves with those recorded, none without audio; rejects with the first fault. Idempotent. */
   close(): Promise<readonly RecordedFile[]> {
     this.#closing ??= this.#close()
     return this.#closing

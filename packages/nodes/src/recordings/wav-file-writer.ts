@@ -87,8 +87,8 @@ export class WavFileWriter {
       from += part.byteLength
       if (this.#filled === blockBytes) this.#queueBlock()
     }
-    // Creates the file at once with some audio: a fault of the disk shows early, and a process that is killed leaves no file
-    // with only a header.
+    // Creates the file at once with some audio: a fault of the disk shows early, and a process that is killed leaves no
+    // file with only a header.
     if (this.#writing === undefined) this.#queueBlock()
     if (this.#waitingBytes > maxWaitingBytes) {
       this.#fault ??= new SpeechError('internal', 'The disk is too slow for the recording.')

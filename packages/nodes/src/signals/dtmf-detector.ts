@@ -92,7 +92,7 @@ const envelopeOf = (
   }
 }
 
-/** Audio that is held back until it is known which spans of which channel to silence. Frames count from the first one. */
+/** Holds audio back until it is known which spans of which channel to silence. Frames count from the first one. */
 class SilencingBuffer {
   readonly #format: AudioFormat
   #chunks: Uint8Array[] = []
@@ -117,7 +117,7 @@ class SilencingBuffer {
     this.#spans[channel]?.push(span)
   }
 
-  /** Releases the frames before `untilFrame` in the chunks in which they arrived; chunks with silenced spans are copies. */
+  /** Releases the frames before `untilFrame` in their original chunks; chunks with silenced spans are copies. */
   release(untilFrame: number): readonly Uint8Array[] {
     const released: Uint8Array[] = []
     const frameBytes = bytesPerFrame(this.#format)

@@ -8,7 +8,7 @@ const keypad = ['1', '2', '3', 'A', '4', '5', '6', 'B', '7', '8', '9', 'C', '*',
 const stepSeconds = 0.0025
 export const windowSteps = 8
 
-/** A Hann window with one weight for each step. Its bins are 100 Hz wide at half height; its images are at zeros of a 2.5 ms step. */
+/** A Hann window, a weight for each step. Bins are 100 Hz wide at half height; images are at zeros of a 2.5 ms step. */
 const weights = Float64Array.from(
   { length: windowSteps },
   (_none, step) => Math.sin((Math.PI * (step + 0.5)) / windowSteps) ** 2,
@@ -114,7 +114,7 @@ export class DtmfFrames {
     return frame
   }
 
-  /** Rotates the phases of the step, which are relative to its first sample, to be relative to the first sample of all. */
+  /** Rotates phases relative to the first sample of the step to be relative to the first sample of all. */
   #transform(samples: Int16Array, from: number, slot: number, isQuiet: boolean): void {
     const size = this.#detectors.length
     for (let index = 0; index < size; index += 1) {
@@ -124,7 +124,7 @@ export class DtmfFrames {
       this.#real[slot * size + index] = real * cosine + imaginary * sine
       this.#imaginary[slot * size + index] = imaginary * cosine - real * sine
       const [stepCosine, stepSine] = [this.#turnCosine[index] ?? 1, this.#turnSine[index] ?? 0]
-      // The error of a product is 1e-16, so years of steps stay within a thousandth of a turn. The magnitude is corrected.
+      // The error of a product is 1e-16: years of steps stay within a thousandth of a turn. The magnitude is corrected.
       const nextCosine = cosine * stepCosine - sine * stepSine
       const nextSine = sine * stepCosine + cosine * stepSine
       const correction = 1.5 - 0.5 * (nextCosine * nextCosine + nextSine * nextSine)

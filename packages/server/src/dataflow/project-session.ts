@@ -37,7 +37,7 @@ export class ProjectSession {
   readonly intake: AudioIntake
   /** Completes after the last item, also after `abort`. Errors if the project itself fails. */
   readonly output$: Observable<NodeItem>
-  /** The longest that the session may take, in milliseconds: the limit of the service, or that of the project if tighter. */
+  /** The maximum duration of the session, in milliseconds: the tighter limit of the service and of the project. */
   readonly maxSessionMs: number
   readonly #started: Pick<StartedSession, 'tenant' | 'project' | 'sampleRateHz'>
   readonly #audio: HeldAudio

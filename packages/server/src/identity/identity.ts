@@ -48,7 +48,7 @@ export interface IdentityOptions {
    * token contains it, so changing it invalidates all issued tokens.
    */
   readonly issuer: string
-  /** Token audience (`aud`), an absolute URI. Changing it invalidates all issued tokens. @default 'urn:rxspeech:service' */
+  /** Token audience (`aud`), an absolute URI. A change invalidates all tokens. @default 'urn:rxspeech:service' */
   readonly audience?: string | undefined
   /**
    * The folder of signing keys, clients and revoked tokens, which several processes can share. Without it a restart
@@ -74,7 +74,7 @@ export interface IdentityOptions {
   readonly addressOf?: ((request: IncomingMessage) => string | undefined) | undefined
   /** Called with internal errors, which clients see as `server_error`. @default none */
   readonly onFault?: ((error: unknown) => void) | undefined
-  /** Called for each refused request with the `error` of RFC 6749 section 5.2 and the address of the client. @default none */
+  /** Called for each refused request with its `error` (RFC 6749 section 5.2) and the client's address. @default none */
   readonly onRefusal?: ((error: string, address: string) => void) | undefined
 }
 

@@ -148,7 +148,7 @@ export interface ServiceMonitor {
   nodeFailed(session: SessionFacts, failure: NodeFailed): void
 }
 
-/** Calls all monitors, in order. An exception of one is reported, and changes nothing for the others and the session. */
+/** Calls all monitors, in order. An exception of one is reported and affects neither the others nor the session. */
 export const combineMonitors = (monitors: readonly ServiceMonitor[]): ServiceMonitor => {
   const each = (call: (monitor: ServiceMonitor) => void): void => {
     for (const monitor of monitors) notify(() => call(monitor))
@@ -175,7 +175,7 @@ export const noopMonitor: ServiceMonitor = combineMonitors([])
 const known: ReadonlySet<unknown> = new Set(authFailures)
 const isAuthFailure = (value: unknown): value is AuthFailure => known.has(value)
 
-/** The reason in the `cause` of an `unauthenticated` error, or from an `error` of the token endpoint (RFC 6749 section 5.2). */
+/** The reason in the `cause` of `unauthenticated`, or in an `error` of the token endpoint (RFC 6749 section 5.2). */
 export const authFailureOf = (failure: unknown): AuthFailure => {
   const reason =
     typeof failure === 'string'

@@ -271,7 +271,7 @@ export class SpeechTimes {
   #started: Detection[] = []
   #ended: Detection[] = []
 
-  /** Records an event at `atMs` of the wall clock. Returns the delay of the first partial or of the milestone of a segment. */
+  /** Records an event at `atMs` of the wall clock. Returns the delay of a segment's first partial or milestone. */
   mark({ type, startMs, endMs }: SpeechMark, atMs: number): number | undefined {
     switch (type) {
       case 'speech-started':

@@ -33,7 +33,7 @@ export class EngineMeter {
     return [...this.#uses].map(([label, use]) => ({ label, use }))
   }
 
-  /** Measures the lags of all engines; call it every 100 ms. Returns whether any of them is behind by more than the limit. */
+  /** Measures the lags of all engines; call it every 100 ms. Returns whether any of them exceeds the limit. */
   sample(maxLagMs: number): boolean {
     let isAnyBehind = false
     for (const use of this.#uses.values()) {

@@ -37,7 +37,7 @@ const noSums = { opened: 0, failed: 0 }
 
 /** The lag is the largest of so many samples of 100 ms, so that it is seen between segments too. */
 const samplesInWindow = 50
-/** The time over which speech is averaged, in samples, and with how many channels that speak half of the time it begins. */
+/** Speech is averaged over this many samples, and begins with that many channels that speak half of the time. */
 const samplesOfMeans = 600
 const assumedChannels = 2
 const assumedSpeech = 0.5
@@ -263,7 +263,7 @@ export class EngineUse implements EngineWork {
     this.#queuedSamples -= segment.samples - segment.taken
   }
 
-  /** The audio that was spoken by now and that the engine has not read; once all was spoken, the time without a result in addition. */
+  /** The spoken audio that the engine has not read, and after the end of speech the time without a result. */
   #delayMs({ openedAtMs, samples, taken, closedAtMs }: OpenSegment, nowMs: number): number {
     const msPerSample = 1000 / this.#sampleRateHz
     const unreadMs = (samples - taken) * msPerSample

@@ -80,7 +80,7 @@ const translating = (handlers: UntypedServiceImplementation): UntypedServiceImpl
     ]),
   )
 
-/** Server reflection (`grpc.reflection.v1` and `v1alpha`) of `dataflow` and `grpc.health.v1`. Rejects with `missing-dependency`. */
+/** Reflection (v1 and v1alpha) of `dataflow` and `grpc.health.v1`. Rejects with `missing-dependency`. */
 export const openGrpcReflection = async (): Promise<(server: Server) => void> => {
   const [{ ReflectionService }, { protoPath }, { loadSync }, { strictDefinition }] = await Promise.all([
     import('@grpc/reflection'),

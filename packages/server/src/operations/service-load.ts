@@ -92,7 +92,7 @@ export class ServiceLoad {
     }
   }
 
-  /** The share of the thread that the sessions use, 0 to 1 and more; with those that began just now, as far as is known. */
+  /** The share of the thread that the sessions use, 0 to 1 and more, with an estimate of those that began just now. */
   get load(): number {
     return this.#load
   }

@@ -25,7 +25,7 @@ const fileCodec = (): FileCodec =>
     'google.protobuf.FileDescriptorProto'
   ] as FileCodec
 
-/** A map entry is named after its field, `foo_bar`, as protoc does it: `FooBarEntry`. The loader leaves it at `Foo_bar`. */
+/** A map entry is named after its field, `foo_bar`, as protoc does it: `FooBarEntry`, not `Foo_bar` as the loader. */
 const mapEntryName = (name: string): string =>
   `${name.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Entry`
 

@@ -10,7 +10,7 @@ import { graphProject, type Project } from './project.js'
 /** The name of the built-in project. */
 export const transcribeName = 'transcribe'
 
-/** The project `transcribe` of each tenant: entry, recognizer, publisher. `model` is the model of sessions that name none. */
+/** The project `transcribe` of each tenant: entry, recognizer, publisher. `model`: that of sessions that name none. */
 export const transcribeProjects = (tenants: readonly string[], model: string): readonly Project[] => {
   const graph = singleNodeGraph(recognizer)
   return tenants.map((tenant) => graphProject({ tenant, name: transcribeName, version: '1' }, graph, { name: model }))

@@ -32,7 +32,7 @@ export const serveConversation = <State, Input, Output, Action, Sent>(
     run.start()
   })
 
-/** What a client sends, and what it ends with: an error means that it has disconnected, unless a message was unreadable. */
+/** What a client sends, and its end: an error means that it disconnected, unless a message was unreadable. */
 export interface ConversationSource<Received, Context> {
   readonly incoming$: Observable<Received>
   readonly link: Pausable

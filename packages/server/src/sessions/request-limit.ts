@@ -14,7 +14,7 @@ const charactersPerRequest = 16_384
 /** A start that is refused for a fault of its request counts so many times more: an engine may have checked it. */
 const refusedStartCost = 4
 
-/** All tokens of a client may make so many times the requests of one, so that many tokens are no way around the limit. */
+/** The requests of all tokens of a client, as a multiple of one: many tokens are no way around the limit. */
 const tokensOfClient = 4
 
 /** So many audio messages shorter than `minAudioMs` count as one request. */
@@ -166,7 +166,7 @@ export class TokenRequests {
     return this.#counted.size
   }
 
-  /** Counts the start of a session. Throws `too-many-requests` beyond the limit; those that are refused do not count. */
+  /** Counts the start of a session, unless it is refused. Throws `too-many-requests` beyond the limit. */
   admit(tokenId: string, clientId?: string): HeldBucket {
     const held = this.hold(tokenId, clientId)
     const { level } = held.bucket

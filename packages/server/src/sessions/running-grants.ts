@@ -31,7 +31,7 @@ interface Held {
   sessions: number
 }
 
-/** How long it takes at most, in milliseconds, until a token that expired or that another process revoked ends its sessions. */
+/** The maximum time until an expired token, or one revoked by another process, ends its sessions, in milliseconds. */
 export const grantCheckMs = 1_000
 
 /**

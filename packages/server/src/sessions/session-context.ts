@@ -79,7 +79,7 @@ export interface SessionContext extends FaultOptions {
   /** The shortest time between two partials of a channel, in milliseconds; 0 unless the service is overloaded. */
   readonly partialIntervalMs?: (() => number) | undefined
   readonly limits: SessionLimits
-  /** Emits when the service is about to close, and to later subscribers at once: sessions are finalized, none begins. */
+  /** Emits when the service is about to close, also to later subscribers: sessions are finalized, none begins. */
   readonly drain$: Observable<Drain>
   readonly scheduler: SchedulerLike
   /** Records what sessions do as spans. @default nothing is traced */

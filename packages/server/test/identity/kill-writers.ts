@@ -15,7 +15,7 @@ interface Writing {
 
 type Writer = ChildProcessByStdio<null, Readable, null>
 
-/** Kills both processes at this instant, then expects everything that they have reported as stored, and nothing in part. */
+/** Kills both processes now, then expects everything that they reported as stored, and nothing in part. */
 export const killWriters = async (writing: Writing, isDue: (writers: readonly Writer[]) => Promise<unknown>) => {
   const { stateFolder, secretHash, name } = writing
   const names = [`${name}-a`, `${name}-b`]

@@ -6,8 +6,8 @@ import { runCli } from './run-cli.js'
 // Warnings of packages are for developers.
 if (process.env['RXSPEECH_DEBUG'] === undefined) process.removeAllListeners('warning')
 
-// A process also ends when it has nothing left to wait for. Before its work is done, that is a failure. The exit code is not
-// set in advance, because commander would use it.
+// A process also ends when it has nothing left to wait for. Before its work is done, that is a failure. The exit code
+// is not set in advance, because commander would use it.
 const onNothingLeft = (): void => {
   process.exitCode = exitCode.failed
   process.stderr.write('rxspeech: The command ended before its work was done; try again.\n')

@@ -6,7 +6,7 @@ import { paintFor } from './view/paint.js'
 
 type AddCommand = (command: Command, context: CommandContext) => void
 
-/** The commands. The file of a command is loaded when its name is typed, so that the help of the program appears at once. */
+/** The commands. The file of a command is loaded when its name is typed, so that the help appears at once. */
 const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<AddCommand> }>> = {
   demo: {
     summary: 'transcribe the sample call, or a recording, with a service in this process',

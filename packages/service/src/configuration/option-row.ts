@@ -1,5 +1,6 @@
-// One row declares one option of the service: the value that code passes, the key of the configuration file, the flag of
-// `rxspeech serve`, and what worker processes do with it. Types, codecs, keys, flags and documentation derive from the rows.
+// One row declares one option of the service: the value that code passes, the key of the configuration file, the flag
+// of `rxspeech serve`, and what worker processes do with it. Types, codecs, keys, flags and documentation derive from
+// the rows.
 import type { Any, Decoder, TypeOf } from 'io-ts'
 import type { Codec, Codecs } from 'rxspeech/internal/protocol/validation'
 import { setting, type Setting } from './settings.js'

@@ -40,7 +40,7 @@ const subscriber = section(
   ['clientId', 'secret'],
 )
 
-/** All keys of the file: those of the options, and those of which several make one option. A test compares them with `docs/OPERATING.md`. */
+/** All keys of the file: those of options, and groups that make one option. Tested against `docs/OPERATING.md`. */
 export const configuration = section({
   ...keysIn(serviceRows, ''),
   tls: section({

@@ -113,7 +113,7 @@ export const serviceRows = {
     flag: { ...textFlag('projects', '<dir>', `projects, ${projectLayout}; may be repeated`), absent: 'many' },
     workers: 'passed',
   }),
-  /** Files and packages with nodes that projects can name; each runs in worker threads unless it runs inline. @default none */
+  /** Files and packages with nodes for projects; each runs in worker threads unless it runs inline. @default none */
   customNodes: option(codecFor<readonly CustomNodeSource[]>(listOf(anything)), {
     file: inFile(
       'nodes',
@@ -137,7 +137,7 @@ export const serviceRows = {
     flag: textFlag('recordings', '<dir>', 'folder for the recordings of the node recorder (default: none)'),
     workers: 'passed',
   }),
-  /** Whether all models are loaded at the start, and not only the default one; others with their first session. @default false */
+  /** Whether all models are loaded at the start; otherwise the default one, and others when used. @default false */
   preload: option(flag, {
     workers: 'passed',
     file: inFile(
@@ -167,7 +167,7 @@ export const serviceRows = {
     ),
     flag: textFlag('model', '<name>', 'the model of sessions that name none'),
   }),
-  /** The folder of signing keys, clients and revoked tokens; see `openIdentityStore`. @default none: lost at a restart */
+  /** The folder of keys, clients and revoked tokens; see `openIdentityStore`. @default none: lost at a restart */
   stateFolder: option(text, {
     file: inFile(
       'stateFolder',
@@ -275,14 +275,14 @@ export const serviceRows = {
     ),
     workers: 'passed',
   }),
-  /** Whether the address of the recognition socket can contain a token, which proxies write to their logs. @default false */
+  /** Whether the recognition socket accepts a token in its address, which proxies log. @default false */
   allowQueryToken: option(flag, {
     file: inFile('allowQueryToken', yesOrNo, 'false', 'Whether the address of the socket can contain a token.'),
     workers: 'passed',
   }),
   /**
-   * Interfaces of other speech services that the HTTP addresses have, such as `openai-transcriptions`: clients that were
-   * written for those use this service by its address, with its tokens as their API keys.
+   * Interfaces of other speech services that the HTTP addresses have, such as `openai-transcriptions`: clients written
+   * for those use this service by its address, with its tokens as their API keys.
    * @default none, in development all
    */
   dialects: option(texts, {
@@ -340,7 +340,7 @@ export const serviceRows = {
   nodes: option(codecFor<readonly AnyNodeDefinition[]>(listOf(anything)), { workers: 'refused' }),
   /** The environment variables that projects and models can name for secrets. @default process.env */
   env: option(codecFor<Readonly<Record<string, string | undefined>>>(jsonObject), { workers: 'passed' }),
-  /** Token audience, keys, NATS for several machines, limits of wrong secrets, and the address of a client. @default {} */
+  /** Token audience, keys, NATS for several machines, limits of wrong secrets, addresses of clients. @default {} */
   identity: option(optionsOf<ServiceIdentityOptions>()({}, { ...identityGroupCodecs, nats: jsonObject })),
   /** More generous limits, for a service with a single developer. @default false */
   development: option(flag, { workers: 'passed' }),
@@ -374,7 +374,7 @@ export interface ServiceLimits extends Limits {
   readonly maxMessageBytes: number
 }
 
-/** Fills in the default limits of options that `checkServiceOptions` accepted. An `undefined` limit leaves the default. */
+/** Fills in the default limits of checked options. An `undefined` limit leaves the default. */
 export const resolveServiceLimits = (options: Partial<ServiceOptions>): ServiceLimits => {
   const { development = false, limits = {}, maxMessageBytes = 1_048_576 } = options
   const given = Object.entries(limits).filter(([, value]) => value !== undefined)

@@ -67,7 +67,7 @@ export const builtInNodes: readonly AnyNodeDefinition[] = [
   promptPlayer,
 ]
 
-/** The nodes that projects can use: the built-in ones and `more`. Throws `invalid-options` for a name that occurs twice. */
+/** The nodes that projects can use: built-in ones and `more`. Throws `invalid-options` for a name that occurs twice. */
 export const nodeCatalog = (more: readonly AnyNodeDefinition[] = []): readonly AnyNodeDefinition[] => {
   const nodes = [...builtInNodes, ...more]
   const names = nodes.map(({ name }) => name)

@@ -257,7 +257,7 @@ const whileConnected = (registry: ModelRegistry, bus: MessageBus, scheduler: Sch
 /** By the labels of models. */
 type Digests = ReadonlyMap<string, string>
 
-/** Reads the models again. Sessions that run need a changed model to have the same rate, and at least one must be left. */
+/** Reads the models again. A changed model must keep its rate, for running sessions, and at least one must be left. */
 const prepareModels = async (
   models: ModelRegistry,
   served: readonly ServedModel[],

@@ -64,7 +64,7 @@ export interface ReloaderOptions {
   readonly onOutcome?: ((outcome: 'reloaded' | 'refused') => void) | undefined
 }
 
-/** One reload at a time. Those that are asked for meanwhile become one, which begins afterwards and sees the latest files. */
+/** One reload at a time. Requests meanwhile become one reload, which begins afterwards and sees the latest files. */
 export class Reloader {
   readonly #options: ReloaderOptions
   #running: Promise<ReloadResult> | undefined

@@ -88,7 +88,7 @@ export const closeAll = async (opened: Readonly<Opened>, scheduler: SchedulerLik
 const closesLate = (what: string): SpeechError =>
   new SpeechError('internal', `${what} did not close within ${closeWithinMs / 1_000} s; end the process.`)
 
-/** Throws `invalid-options` for a folder of recordings that is a file or cannot be read. A missing one is made when needed. */
+/** Throws `invalid-options` for an unreadable folder of recordings, or a file. A missing one is made when needed. */
 export const checkRecordingsFolder = ({ recordingsFolder: folder }: ServiceOptions): void => {
   if (folder === undefined) return
   let isFolder: boolean

@@ -27,9 +27,9 @@ import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { openModels } from './models-and-projects.js'
 import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
 
-/** How long the start waits for a default model that is named: four times as long as engine processes take to report their models. */
+/** How long the start waits for a named default model: four times as long as engine processes take to report theirs. */
 const namedModelMs = 1_000
-/** After the first model the start waits that long for others, so that each start chooses the same default among them. */
+/** After the first model the start waits this long for others, so that each start chooses the same default. */
 const settleMs = 500
 
 /** The models of a service, and what operators see of the engine processes. */
@@ -79,7 +79,7 @@ export const openServiceModels = async (options: ServiceOptions, cpus?: number):
   return { models, natsUse: () => ({ isUp: bus.isUp, refused: bus.refusedCount, fleet: fleet.use }) }
 }
 
-/** When an engine process counts as behind, and whether it then gets no new sessions. @default maxLagMs `defaultMaxLagMs` */
+/** When an engine process is behind, and whether it then gets no sessions. @default maxLagMs `defaultMaxLagMs` */
 export const lagLimits = (
   options: Pick<ServiceOptions, 'development' | 'limits'>,
 ): { readonly maxLagMs: number | undefined; readonly refusesBehind: boolean } => {

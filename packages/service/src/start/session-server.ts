@@ -185,7 +185,7 @@ const firstModel = (models: ModelRegistry, defaultModel: string | undefined): Mo
   return chosen ?? models.list()[0]
 }
 
-/** One after another, so that first sessions keep the cores. What is wrong with a model, its first session or a reload reports. */
+/** One after another, so that first sessions keep the cores. Faults are reported by the first session or a reload. */
 const preload = async (models: ModelRegistry): Promise<void> => {
   for (const model of models.list()) await models.engine(model).catch(() => undefined)
 }

@@ -1,4 +1,4 @@
-// A worker process of a service: it serves the sessions of the connections that the process of the service passes to it.
+// A worker process: it serves the sessions of the connections that the process of the service passes to it.
 import { Socket } from 'node:net'
 import { asyncScheduler } from 'rxjs'
 import { openProcessOperations } from 'rxspeech-server/operations/operations'

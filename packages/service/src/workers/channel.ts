@@ -20,7 +20,7 @@ import {
   wholeNumber,
 } from 'rxspeech/internal/protocol/validation'
 
-/** The questions that a process answers, and the notices that it only receives. Each message is decoded before a handler gets it. */
+/** The questions that a process answers, and the notices that it receives. Messages are decoded before a handler. */
 export interface Protocol {
   readonly questions: Readonly<Record<string, { readonly question: Any; readonly answer: Any }>>
   readonly notices: Readonly<Record<string, Any>>

@@ -51,10 +51,10 @@ export interface WorkerEvents {
   readonly ended: (end: WorkerEnd) => void
 }
 
-/** One worker process, and everything that counts for it: when it ends, in whatever way, nothing of it counts any more. */
+/** One worker process, and everything that counts for it, until it ends in any way. */
 export interface WorkerHost {
   readonly pid: number | undefined
-  /** Its connections and sessions: a gRPC connection with ten sessions counts eleven. Infinity while it seems to hang. */
+  /** Its connections and sessions: a gRPC connection with ten sessions counts eleven. Infinity if it seems to hang. */
   readonly load: () => number
   /** Passes a connection on, whose slot is released when it closes. Without a slot the worker asks for one. */
   readonly pass: (connection: PassedConnection) => void

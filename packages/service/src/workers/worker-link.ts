@@ -13,7 +13,7 @@ export type WorkerChannel = Channel<typeof workerProtocol, typeof serviceProtoco
 
 const noop = (): void => undefined
 
-/** The connections that the process of the service passes to this worker, and their counts, which that process keeps. */
+/** The connections that the process of the service passes to this worker. That process keeps their counts. */
 export class PassedConnections {
   readonly #channel: WorkerChannel
   readonly #servers = new Map<ListenerName, Server>()

@@ -65,7 +65,7 @@ export class WorkerSet {
     this.#scheduler = options.scheduler ?? asyncScheduler
   }
 
-  /** Resolves when all workers serve sessions. Rejects with the error of the first that does not start; then all are ended. */
+  /** Resolves when all workers serve. Ends all and rejects with the error of the first that does not start. */
   async start(startWorker: StartWorker, listener: WorkerSetListener): Promise<void> {
     this.#startWorker = startWorker
     this.#listener = listener

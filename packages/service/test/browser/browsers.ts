@@ -17,7 +17,7 @@ export interface LaunchOptions {
   readonly autoplays?: boolean
 }
 
-/** How long a browser may take for anything: much longer than the 30 s of puppeteer, because the machine may be busy. */
+/** How long a browser may take for anything: more than the 30 s of puppeteer, because the machine may be busy. */
 const patienceMs = 120_000
 
 /** A browser without a window, whose microphone is a fake device. It trusts the CA of a development service. */

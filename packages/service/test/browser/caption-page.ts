@@ -1,4 +1,4 @@
-/** The program of a page with captions. It reads the session's options from its address, and shows its events to the test. */
+/** The program of a page with captions. Its address has the options of the session, and the test sees its events. */
 export const captionProgram = `
 import { Subject } from 'rxjs'
 import { recognize } from 'rxspeech'

@@ -268,8 +268,8 @@ describe.each<BrowserName>(['chromium', 'firefox'])('microphone in %s', (name) =
     const { tab, until } = await open(page.url + session)
     await tab.evaluate(() => {
       Object.assign(globalThis, { openStreams: [] })
-      // The track of an element that plays ends with the element, as that of a device that is removed. Firefox delivers no
-      // event that a page dispatches on a track itself.
+      // The track of an element that plays ends with the element, as that of a device that is removed. Firefox delivers
+      // no event that a page dispatches on a track itself.
       navigator.mediaDevices.getUserMedia = async () => {
         const audio = new Audio('/greeting.wav') as HTMLAudioElement & Capturing
         const stream = (audio.mozCaptureStream ?? audio.captureStream)?.call(audio) ?? new MediaStream()

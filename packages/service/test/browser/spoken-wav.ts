@@ -12,7 +12,7 @@ const playedHz = 48_000
 /** A part of a channel of the sample call, in milliseconds, or silence of a length. */
 export type Part = { readonly fromMs: number; readonly toMs: number } | { readonly silenceMs: number }
 
-/** Writes parts of what the restaurant says in the sample call to a WAV file that browsers decode, in the given order. */
+/** Writes parts of what the restaurant says in the sample call to a WAV file for browsers, in the given order. */
 export const writeSpokenWav = async (path: string, parts: readonly Part[]): Promise<void> => {
   const { format, bytes } = await readRecording(callFile)
   const [restaurant] = deinterleaveChannels(bytes, 1)

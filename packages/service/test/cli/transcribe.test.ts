@@ -58,7 +58,7 @@ afterAll(async () => {
 
 /** The model of the package takes long on a slow machine. */
 const patience = ['--timeout-ms', '110000']
-/** After a signal the command waits 3 s for the last words, in which a busy machine may not recognize them: here a minute. */
+/** After a signal the command waits 3 s for the last words; here a minute, because the machine may be busy. */
 const withLongDeadline =
   (standard: (act: () => void, ms?: number, ...rest: unknown[]) => unknown) =>
   (act: () => void, ms?: number, ...rest: unknown[]): unknown =>

@@ -20,8 +20,8 @@ import { liveService, type LiveService } from './live-service.js'
 import { callFile } from './sample-call.js'
 import { sessionOptions, type Over } from './session-options.js'
 
-// Any English speech has the same words by each route to the service. Partials are off: which of their words are committed
-// depends on the clock.
+// Any English speech has the same words by each route to the service. Partials are off: which of their words are
+// committed depends on the clock.
 
 const folderOfRecordings = process.env['RECORDINGS'] ?? '../shared/audio'
 const people = join(folderOfRecordings, 'human52.wav')

@@ -113,7 +113,7 @@ export class Callers {
 export const wordsOf = ({ milestones }: Outcome): readonly (readonly string[])[] =>
   [0, 1].map((channel) => milestones.filter((one) => one.channel === channel).map(({ text }) => text.trim()))
 
-/** How much later than in another run the latest milestone came, counted from the first audio of each, in milliseconds. */
+/** How much later than in another run the latest milestone came after its first audio, in milliseconds. */
 export const latenessMs = (outcome: Outcome, before: Outcome): number =>
   Math.max(
     ...[0, 1].flatMap((channel) => {

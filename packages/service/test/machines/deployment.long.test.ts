@@ -128,7 +128,8 @@ describe.skipIf(deploymentIsSkipped)(deploymentTitle('the deployment of docs/SCA
     const cutAtMs = Date.now()
     await delay(cutMs - 500)
     const other = name === 'edge-1' ? 'edge-2' : 'edge-1'
-    // Servers of NATS that have lost each other refuse changes until they have a leader again, and so none is made then.
+    // Servers of NATS that have lost each other refuse changes until they have a leader again, and so none is made
+    // then.
     const isRevoked = lan === 'main'
     const revocation = isRevoked ? revoke(other, own) : undefined
     await delay(cutMs - (Date.now() - cutAtMs))

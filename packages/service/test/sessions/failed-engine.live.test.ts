@@ -16,7 +16,7 @@ import { spoken } from '../../../server/test/sessions/spoken.js'
 const open: PlainService[] = []
 afterEach(() => Promise.all(open.splice(0).map((service) => service.close())))
 
-/** A service whose engine fails in its nth channel at its second part; in none, in three (a segment and its retries), or in all. */
+/** A service whose engine fails at the second part of no channel, of three (a segment and its retries) or of all. */
 const started = async (failing: number): Promise<PlainService> => {
   const engine = scriptedEngine({ texts: ['hello world'] })
   const service = await plainService(

@@ -1,4 +1,4 @@
-/** The lowest and the highest sample of each bin, from -128 to 127. When all bins are used, each two become one of double length. */
+/** The lowest and highest sample of each bin, -128 to 127. When all are used, pairs become one of double length. */
 export class Peaks {
   readonly #low: Int8Array
   readonly #high: Int8Array

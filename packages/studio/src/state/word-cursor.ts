@@ -22,7 +22,7 @@ type Turns = Pick<StudioState, 'turns'>
 export const wordAtMs = (state: Turns, ms: number): WordAt | undefined =>
   wordsInOrder(state).find(({ startMs, endMs }) => startMs <= ms && ms < endMs)
 
-/** The next word in the order of time, or with `step` -1 the previous one; without a current word the first, or the last. */
+/** The next word in time, or the previous one for `step` -1; without a current word the first or the last. */
 export const neighborOf = (
   state: Turns,
   current: WordAt | undefined,

@@ -7,7 +7,7 @@ const isDark = (): boolean => {
   return chosen === undefined ? darkScheme.matches : chosen === 'dark'
 }
 
-/** Shows the page in the scheme that a person has chosen, otherwise in that of the system; `changed` is called when it may differ. */
+/** Shows the page in the chosen scheme, otherwise in that of the system; calls `changed` when it may differ. */
 export const showColorScheme = (changed: () => void): void => {
   const button = element('theme')
   const show = (): void => {

@@ -1,7 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 
-/** The cost of scrypt (RFC 7914): 16 MiB and about 40 ms. Issued secrets have 256 random bits, so more would gain nothing. */
+/** The cost of scrypt (RFC 7914): 16 MiB and about 40 ms. For issued secrets of 256 random bits more gains nothing. */
 const cost = { N: 16_384, r: 8, p: 1 } as const
 const saltBytes = 16
 const hashBytes = 32

@@ -79,7 +79,7 @@ export const maxGrantBytes = 8192
 export const minTokenLifetimeSeconds = 60
 export const maxTokenLifetimeSeconds = 31_536_000
 
-/** How long new tokens of the client are valid, in seconds: the shortest time if its store has something else than a number. */
+/** The lifetime of new tokens of the client, in seconds: the shortest if the store has no number. */
 export const tokenLifetimeOf = (client: ClientRegistration | undefined): number => {
   const seconds = Math.floor(client?.tokenLifetimeSeconds ?? maxTokenLifetimeSeconds)
   return seconds >= 1 ? Math.min(seconds, maxTokenLifetimeSeconds) : minTokenLifetimeSeconds

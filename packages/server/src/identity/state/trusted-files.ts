@@ -1,4 +1,4 @@
-// Any user who can write to the state folder decides who can log in, so what others can write there is refused (docs/SECURITY.md).
+// A user who can write to the state folder decides who can log in: what others can write is refused (docs/SECURITY.md).
 import type { Stats } from 'node:fs'
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -32,7 +32,7 @@ const checkOwner = (path: string, { uid, mode }: Stats, isSharedWithGroup: boole
 
 const isGroupFolder = ({ mode }: Stats): boolean => (mode & setGroupId) !== 0
 
-/** Follows a link of root, such as that of systemd with `DynamicUser`; a process of root has to name the folder itself. */
+/** Follows a link of root, such as that of systemd with `DynamicUser`; a process of root must name the folder. */
 const followFolder = async (path: string): Promise<Stats> => {
   const own = await lstat(path)
   if (!own.isSymbolicLink()) return own
@@ -73,7 +73,7 @@ export const checkStateFile = async (path: string): Promise<void> => {
   await checkEntry(path, isGroupFolder(folder))
 }
 
-/** Checks the owner of a file that root or this user has put there, and of a link to it. Rejects with `invalid-options`. */
+/** Checks that root or this user owns a file and the link to it. Rejects with `invalid-options`. */
 export const checkFileOwner = async (path: string): Promise<void> => {
   if (ownId() === undefined) return
   for (const { uid } of [await lstat(path), await stat(path)]) {

@@ -40,7 +40,7 @@ export interface TokenVerifierOptions {
 export interface TokenVerifier {
   /** Returns what the token allows now. Rejects with `unauthenticated`. */
   readonly verify: (token: string) => Promise<Grant>
-  /** The claims of a token with a valid signature that has not expired, even if it is revoked. Rejects as `verify` does. */
+  /** The claims of a token that is signed and not expired, even if it is revoked. Rejects as `verify` does. */
   readonly readClaims: (token: string) => Promise<TokenClaims>
   /** Why an earlier grant is no longer valid; undefined while it is valid. */
   readonly endOf: (grant: Grant) => SpeechError | undefined

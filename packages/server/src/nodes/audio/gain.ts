@@ -15,7 +15,7 @@ interface GainOptions {
   readonly setting?: string | undefined
 }
 
-/** Changes the level of all channels and clips at full scale. An `Update` of the setting applies from the next chunk on. */
+/** Changes the level of all channels and clips at full scale. An `Update` applies from the next chunk on. */
 export const gain = defineNode({
   name: 'gain',
   summary: 'Makes audio louder or softer.',

@@ -112,11 +112,12 @@ const tableCodec = <Required extends Codecs, Optional extends Codecs>(
  * The codec of a node without options.
  *
  * @example
- * defineNode({ name: 'mute', summary: 'Drops everything.', inputs: { audio: 'audio' }, outputs: {}, options: noOptions, open: () => () => EMPTY })
+ * const [inputs, open] = [{ audio: 'audio' } as const, () => () => EMPTY]
+ * defineNode({ name: 'mute', summary: 'Drops everything.', inputs, outputs: {}, options: noOptions, open })
  */
 export const noOptions = nodeOptions({}, {})
 
-/** The names that a codec of io-ts itself knows: of `type`, `partial`, `exact` and `intersection`, which ignore other names. */
+/** The names that a codec of io-ts knows: `type`, `partial`, `exact` and `intersection`, which ignore other names. */
 export const propertyNames = (codec: t.Any): readonly string[] | undefined => {
   if (codec instanceof t.InterfaceType || codec instanceof t.PartialType) {
     return Object.keys(codec.props as Readonly<Record<string, unknown>>)

@@ -50,7 +50,7 @@ export interface ModelName {
   readonly version?: string | undefined
 }
 
-/** A model with the parts that it leaves open from a default. Another name is another model, which has no part of it. */
+/** A model, with open parts filled from a default of the same name. */
 export const completeModel = (model: ModelName, { name, tenant, version }: ModelName = {}): ModelName =>
   model.name === undefined ? { name, tenant: model.tenant ?? tenant, version: model.version ?? version } : model
 

@@ -33,7 +33,7 @@ const nodeCodecs = <T extends ParameterTable>(table: T): NodeCodecs<T> =>
 
 const { gracefulSilenceMs, ...voiceCodecs } = nodeCodecs(segmentationParameters)
 
-/** The options of nodes that cut speech into segments: the parameters of `recognize` (PROTOCOL 4.2), and some of their own. */
+/** The options of nodes that cut speech into segments: the parameters of `recognize` (PROTOCOL 4.2), and others. */
 export const voiceOptions = {
   ...voiceCodecs,
   onsetMs: wholeNumberFrom(0, 1000),
@@ -101,7 +101,7 @@ const modelSettings = [
   { key: 'version', setting: 'ModelVersion' },
 ] as const
 
-/** The error that refuses an `Update` to these settings: an invalid setting, another model, other phrases or another rejection. */
+/** The error that refuses an `Update`: an invalid setting, another model, other phrases or another rejection. */
 export const checkRecognitionUpdate = (
   next: Settings,
   now: Settings,

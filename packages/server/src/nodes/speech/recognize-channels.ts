@@ -12,7 +12,7 @@ import { eventItem } from '../core/events.js'
 import type { NodeItem } from '../core/node.js'
 
 export interface RecognizeChannelsOptions extends Omit<RecognitionChannelOptions, 'sampleRateHz'> {
-  /** Changed parameters, which must be valid, and what the session asks of the engine from then on: its language alone may differ. */
+  /** Changed parameters, which must be valid, and the new settings of the engine: only the language may differ. */
   readonly changed$: Observable<{ readonly parameters: SegmenterParameters; readonly settings: RecognizeSettings }>
   /** Emits when the recognition is to end in a pause of each channel. */
   readonly drain$?: Observable<unknown> | undefined

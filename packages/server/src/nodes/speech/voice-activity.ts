@@ -65,7 +65,7 @@ const withEvents =
       takeWhile((item) => item !== done),
     )
 
-/** Reports speech without an engine: `Speech Started` and `Speech Ended` of each channel. The audio passes unchanged. */
+/** Emits `Speech Started` and `Speech Ended` of each channel, without an engine. The audio passes unchanged. */
 export const voiceActivity = defineNode({
   name: 'voice-activity',
   summary: 'Reports when speech begins and ends on each channel.',

@@ -56,7 +56,7 @@ const checkNode = (entry: NodeEntry, facts: ProjectFacts, faults: ProjectFaults)
   }
 }
 
-/** The span of a key and its value in the options, or of an item of a list, or of the innermost table that lacks the key. */
+/** The span of a key with its value, of an item of a list, or of the innermost table that lacks the key. */
 const spanAt = (node: YamlNode | undefined, path: readonly string[]): Span | undefined => {
   const [key, ...rest] = path
   if (node?.kind === 'list' && key !== undefined) return spanAt(node.items[Number(key)], rest) ?? node.span

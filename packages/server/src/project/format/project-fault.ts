@@ -34,7 +34,7 @@ export class ProjectFaults {
     return this.#all.some(({ severity }) => severity === 'error')
   }
 
-  /** The first faults in the order of the file and the number of the others. Errors go before warnings if there are too many. */
+  /** The first faults in the order of the file, errors before warnings if there are many, and the number of others. */
   get inOrder(): readonly ProjectFault[] {
     const all = this.#all.toSorted((a, b) => a.span.from - b.span.from)
     if (all.length <= maxReportedFaults) return all

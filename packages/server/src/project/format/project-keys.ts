@@ -27,7 +27,7 @@ export const limitRanges: Readonly<Record<(typeof projectKeys.limits)[number], r
   maxCallMs: [10, 10_000],
 }
 
-/** The range of a wire's capacity. Engines take audio in steps of 100 ms: a wire that cannot hold several would block. */
+/** The range of a wire's capacity. Engines take steps of 100 ms: a wire that cannot hold several would block. */
 export const capacityRanges = { ms: [500, 60_000], items: [2, 10_000] } as const
 
 /** The capacity of a wire of events for which the project sets none. */

@@ -313,7 +313,7 @@ export class GraphRunner {
     } else this.#abort(sessionError, event)
   }
 
-  /** Ends the session with an error once everything emitted until then is delivered, with a last event before the error. */
+  /** Ends the session with an error, after everything emitted until then and a last event. */
   #abort(error: SpeechError, lastItem?: NodeItem): void {
     if (this.#finalAction !== undefined || this.#isOver) return
     this.#finalAction = () => {

@@ -81,6 +81,6 @@ export interface GraphSignals {
    * emitted error.
    */
   readonly abort$?: Observable<SpeechError> | undefined
-  /** Ends the session at the next silence: after the nodes with `handlesDrain` have completed, all others are finalized. */
+  /** Ends the session at the next silence: nodes with `handlesDrain` complete first, then all others are finalized. */
   readonly drain$?: Observable<unknown> | undefined
 }

@@ -78,7 +78,7 @@ export class WireQueue {
     return oldest === undefined || oldest.type === 'silence' ? 0 : Math.min(this.countOf(oldest), Math.ceil(excess))
   }
 
-  /** Drops as much of the oldest item as `oldest` returned. Dropped audio becomes silence, joined to silence before it. */
+  /** Drops as much of the oldest item as `oldest` returned. Dropped audio joins the silence before it. */
   dropOldest(dropped: number): void {
     const index = this.#waiting.findIndex(({ type }) => type !== 'silence')
     const oldest = this.#waiting[index]

@@ -110,7 +110,7 @@ export class Wire {
     }
   }
 
-  /** Takes the next item, which counts as not acknowledged from then on; undefined when there is none or no room for it. */
+  /** Takes the next item, which then waits for its acknowledgement; undefined without an item or room for it. */
   take(): NodeItem | undefined {
     const taken = this.#queue.take(this.#deliverable)
     if (taken === undefined) return undefined

@@ -27,7 +27,7 @@ interface Part {
   readonly speed: number
 }
 
-/** The sample call is read twice, so that both kinds of models are seen; without the embedded model by its grammar only. */
+/** The sample call is read by both kinds of models; without the embedded model by its grammar only. */
 const partsOf = (isSample: boolean, speed: number | undefined): readonly Part[] => {
   const missing = missingEmbeddedModel()
   if (missing !== undefined && !isSample) throw missing

@@ -91,7 +91,7 @@ const confirm = async (names: readonly string[], bytes: number, host: Host, clos
   }
 }
 
-/** Moves the folder away first, so that no half of a model is ever found. Removes the folders above that are empty then. */
+/** Moves the folder away first, so that no half of a model is found. Then removes empty folders above it. */
 const removeFolder = async (root: string, folder: string): Promise<void> => {
   const temporary = await makeUnfinished(root, 'removing')
   try {

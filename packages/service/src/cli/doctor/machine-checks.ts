@@ -235,7 +235,7 @@ export const audioCheck = (platform: NodeJS.Platform = process.platform): Check 
   },
 })
 
-/** The devices that can capture, of the kernel's list; undefined if it is not readable, as with a sound server elsewhere. */
+/** The devices of the kernel's list that can capture; undefined if it is not readable. */
 const alsaDevices = (): readonly string[] | undefined => {
   try {
     const lines = readFileSync('/proc/asound/pcm', 'utf8').split('\n')

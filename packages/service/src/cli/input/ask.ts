@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import type { Host } from '../process/host.js'
 
-/** Asks a question of yes or no, which is no without an answer; undefined without a terminal. Rejects with the signal's reason. */
+/** Asks for yes or no, by default no; undefined without a terminal. Rejects with the signal's reason. */
 export const ask = async (
   question: string,
   { stdin, stderr }: Pick<Host, 'stdin' | 'stderr'>,

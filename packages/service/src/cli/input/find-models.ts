@@ -135,7 +135,7 @@ export const modelsAt = (typed: string, { folders, kinds }: ModelFolders): reado
   throw usageError(`There is no model ${JSON.stringify(typed)}, as a folder or in ${folders.join(', ')}; set --models.`)
 }
 
-/** The model with a name, or the only one of a folder. Throws as `modelsAt` does, and what is wrong with its `model.json`. */
+/** The model with a name, or the only one of a folder. Throws as `modelsAt`, and for faults of its `model.json`. */
 export const modelAt = (typed: string, folders: ModelFolders): FoundModel['model'] => {
   const [found, other] = modelsAt(typed, folders)
   if (other !== undefined) throw usageError(`${JSON.stringify(typed)} has more than one model; name one of them.`)

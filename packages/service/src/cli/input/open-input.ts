@@ -94,7 +94,7 @@ const isText = (first: Uint8Array): boolean => {
   return sample.length > minTextBytes && isPrintable && !decoded.includes('\ufffd')
 }
 
-/** An error about the contents gets the name of the file, also in the command that it shows; errors of reading have it already. */
+/** Adds the name of the file to an error about its contents and to the command there; errors of reading have it. */
 const named = (file: string, error: SpeechError): SpeechError => {
   if (error.code !== 'invalid-wav') return error
   const message = error.message

@@ -13,7 +13,7 @@ const minExplanationColumns = 40
 export const helpColumns = ({ isTTY, columns = 0 }: ScreenStream): number =>
   isTTY === true && columns > 0 ? Math.min(maxColumns, Math.max(minColumns, columns)) : defaultColumns
 
-/** The lines of a text, broken at spaces; line breaks of the text are spaces. A word that is longer than a line stays whole. */
+/** The lines of a text, broken at spaces and not at its line breaks. A word that is longer than a line stays whole. */
 export const wrapText = (text: string, columns: number): readonly string[] =>
   wrapWords(
     text.split(/\s+/).filter((word) => word !== ''),
@@ -33,7 +33,7 @@ const wrapWords = (words: readonly string[], columns: number): readonly string[]
 const indent = (lines: readonly string[], columns: number): string =>
   lines.map((line) => `${' '.repeat(columns)}${line}`).join('\n')
 
-/** A term and its explanation, in two columns if both fit; `termColumns` is the width of the longest term of the list. */
+/** A term and its explanation, in two columns if both fit; `termColumns` is the width of the longest term. */
 export const itemText = (term: string, termColumns: number, explanation: string, columns: number): string => {
   const beside = 2 + termColumns + 2
   if (explanation === '') return `  ${term}`
@@ -71,7 +71,7 @@ export const exampleText = (examples: Section, { paint, columns }: HelpStyle, ti
 /** A flag with its value, a quoted word, or a word: what stays in one line. */
 const commandParts = /--?[\w-]+ (?!-)(?:'[^']*'|[^\s'|<>])+(?=\s|$)|(?:'[^']*'|\S)+/g
 
-/** A command of a shell behind its prompt, continued in further lines: first after `|` and `&&`, then between its words. */
+/** A command of a shell behind its prompt, broken after `|` and `&&`, then between its words. */
 export const commandText = (command: string, columns: number): string => {
   if (displayWidth(command) <= columns - 4) return command
   return command

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The resident memory of this process and of those that it has started, in bytes; undefined where the system does not tell. */
+/** The resident memory of this process and its child processes, in bytes; undefined where the system has no figure. */
 export const residentBytes = (): number | undefined => {
   try {
     const children = readdirSync('/proc/self/task').flatMap((thread) =>

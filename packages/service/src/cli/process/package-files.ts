@@ -36,7 +36,7 @@ export const missingEmbeddedModel = (): SpeechError | undefined =>
 
 const sampleModels = (): string => samplePath('models')
 
-/** The folders of models that are there without configuration: that of the embedded one, if it is installed, and the samples. */
+/** The folders of models without configuration: that of the embedded one, if it is installed, and the samples. */
 export const packageModels = (): readonly string[] =>
   [embeddedModels(), sampleModels()].filter((folder) => folder !== undefined)
 

@@ -1,4 +1,4 @@
-// How `rxspeech reload` reaches the processes that run with a state folder: over a local socket, which only their user can open.
+// `rxspeech reload` reaches the processes of a state folder over a local socket that only their user can open.
 // Each process puts one into the folder `control` of the state folder, and a file that names it.
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdtemp, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
@@ -112,7 +112,7 @@ export const openControlOrWarn = async (
   }
 }
 
-/** In the folder itself, unless its path is too long, or it is one of Windows, where local sockets have names of their own. */
+/** In the folder itself, unless its path is too long, or on Windows, where local sockets have other names. */
 const createAddress = async (
   folder: string,
   id: string,

@@ -28,7 +28,7 @@ export const openLog = async (
   return textLogger(stderr, { level, now: () => new Date(), paint: logPaint(paintFor(stderr, env)) })
 }
 
-/** Warns of a Node that is out of support; called when the service is ready, so that the error of one that does not start is alone. */
+/** Warns of a Node that is out of support; called when the service is ready, not beside the error of a failed start. */
 export const warnOfOutdatedNode = (logger: Logger, { nodeVersion }: Pick<Host, 'nodeVersion'>): void => {
   const outdated = outdatedNode(nodeVersion)
   if (outdated !== undefined) logger.log('warn', outdated)

@@ -260,7 +260,7 @@ class RunningRecording {
   }
 }
 
-/** Opens the recording, reaches the service, runs the session, shows it, and closes all but the service however it ends. */
+/** Opens the recording, reaches the service, runs and shows the session, and closes all but the service. */
 const runRecording = async (
   run: Run,
   { input: request, openView, whenWritable }: Recording,

@@ -1,4 +1,4 @@
-/** Control characters, also those that end lines or begin escape sequences, and those that turn the direction of text. */
+/** Control characters, with those that end lines, begin escape sequences or turn the direction of text. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu
 
 /** Text from other sources as one line without control sequences. */

@@ -21,7 +21,7 @@ export interface PullViewOptions {
 const [paintMs, linePart, lineMs] = [100, 0.25, 5000]
 const barColumns = 24
 
-/** The progress of a pull: a line on a terminal; elsewhere a line for each stage, and some while a download takes long. */
+/** The progress of a pull: a line on a terminal; elsewhere a line for each stage, and some for a long download. */
 export class PullView {
   readonly #screen: LiveScreen
   readonly #name: string

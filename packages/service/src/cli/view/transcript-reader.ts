@@ -7,7 +7,7 @@ export interface TranscriptCounts {
   readonly confidence: number | undefined
 }
 
-/** Reads a growing transcript as lines: each piece of text once, when it is definitive, and the words that may still change. */
+/** Reads a growing transcript as lines: each definitive piece of text once, and the words that may still change. */
 export class TranscriptReader {
   /** The words of each channel that may still change. */
   readonly #live = new Map<number, SpokenText | undefined>()

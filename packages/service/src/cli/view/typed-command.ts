@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from 'node:path'
 
-/** The name of a file as a word of a shell, quoted where needed; one that begins with `-` is not taken for an option. */
+/** The name of a file as a word of a shell, quoted where needed; with a leading `-` it is no option. */
 export const shellWord = (name: string): string => {
   const text = name.startsWith('-') ? `./${name}` : name
   if (/^[\w./:@%+=-]+$/.test(text)) return text
