@@ -1,6 +1,7 @@
-// npm run bench [client | service | engine | free-text | overload | scale | workers] [-- options]: measurements of one
-// run on one machine; compare ratios, not absolute values.
+// npm run bench [client | service | dialects | engine | free-text | overload | scale | workers] [-- options]:
+// measurements of one run on one machine; compare ratios, not absolute values.
 import { benchClient } from './client/client-bench.mjs'
+import { benchDialects } from './service/dialects-bench.mjs'
 import { benchEngine } from './engine-bench.mjs'
 import { benchFreeText } from './free-text/free-text-bench.mjs'
 import { benchOverload } from './service/overload-bench.mjs'
@@ -11,6 +12,7 @@ import { benchWorkers } from './service/workers-bench.mjs'
 const benches = {
   client: benchClient,
   service: benchService,
+  dialects: benchDialects,
   engine: benchEngine,
   'free-text': benchFreeText,
   overload: benchOverload,

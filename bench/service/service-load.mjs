@@ -12,16 +12,21 @@ const chunkBytes = 320
 
 /** The left channel of the sample call, 8 kHz PCM, in a loop: speech and silence as in a real call. */
 const call = readFileSync(new URL('../../samples/call.wav', import.meta.url)).subarray(58)
-const samples = decodeSamples(
-  call.filter((_byte, at) => at % 2 === 0),
-  'ulaw',
-)
+const muLaw = call.filter((_byte, at) => at % 2 === 0)
+const samples = decodeSamples(muLaw, 'ulaw')
 const audio = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
 const silence = Buffer.alloc(chunkBytes)
 const callChunks = Math.floor(audio.length / chunkBytes)
 const chunkAt = (index) => {
   const at = (index % callChunks) * chunkBytes
   return audio.subarray(at, at + chunkBytes)
+}
+
+/** The same chunks in the messages of the OpenAI interface. */
+const appendAt = (index) => {
+  const at = ((index % callChunks) * chunkBytes) / 2
+  const audio = muLaw.subarray(at, at + chunkBytes / 2).toString('base64')
+  return JSON.stringify({ type: 'input_audio_buffer.append', audio })
 }
 
 /** Delay of results after the chunk that decided them, in ms. */
@@ -84,6 +89,46 @@ const openSocket = ({ wsUrl, token, model }) =>
     })
   })
 
+/** The sockets of dialects: their address, what is sent first, after which message they are ready, and their chunks. */
+const dialects = {
+  deepgram: {
+    path: ({ model }) => `/v1/listen?model=${model}&encoding=linear16&sample_rate=8000`,
+    chunk: chunkAt,
+  },
+  realtime: {
+    path: () => '/v1/realtime?intent=transcription',
+    first: ({ model }) => {
+      const input = { format: { type: 'audio/pcmu' }, transcription: { model } }
+      return JSON.stringify({ type: 'session.update', session: { type: 'transcription', audio: { input } } })
+    },
+    readyAfter: 'session.updated',
+    chunk: appendAt,
+  },
+}
+
+const openDialect = (by, access) =>
+  new Promise((resolve, reject) => {
+    const { path, first, readyAfter, chunk } = dialects[by]
+    const item = session()
+    const headers = { Authorization: `Bearer ${access.token}` }
+    const socket = new WebSocket(`${access.wsUrl}${path(access)}`, { headers })
+    socket.on('error', reject).once('close', (code) => reject(new Error(`The socket was closed with ${code}.`)))
+    const ready = () =>
+      resolve({
+        send: () => {
+          socket.send(chunk(item.from + item.next))
+          item.next += 1
+        },
+        close: () => new Promise((closed) => socket.once('close', closed).close(1000)),
+      })
+    socket.once('open', () => (first === undefined ? ready() : socket.send(first(access))))
+    socket.on('message', (data) => {
+      const { type, error } = JSON.parse(data.toString())
+      if (type === readyAfter) ready()
+      else if (type === 'error' || type === 'Error') reject(new Error(error?.message ?? type))
+    })
+  })
+
 const definition = loadSync(new URL('../../proto/dataflow.proto', import.meta.url).pathname, {
   keepCase: true,
   enums: Number,
@@ -138,8 +183,10 @@ const openStream = ({ channel, token, model }) =>
 let access
 const channels = []
 
-const open = (by, index) =>
-  by === 'ws' ? openSocket(access) : openStream({ ...access, channel: channels[index % channels.length] })
+const open = (by, index) => {
+  if (by in dialects) return openDialect(by, access)
+  return by === 'ws' ? openSocket(access) : openStream({ ...access, channel: channels[index % channels.length] })
+}
 
 /** Open sessions. */
 let running = []
