@@ -27,13 +27,15 @@ export interface SummaryOptions {
 /** What a person reads who starts the service in a terminal; a program reads the line of JSON. */
 export const serviceSummary = (service: ShownService, options: SummaryOptions): string => {
   const { program, call, folder, paint } = options
-  const { credentials } = service
+  const { credentials, plainAuthUrl } = service
   const file = credentials === undefined ? undefined : shortPath(credentials, folder)
   const rows: readonly (readonly [string, ...(string | undefined)[]])[] = [
     ['Page', service.pageUrl],
     ['WebSocket', service.plainWsUrl, service.wsUrl],
-    ['Tokens', service.plainAuthUrl, service.authUrl],
+    ['Tokens', plainAuthUrl, service.authUrl],
     ['gRPC', service.grpc],
+    ['OpenAI API', plainAuthUrl && openAiBase(plainAuthUrl)],
+    ['Deepgram API', plainAuthUrl],
     ['Operations', service.operations],
     ['Model', service.model === '' ? undefined : service.model],
     ['Credentials', file],
@@ -43,18 +45,32 @@ export const serviceSummary = (service: ShownService, options: SummaryOptions): 
     return shown.length === 0 ? [] : [`  ${paint('dim', name.padEnd(13))}${shown.join('   ')}`]
   })
   const head = `\n${paint('bold', 'The service is ready.')} Ctrl-C ends it.\n\n${lines.join('\n')}\n\n`
-  return file === undefined ? head : head + trials(program, shortPath(call, folder), file, paint)
+  return file === undefined ? head : head + trials(program, shortPath(call, folder), file, paint, plainAuthUrl)
 }
 
-const trials = (program: string, call: string, file: string, paint: Paint): string => `\
+const openAiBase = (url: string): string => `${url}/v1`
+
+const trials = (program: string, call: string, file: string, paint: Paint, url: string | undefined): string => `\
 ${paint('bold', 'A command')}, in another terminal:
 
   ${program} transcribe ${shellWord(call)} --speed max \\
     --access ${shellWord(file)}
 
-${paint('bold', 'A program')}, first.mjs, after npm install rxspeech rxjs:
+${url === undefined ? '' : otherClients(program, call, file, paint, url)}${paint('bold', 'A program')}, first.mjs, after npm install rxspeech rxjs:
 
 ${programText(call, file).replaceAll(/^(?=.)/gm, '  ')}
+`
+
+const otherClients = (program: string, call: string, file: string, paint: Paint, url: string): string => `\
+${paint('bold', 'A client of another service')}, with a token as its API key:
+
+  export OPENAI_BASE_URL=${openAiBase(url)}
+  export OPENAI_API_KEY=$(${program} token \\
+    --access ${shellWord(file)})
+  curl $OPENAI_BASE_URL/audio/transcriptions -F model=any \\
+    -H "Authorization: Bearer $OPENAI_API_KEY" \\
+    -F file=@${shellWord(call)}
+
 `
 
 /** A text of JavaScript. */

@@ -23,6 +23,7 @@ const options = {
 describe('serviceSummary', () => {
   it('has all addresses, and paths as one types them, within 80 columns', () => {
     const summary = serviceSummary(development, options)
+    expect(summary).toMatch(/OpenAI API +http:\/\/127\.0\.0\.1:8780\/v1\n +Deepgram API +http:\/\/127\.0\.0\.1:8780\n/)
     for (const address of ['http://127.0.0.1:8780/', 'ws://127.0.0.1:8780', 'wss://127.0.0.1:8781', '127.0.0.1:8782']) {
       expect(summary).toContain(address)
     }
@@ -38,6 +39,16 @@ describe('serviceSummary', () => {
     expect(execFileSync('bash', ['-euc', script]).toString().trimEnd().split('\n')).toEqual([
       ...['rxspeech-service', 'transcribe', "/it's here/call.wav", '--speed', 'max'],
       ...['--access', odd.credentials],
+    ])
+  })
+
+  it('has a command for clients of other services that a shell accepts', () => {
+    const summary = serviceSummary(development, { ...options, call: "/it's here/call.wav" })
+    const command = /^ {2}export OPENAI_BASE_URL[^]*?(?=\n\n)/m.exec(summary)?.[0] ?? ''
+    const script = `npx() { echo token; }\ncurl() { printf '%s\\n' "$@"; }\n${command}`
+    expect(execFileSync('bash', ['-euc', script]).toString().trimEnd().split('\n')).toEqual([
+      ...['http://127.0.0.1:8780/v1/audio/transcriptions', '-F', 'model=any', '-H', 'Authorization: Bearer token'],
+      ...['-F', "file=@/it's here/call.wav"],
     ])
   })
 
