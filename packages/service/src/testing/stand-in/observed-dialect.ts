@@ -9,7 +9,7 @@ import { readRecognizerRequest } from 'rxspeech/internal/protocol/recognizer-mes
 import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
 import type { FaultRunner } from './fault-runner.js'
 import { ObservedLink } from './observed-link.js'
-import type { ClientSession } from './session.js'
+import { ownDialect, type ClientSession } from './session.js'
 import { truncateAnswer } from './truncate-answer.js'
 
 export type SessionOf = (request: IncomingMessage) => ClientSession | undefined
@@ -77,8 +77,8 @@ export const observeRecognizer =
   (incoming$, link, context, client) => {
     const session = sessionOf(client.request)
     if (session === undefined) return recognizer(incoming$, link, context, client)
-    // The own socket of the service has no dialect that was observed.
-    const isOwn = !session.isAccepted
+    // Its own socket belongs to no dialect that was observed.
+    const isOwn = session.dialect === ownDialect
     const socket = isOwn ? observeLink(link, faults, session) : link
     const track = session.converse()
     let finalizedMs: number | undefined

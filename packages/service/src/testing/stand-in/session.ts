@@ -4,6 +4,9 @@ import type { SchedulerLike } from 'rxjs'
 import type { SocketMessage } from 'rxspeech/internal/transport/link'
 import { AudioTrack, type ReceivedAudio } from './received-audio.js'
 
+/** The dialect of sessions on the recognition socket of rxspeech. */
+export const ownDialect = 'rxspeech'
+
 /** A socket or a request with audio that a client has opened, also one that was refused. */
 export interface StandInSession {
   /** From 1, in the order of their arrival. */

@@ -33,7 +33,7 @@ import { openListener, type StandInHandlers } from './listener.js'
 import { observeDialect, observeRecognizer } from './observed-dialect.js'
 import { openRecognition, type StandInRecognition } from './recognition.js'
 import { answerReport, nothingHere } from './report.js'
-import { ClientSession, type StandInSession } from './session.js'
+import { ClientSession, ownDialect, type StandInSession } from './session.js'
 import { vendors, type StandInAddress, type StandInDialect } from './vendors.js'
 
 /** What a stand-in stands for, and what it answers. */
@@ -234,7 +234,7 @@ const handlersOf = (
         answerUpgrade(upgrade[1], { status: 404, headers: {}, body: nothingHere(names) })
         return
       }
-      clients.begin('rxspeech', 'socket', upgrade[0], upgrade[1])
+      clients.begin(ownDialect, 'socket', upgrade[0], upgrade[1])
       own(...upgrade)
     },
   }

@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { lastValueFrom, toArray } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { wavHeader } from '../../../../../src/audio/wav-header.js'
 import { recognize } from '../../../../../src/client/recognizer/recognize.js'
 import { isSpeechError } from '../../../../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../../../../src/protocol/session-event.js'
+import { transcribe } from './post-recording.js'
+import { speech } from './raw-client.js'
 import { standIn, type StandIn, type StandInOptions } from '../../../src/testing/stand-in/stand-in.js'
 
 const started: StandIn[] = []
@@ -21,10 +22,6 @@ afterEach(async () => {
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 
-/** Samples that differ, in chunks of 100 ms. */
-const speech = (ms: number): Uint8Array[] =>
-  Array.from({ length: ms / 100 }, (_, chunk) => Uint8Array.from({ length: 1600 }, (_, at) => (at * 31 + chunk) % 256))
-
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 const own = (vendor: StandIn, chunks: readonly Uint8Array[], token = vendor.key): Promise<readonly SessionEvent[]> =>
@@ -33,21 +30,12 @@ const own = (vendor: StandIn, chunks: readonly Uint8Array[], token = vendor.key)
 const finalOf = (events: readonly SessionEvent[]): string =>
   events.flatMap((event) => (event.type === 'final' ? [event.text] : [])).join('|')
 
-const post = (vendor: StandIn, fields: Readonly<Record<string, string>> = {}, key = vendor.key): Promise<Response> => {
-  const audio = Buffer.concat(speech(2_000))
-  const form = new FormData()
-  form.append('file', new Blob([Uint8Array.from(wavHeader(format, audio.length)), audio]), 'a.wav')
-  for (const [name, value] of Object.entries({ model: 'whisper-1', ...fields })) form.append(name, value)
-  const headers = { Authorization: `Bearer ${key}` }
-  return fetch(`${vendor.url}/v1/audio/transcriptions`, { method: 'POST', headers, body: form })
-}
-
 const codeOf = (error: unknown): string => (isSpeechError(error) ? error.code : String(error))
 
 describe('a stand-in', () => {
   it('answers a request with the words of the script, and knows which samples arrived', async () => {
     const vendor = await start({ dialect: 'openai', script: 'seven of clubs' })
-    expect(await (await post(vendor)).json()).toMatchObject({ text: 'seven of clubs' })
+    expect(await (await transcribe(vendor)).json()).toMatchObject({ text: 'seven of clubs' })
     const [session] = vendor.sessions
     const audio = Buffer.concat(speech(2_000))
     expect(session).toMatchObject({ kind: 'request', dialect: 'openai-transcriptions', isAccepted: true })
@@ -80,10 +68,10 @@ describe('a stand-in', () => {
   })
 
   it('accepts every key, or only the given one', async () => {
-    expect((await post(await start({ dialect: 'openai' }), {}, 'anything')).status).toBe(200)
+    expect((await transcribe(await start({ dialect: 'openai' }), {}, 'anything')).status).toBe(200)
     const strict = await start({ dialect: ['openai', 'rxspeech'], key: 'secret-key' })
-    expect((await post(strict, {}, 'anything')).status).toBe(401)
-    expect((await post(strict)).status).toBe(200)
+    expect((await transcribe(strict, {}, 'anything')).status).toBe(401)
+    expect((await transcribe(strict)).status).toBe(200)
     expect(strict.env).toMatchObject({ OPENAI_BASE_URL: `${strict.url}/v1`, OPENAI_API_KEY: 'secret-key' })
     expect(await own(strict, speech(500), 'wrong').then(finalOf, codeOf)).toBe('unauthenticated')
   })
