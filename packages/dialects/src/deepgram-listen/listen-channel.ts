@@ -172,7 +172,7 @@ export class ListenChannel {
         return
       }
       case 'partial-result':
-        if (this.#state.name === 'running') listener.interim(segmentOf(message, this.#beganMs))
+        listener.interim(segmentOf(message, this.#beganMs))
         return
       case 'milestone-result':
         this.#addSegment(segmentOf(message, this.#beganMs))

@@ -27,9 +27,15 @@ import { UtteranceEnd } from './utterance-end.js'
 /** A client that sends neither audio nor a message for this long has left; its recognitions end after as long without audio. */
 const maxSilentMs = 10_000
 
+/** The shortest time between two checks of that. */
+const minWatchMs = 100
+
+/** What a session needs of its client. */
+export type ListenClient = Pick<DialectClient, 'converse' | 'scheduler' | 'sessionId' | 'signal'>
+
 /** A socket of the Deepgram interface: the translator between its messages and a conversation for each channel. */
 export class ListenSession {
-  readonly #client: DialectClient
+  readonly #client: ListenClient
   readonly #model: NamedModel
   readonly #options: ListenOptions
   readonly #scheduler: SchedulerLike
@@ -44,12 +50,12 @@ export class ListenSession {
   #send: ((message: string) => void) | undefined
   #state: 'open' | 'closing' | 'closed' = 'open'
   #failure: SpeechError | undefined
-  #isPaused = false
+  #pausedAtMs: number | undefined
   #lastMessageMs: number
   #lastAudioMs: number
   #timer: Unsubscribable | undefined
 
-  private constructor(client: DialectClient, model: NamedModel, options: ListenOptions) {
+  private constructor(client: ListenClient, model: NamedModel, options: ListenOptions) {
     const { scheduler } = client
     this.#client = client
     this.#model = model
@@ -58,12 +64,15 @@ export class ListenSession {
     this.#createdMs = this.#lastMessageMs = this.#lastAudioMs = scheduler.now()
     this.#pauses = new PauseCounter({
       pause: () => {
-        this.#isPaused = true
+        this.#pausedAtMs = this.#scheduler.now()
         this.#socket?.pause()
       },
       resume: () => {
-        this.#isPaused = false
-        this.#lastMessageMs = this.#lastAudioMs = this.#scheduler.now()
+        const nowMs = this.#scheduler.now()
+        const pausedMs = nowMs - (this.#pausedAtMs ?? nowMs)
+        this.#lastMessageMs += pausedMs
+        this.#lastAudioMs += pausedMs
+        this.#pausedAtMs = undefined
         this.#socket?.resume()
       },
     })
@@ -71,7 +80,7 @@ export class ListenSession {
   }
 
   /** Begins the recognitions, if the format of the audio is known. Rejects with the reason if the service refuses them. */
-  static async open(client: DialectClient, model: NamedModel, options: ListenOptions): Promise<ListenSession> {
+  static async open(client: ListenClient, model: NamedModel, options: ListenOptions): Promise<ListenSession> {
     const session = new ListenSession(client, model, options)
     const { encoding, sampleRateHz, channels = 1 } = options
     if (encoding !== undefined && sampleRateHz !== undefined) {
@@ -281,16 +290,17 @@ export class ListenSession {
   /** One timer, regardless of the amount of audio. */
   #watch(delayMs: number): void {
     this.#timer = schedule(this.#scheduler, delayMs, () => {
-      const nowMs = this.#scheduler.now()
-      if (this.#isPaused) this.#lastMessageMs = this.#lastAudioMs = nowMs
+      // What the client sends meanwhile is not read.
+      const nowMs = this.#pausedAtMs ?? this.#scheduler.now()
       const silentMs = nowMs - this.#lastMessageMs
       if (this.#state === 'open' && silentMs >= maxSilentMs) {
         this.#fail(silent(), 1011)
         return
       }
       // The service ends a recognition without audio soon, which might cross the next audio.
-      if (this.#state === 'open' && nowMs - this.#lastAudioMs >= maxSilentMs) this.#finishSilently()
-      this.#watch(Math.max(1, maxSilentMs - silentMs))
+      const hasNoAudio = nowMs - this.#lastAudioMs >= maxSilentMs
+      if (this.#state === 'open' && this.#pausedAtMs === undefined && hasNoAudio) this.#finishSilently()
+      this.#watch(Math.max(minWatchMs, maxSilentMs - silentMs))
     })
   }
 

@@ -8,8 +8,10 @@ export class UtteranceEnd {
     this.#silenceMs = silenceMs
   }
 
+  /** The utterance continues. */
   speechStarted(): void {
     this.#isSpeaking = true
+    this.#lastWordEndMs = undefined
   }
 
   speechEnded(): void {
