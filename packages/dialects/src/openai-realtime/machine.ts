@@ -1,3 +1,4 @@
+import { joinBytes } from 'rxspeech/internal/audio/format'
 import { refusalError } from 'rxspeech/internal/errors/refusal'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { Effect, Machine, MachineResult, Step } from 'rxspeech/internal/kernel/machine'
@@ -15,9 +16,9 @@ import { findItem, shownItem, withoutItem } from './items.js'
 import { recognizeRequestOf, sessionOf, updateSettings, type InputFormat, type SessionSettings } from './settings.js'
 import { noSpeech, SpeechStep, type ServerEvent, type Speech } from './speech.js'
 
-/** Why a recognition is begun: the audio that waits for it, or settings that it has to accept. */
+/** Why a recognition is begun: a message that needs one, or settings that it has to accept. */
 type Begin =
-  | { readonly type: 'audio'; readonly audio: Uint8Array }
+  | { readonly type: 'message'; readonly event: ClientEvent }
   | { readonly type: 'update'; readonly settings: SessionSettings; readonly eventId: string | undefined }
 
 /** While one is begun or ended, no message of the client is read. */
@@ -36,6 +37,9 @@ interface Live {
   readonly originMs: number
   /** Audio before this position is in an item, or was dropped. */
   readonly takenMs: number
+  /** Audio that came before the first settings, which some clients send only after `session.created`. */
+  readonly early: Uint8Array
+  readonly hasSettings: boolean
 }
 
 export type RealtimeState = Live | { readonly name: 'ended'; readonly result: MachineResult }
@@ -57,14 +61,21 @@ export type RealtimeAction =
   | { readonly type: 'listen' | 'converse' }
   /** The next message of the client is due. */
   | { readonly type: 'next' }
-  /** Passes audio of this format to the recognizer, the one that waited first. */
-  | { readonly type: 'take-audio'; readonly format: InputFormat; readonly first: Uint8Array | undefined }
+  /** A message is handled again, now that a recognition runs. */
+  | { readonly type: 'again'; readonly event: ClientEvent }
+  /** Passes audio of this format to the recognizer, first what has waited. */
+  | { readonly type: 'take-audio'; readonly format: InputFormat; readonly first: Uint8Array }
 
 export interface RealtimeSession {
   readonly sessionId: string
   readonly settings: SessionSettings
   readonly findModel: (name: string) => NamedModel | undefined
 }
+
+const noAudio: Uint8Array = new Uint8Array(0)
+
+/** How much audio waits for the first settings: 2 s at 24 kHz, and more if no model was named. */
+const maxEarlyBytes = { withModel: 96_000, withoutModel: 1_048_576 } as const
 
 /** A final may leave out as much audio, which fills no frame of the voice activity. */
 const maxUnheardMs = 20
@@ -81,6 +92,8 @@ export const realtimeMachine = (
       speech: noSpeech(`item_${session.sessionId.replaceAll('-', '').slice(0, 16)}_`),
       originMs: 0,
       takenMs: 0,
+      early: noAudio,
+      hasSettings: false,
     },
     outputs: [
       { type: 'event', event: { type: 'session.created', session: sessionOf(session.sessionId, session.settings) } },
@@ -110,6 +123,8 @@ class Turn {
   readonly #outputs: RealtimeOutput[] = []
   readonly #effects: Effect<RealtimeAction>[] = []
   #result: MachineResult | undefined
+  /** Whether the message of the client is not done yet. */
+  #isAgain = false
 
   constructor(state: Live, audioMs: number, session: RealtimeSession) {
     this.#state = state
@@ -123,7 +138,7 @@ class Turn {
     if (this.#result !== undefined) {
       return { state: { name: 'ended', result: this.#result }, outputs: this.#outputs }
     }
-    const isDone = !this.#isBusy && (wasBusy || input.type === 'client')
+    const isDone = !this.#isAgain && !this.#isBusy && (wasBusy || input.type === 'client')
     if (isDone) this.#effects.push({ lifetime: 'session', action: { type: 'next' } })
     return { state: this.#state, outputs: this.#outputs, effects: this.#effects }
   }
@@ -154,9 +169,9 @@ class Turn {
         case 'update':
           return this.#update(updateSettings(this.#state.settings, event.session), event.eventId)
         case 'append':
-          return event.audio.length === 0 ? undefined : this.#begin({ type: 'audio', audio: event.audio })
+          return event.audio.length === 0 ? undefined : this.#append(event)
         case 'commit':
-          return this.#commit()
+          return this.#commit(event)
         case 'clear':
           return this.#clear()
         case 'retrieve':
@@ -167,6 +182,15 @@ class Turn {
       if (!(error instanceof OpenAiError)) throw error
       this.#refuse(error, event.eventId)
     }
+  }
+
+  #append(event: Extract<ClientEvent, { readonly type: 'append' }>): void {
+    const { hasSettings, settings } = this.#state
+    const hasModel = this.#requestOf(settings) !== undefined
+    if (hasModel && hasSettings) return this.#begin({ type: 'message', event })
+    const early = joinBytes(this.#state.early, event.audio)
+    if (early.length <= (hasModel ? maxEarlyBytes.withModel : maxEarlyBytes.withoutModel)) return this.#set({ early })
+    this.#begin({ type: 'message', event })
   }
 
   #update(settings: SessionSettings, eventId: string | undefined): void {
@@ -183,11 +207,12 @@ class Turn {
   }
 
   #accept(settings: SessionSettings): void {
-    this.#set({ settings })
+    this.#set({ settings, hasSettings: true })
     this.#send({ type: 'session.updated', session: sessionOf(this.#session.sessionId, settings) })
   }
 
-  #commit(): void {
+  #commit(event: ClientEvent): void {
+    if (this.#state.early.length > 0) return this.#begin({ type: 'message', event })
     if (!this.#hasAudio) throw emptyBuffer()
     this.#commitItem()
     if (this.#state.recognition.name === 'running') this.#finish('commit')
@@ -204,7 +229,7 @@ class Turn {
     const { recognition } = this.#state
     const mustWait = recognition.name === 'running' && this.#hasAudio
     this.#speak((step) => step.clear())
-    this.#set({ takenMs: this.#audioMs })
+    this.#set({ takenMs: this.#audioMs, early: noAudio })
     if (mustWait) this.#finish('clear')
     else this.#send({ type: 'input_audio_buffer.cleared' })
   }
@@ -269,8 +294,11 @@ class Turn {
     this.#set({ recognition: { name: 'running' }, originMs: this.#audioMs })
     if (begin.type === 'update') this.#accept(begin.settings)
     const { format } = this.#state.settings
-    const first = begin.type === 'audio' ? begin.audio : undefined
-    this.#effects.push({ lifetime: 'running', action: { type: 'take-audio', format, first } })
+    this.#effects.push({ lifetime: 'running', action: { type: 'take-audio', format, first: this.#state.early } })
+    this.#set({ early: noAudio })
+    if (begin.type !== 'message') return
+    this.#effects.push({ lifetime: 'session', action: { type: 'again', event: begin.event } })
+    this.#isAgain = true
   }
 
   /** A recognition has ended: as the client asked, or because it was silent or too long. */

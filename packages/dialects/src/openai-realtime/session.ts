@@ -75,9 +75,10 @@ class RealtimeHost implements MachineHost<RealtimeInput, RealtimeOutput, Realtim
         return this.#converse(inputs)
       case 'take-audio':
         return this.#takeAudio(action.format, action.first)
+      case 'again':
+        return this.#handle(action.event, inputs)
       case 'next':
-        this.#isReady = true
-        return this.#untilNext.resume()
+        return this.#continue()
     }
   }
 
@@ -121,18 +122,19 @@ class RealtimeHost implements MachineHost<RealtimeInput, RealtimeOutput, Realtim
   /** Returns why the session ends, if the client sends too much. */
   #receive(message: SocketMessage, inputs: Posted): SpeechError | undefined {
     const event = readClientEvent(message)
-    if (event.type === 'append') {
-      if (event.audio.length === 0) return this.#parts.client.requests.takeShort()
-      if (this.#take !== undefined) {
-        this.#take(event.audio)
-        return undefined
-      }
+    const isAudio = event.type === 'append'
+    if (isAudio && event.audio.length === 0) return this.#parts.client.requests.takeShort()
+    if (isAudio && this.#take !== undefined) {
+      this.#take(event.audio)
+      return undefined
     }
-    const verdict = this.#parts.client.requests.take(message.length)
+    const verdict = this.#parts.client.requests.take(isAudio ? 0 : message.length)
     // Many clients connect again after any close but of a violation.
     if (verdict === 'end')
       return event.type === 'unreadable' ? tooManyUnreadable() : this.#parts.client.requests.refusal()
+    this.#isReady = false
     this.#post(verdict === 'refuse' ? this.#refused(event) : event, inputs)
+    if (!this.#isReady) this.#untilNext.pause()
     return undefined
   }
 
@@ -142,9 +144,19 @@ class RealtimeHost implements MachineHost<RealtimeInput, RealtimeOutput, Realtim
   }
 
   #post(event: ClientEvent | Unreadable, inputs: Posted): void {
-    this.#isReady = false
     inputs.post({ type: 'client', event, audioMs: this.#audioMs })
-    if (!this.#isReady) this.#untilNext.pause()
+  }
+
+  /** A message whose recognition runs by now. */
+  #handle(event: ClientEvent, inputs: Posted): void {
+    if (event.type !== 'append') return this.#post(event, inputs)
+    this.#take?.(event.audio)
+    this.#continue()
+  }
+
+  #continue(): void {
+    this.#isReady = true
+    this.#untilNext.resume()
   }
 
   #converse(inputs: Posted): Subscription {
@@ -166,13 +178,13 @@ class RealtimeHost implements MachineHost<RealtimeInput, RealtimeOutput, Realtim
     return reading
   }
 
-  #takeAudio(format: InputFormat, first: Uint8Array | undefined): () => void {
+  #takeAudio(format: InputFormat, first: Uint8Array): () => void {
     const take = audioDecoder(format, (samples) => {
       this.#audioMs += (samples.length * 500) / format.rate
       this.#sendAudio(samples)
     })
     this.#take = take
-    if (first !== undefined) take(first)
+    if (first.length > 0) take(first)
     return () => (this.#take = undefined)
   }
 }

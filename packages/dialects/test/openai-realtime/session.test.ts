@@ -12,6 +12,12 @@ const byCommits = async (script?: Script) => {
   return client
 }
 
+const bySpeech = async (script?: Script) => {
+  const client = await openRealtime(script)
+  client.update({ turn_detection: { type: 'server_vad' } })
+  return client
+}
+
 describe('a session whose client commits', () => {
   it('has one item for each commit, with the text of all segments', async () => {
     const client = await byCommits({ texts: ['good', ' evening'] })
@@ -166,7 +172,7 @@ describe('a session whose service divides the audio', () => {
     ({ message: 'event', name, startMs, endMs }) as const
 
   it('has one item for each segment, whose beginning it reports at once', async () => {
-    const client = await openRealtime()
+    const client = await bySpeech()
     client.append(audio)
     client.tell(speech('Speech Started', 20))
     client.tell({ message: 'partial-result', text: 'good', stableLength: 4, startMs: 20, endMs: 50 })
@@ -175,7 +181,7 @@ describe('a session whose service divides the audio', () => {
     client.tell(speech('Speech Started', 70))
     client.tell(speech('Speech Ended', 70, 90))
     client.tell({ message: 'milestone-result', text: ' all', startMs: 70, endMs: 90 })
-    expect(client.types().slice(1)).toEqual(
+    expect(client.types().slice(2)).toEqual(
       [
         ['input_audio_buffer.speech_started', delta],
         ['input_audio_buffer.speech_stopped', 'input_audio_buffer.committed', 'conversation.item.added'],
@@ -192,7 +198,7 @@ describe('a session whose service divides the audio', () => {
   })
 
   it('has an item without text for speech that is none', async () => {
-    const client = await openRealtime()
+    const client = await bySpeech()
     client.append(audio)
     client.tell(speech('Speech Started', 20))
     client.tell(speech('Speech Ended', 20, 60))
@@ -203,7 +209,7 @@ describe('a session whose service divides the audio', () => {
   })
 
   it('has several items for a segment that is decided in parts, in their order', async () => {
-    const client = await openRealtime()
+    const client = await bySpeech()
     client.append(audio)
     client.tell(speech('Speech Started', 0))
     client.tell({ message: 'milestone-result', text: 'one', startMs: 0, endMs: 30 })
@@ -223,7 +229,7 @@ describe('a session whose service divides the audio', () => {
   })
 
   it('lets its client end the open segment', async () => {
-    const client = await openRealtime({ texts: ['good'] })
+    const client = await bySpeech({ texts: ['good'] })
     client.append(audio)
     client.tell(speech('Speech Started', 20))
     client.send('input_audio_buffer.commit')
@@ -235,7 +241,7 @@ describe('a session whose service divides the audio', () => {
   })
 
   it('has no text of speech that is cleared, and that of the item before', async () => {
-    const client = await openRealtime({ isSlow: true })
+    const client = await bySpeech({ isSlow: true })
     client.append(audio)
     client.tell(speech('Speech Started', 0))
     client.tell(speech('Speech Ended', 0, 40))
@@ -321,9 +327,11 @@ describe('the settings of a session', () => {
     expect(client.types().at(-1)).toBe('session.updated')
   })
 
-  it('must name a model, which is one of the service', async () => {
+  it('must name a model, which is one of the service, and may do that after the first audio', async () => {
     const client = await openRealtime({ query: '' })
     client.append(audio)
+    client.append(audio)
+    client.send('input_audio_buffer.commit')
     client.update({ transcription: { model: 'absent' } })
     expect(client.of('error').map(({ error }) => error)).toMatchObject([
       { code: 'missing_required_parameter', param: 'session.audio.input.transcription.model' },
@@ -332,7 +340,44 @@ describe('the settings of a session', () => {
     client.update({ turn_detection: null })
     expect(client.of('session.updated')).toHaveLength(1)
     client.update({ transcription: { model: 'n' } })
-    expect(client.requests).toMatchObject([{ request: 'recognize', modelName: 'n' }])
+    client.send('input_audio_buffer.commit')
+    expect(client.requests[0]).toMatchObject({ request: 'recognize', modelName: 'n' })
+    expect(client.audio()).toHaveLength(2 * audio.length)
+    expect(client.of(completed)).toMatchObject([{ usage: { seconds: 0.2 } }])
+  })
+
+  it('hold for audio that came before them, in which nothing is detected', async () => {
+    const client = await openRealtime()
+    client.append(audio)
+    client.append(audio)
+    expect(client.requests).toEqual([])
+    client.update({ format: { type: 'audio/pcm', rate: 16_000 }, turn_detection: null })
+    client.append(audio)
+    client.send('input_audio_buffer.commit')
+    expect(client.requests[0]).toMatchObject({ sampleRateHz: 16_000 })
+    expect(client.of(completed)).toMatchObject([{ usage: { seconds: 0.45 } }])
+  })
+
+  it('are those of the address for a client that sends none', async () => {
+    const client = await openRealtime()
+    for (let count = 0; count < 25; count += 1) client.append(audio)
+    expect(client.audio()).toHaveLength(25 * audio.length)
+    const short = await openRealtime({ texts: ['good'] })
+    short.append(audio)
+    short.send('input_audio_buffer.commit')
+    expect(short.of(completed)).toMatchObject([{ transcript: 'good', usage: { seconds: 0.1 } }])
+    const cleared = await openRealtime()
+    cleared.append(audio)
+    cleared.send('input_audio_buffer.clear')
+    cleared.send('input_audio_buffer.commit')
+    expect(cleared.of('error')).toMatchObject([{ error: { code: 'input_audio_buffer_commit_empty' } }])
+  })
+
+  it('must name a model before a megabyte of audio', async () => {
+    const client = await openRealtime({ query: '' })
+    for (let count = 0; count < 3; count += 1) client.append(new Uint8Array(500_000))
+    expect(client.requests).toEqual([])
+    expect(client.of('error')).toMatchObject([{ error: { code: 'missing_required_parameter' } }])
   })
 
   it.each([
@@ -438,7 +483,7 @@ describe('the end of a session', () => {
 
 describe('a session', () => {
   it('stops to read audio that the recognizer does not take, and continues', async () => {
-    const client = await openRealtime({ links: { highWaterMarkBytes: 10_000, lowWaterMarkBytes: 5_000 } })
+    const client = await bySpeech({ links: { highWaterMarkBytes: 10_000, lowWaterMarkBytes: 5_000 } })
     client.append(audio)
     client.far.pause()
     for (let count = 0; count < 10; count += 1) client.append(audio)
