@@ -9,7 +9,7 @@ import { clientError } from '../sessions/client-error.js'
 import { RequestLimit } from '../sessions/request-limit.js'
 import { isModelGranted, sharedTenant, tenantOf } from '../sessions/rights.js'
 import type { Admission } from '../sessions/session-context.js'
-import type { Conversation, ConversationOptions, Dialect, DialectClient } from './dialect.js'
+import type { Conversation, ConversationOptions, Dialect, DialectClient, DialectRoute } from './dialect.js'
 import type { Closing, HttpListener } from './http-listener.js'
 import { serveRecognition, type RecognitionServer } from './recognition-server.js'
 import { socketOpener, type UpgradeArguments } from './socket-opener.js'
@@ -46,12 +46,14 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
     return dialect.refuse(error, id) ?? { status: 500, headers: {}, body: '' }
   }
 
-  const answer = async (dialect: Dialect, at: number, request: IncomingMessage, response: ServerResponse) => {
+  const answer = async (dialect: Dialect, route: DialectRoute, request: IncomingMessage, response: ServerResponse) => {
     const sessionId = randomUUID()
     response.setHeader(dialect.requestIdHeader, sessionId)
+    if (request.headers.origin !== undefined) {
+      response.setHeader('Access-Control-Allow-Origin', '*')
+      response.setHeader('Access-Control-Expose-Headers', `${dialect.requestIdHeader}, retry-after, x-should-retry`)
+    }
     try {
-      const route = dialect.routes[at]
-      if (route === undefined) return
       const client = await admit({ request, by: 'http', until: response, sessionId })
       await route.answer(client, response)
     } catch (error) {
@@ -93,12 +95,16 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
     request: (request, response) => {
       const { pathname } = urlOf(request) ?? {}
       for (const dialect of pathname === undefined ? [] : dialects) {
-        const at = dialect.routes.findIndex(
-          ({ method, path }) => method === request.method && path.test(pathname ?? ''),
-        )
-        if (at === -1) continue
-        void answer(dialect, at, request, response)
-        return
+        const ofPath = dialect.routes.filter(({ path }) => path.test(pathname ?? ''))
+        const route = ofPath.find(({ method }) => method === request.method)
+        if (route !== undefined) {
+          void answer(dialect, route, request, response)
+          return
+        }
+        if (ofPath.length > 0 && isPreflight(request)) {
+          response.writeHead(204, preflightHeaders).end()
+          return
+        }
       }
       others.request(request, response)
     },
@@ -114,6 +120,20 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
     },
   }
 }
+
+/**
+ * A page may send requests and read the answers (CORS): it presents a token for pages, which can be bound to its origin,
+ * and nothing that the browser adds by itself counts.
+ */
+const preflightHeaders = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Methods': 'GET, POST',
+  'Access-Control-Allow-Headers': 'authorization, *',
+  'Access-Control-Max-Age': '7200',
+}
+
+const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 
 const closing = { Connection: 'close' }
 

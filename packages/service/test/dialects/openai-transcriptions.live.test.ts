@@ -419,6 +419,30 @@ describe('GET /v1/models', () => {
     })
   })
 
+  it('can be asked by a page, which reads the answer and its headers', async () => {
+    const origin = 'https://example.com'
+    const asked = { Origin: origin, 'Access-Control-Request-Method': 'POST' }
+    const preflight = await fetch(urlOf('/v1/audio/transcriptions'), { method: 'OPTIONS', headers: asked })
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('*')
+    expect(preflight.headers.get('access-control-allow-headers')).toBe('authorization, *')
+    const issued = await fetch(urlOf('/connect/page-token'), {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${service.token}` },
+      body: new URLSearchParams({ origin }),
+    })
+    const { access_token: token } = (await issued.json()) as { readonly access_token: string }
+    const page = (from: string) =>
+      fetch(urlOf('/v1/models'), { headers: { Authorization: `Bearer ${token}`, Origin: from } })
+    const answer = await page(origin)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+    expect(answer.headers.get('access-control-expose-headers')).toContain('x-request-id')
+    expect((await page('https://elsewhere.example')).status).toBe(401)
+    const other = await fetch(urlOf('/v1/other'), { method: 'OPTIONS', headers: asked })
+    expect(other.status).toBe(404)
+  })
+
   it('is for pages only with a token for pages', async () => {
     const page = fetch(urlOf('/v1/models'), { headers: { ...bearer().headers, Origin: 'https://example.com' } })
     expect(await refusalOf(page)).toMatchObject({ status: 401, code: 'unauthenticated' })
