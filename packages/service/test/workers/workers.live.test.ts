@@ -1,4 +1,7 @@
+import type { IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { once } from 'node:events'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { firstValueFrom } from 'rxjs'
@@ -7,6 +10,7 @@ import { nodeFetch } from '../../../../src/auth/node-fetch.js'
 import { requestToken } from '../../../../src/auth/request-token.js'
 import { tokenIdOf } from '../../../server/src/identity/tokens/token-claims.js'
 import { startService } from '../../src/start/service.js'
+import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { outcomeOf } from '../../../../test/faults/proved-session.js'
 import {
   bothTransports,
@@ -152,6 +156,26 @@ describe('a service of two workers', () => {
     expect(statesOf(outcome.events)).toContain('reconnecting')
     await expect.poll(() => value('rxspeech_workers ')).toBe(2)
     await expect.poll(() => value('rxspeech_ready ')).toBe(1)
+  })
+
+  it('reads recordings of dialects on any worker, with the id of the session in the log', async () => {
+    const samples = Buffer.from(await spoken(1_500))
+    const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+    const recording = Buffer.concat([wavHeader(format, samples.length), samples])
+    const send = async () => {
+      const headers = { Authorization: `Token ${live.token}`, 'Content-Type': 'audio/wav' }
+      const url = `${live.service.access.authUrl}/v1/listen?model=nova-3`
+      const request = httpsRequest(url, { method: 'POST', ca: live.ca, headers, agent: false }).end(recording)
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      const body = (await json(response)) as { readonly metadata: { readonly request_id: string } }
+      expect(body.metadata.request_id).toBe(response.headers['dg-request-id'])
+      return response.headers['dg-request-id']
+    }
+    await recognizing()
+    const id = await send()
+    // The worker with fewer sessions has it.
+    expect(await workersOf(2)).toEqual([1, 2])
+    expect(live.logged('Session started').at(-1)).toMatchObject({ sessionId: id, interface: 'http' })
   })
 
   it('counts wrong secrets on all workers', async () => {
