@@ -1,8 +1,9 @@
 import { errorTable } from 'rxspeech/internal/errors/error-table'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { spreadRetryAfter } from 'rxspeech/internal/protocol/retry-after'
+import { requestStatus } from '../conversation/request-status.js'
 import { UploadError } from '../conversation/upload-error.js'
-import { httpStatus, type HttpRefusal } from 'rxspeech-server/listen/upgrade-request'
+import type { HttpRefusal } from 'rxspeech-server/listen/upgrade-request'
 
 /** An error of a request, in the terms of the Deepgram interface. */
 export class DeepgramError extends Error {
@@ -36,16 +37,14 @@ export const refuseAsDeepgram = (error: unknown, requestId: string): HttpRefusal
   }
   if (!isSpeechError(error)) return undefined
   const { code, message, retryAfterMs } = error
-  const { traits, retryable } = errorTable[code]
+  const status = requestStatus(error)
+  if (status === undefined) return undefined
   const errorCode = errorCodes[code] ?? code.toUpperCase().replaceAll('-', '_')
-  if (code === 'internal') return refusal(new DeepgramError(500, errorCode, message), requestId)
-  const isOfRequest = !retryable && httpStatus(error) >= 500
-  if (code !== 'invalid-wav' && !traits.includes('for-clients')) return undefined
-  const status = isOfRequest ? 400 : httpStatus(error)
+  const isRetryable = code !== 'internal' && errorTable[code].retryable
   return refusal(
     new DeepgramError(status, errorCode, message),
     requestId,
-    retryable ? spreadRetryAfter(retryAfterMs) : undefined,
+    isRetryable ? spreadRetryAfter(retryAfterMs) : undefined,
   )
 }
 

@@ -1,8 +1,9 @@
 import { errorTable } from 'rxspeech/internal/errors/error-table'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { spreadRetryAfter } from 'rxspeech/internal/protocol/retry-after'
+import { requestStatus } from '../conversation/request-status.js'
 import { UploadError } from '../conversation/upload-error.js'
-import { httpStatus, type HttpRefusal } from 'rxspeech-server/listen/upgrade-request'
+import type { HttpRefusal } from 'rxspeech-server/listen/upgrade-request'
 
 /** An error of a request, in the terms of the OpenAI interface. */
 export class OpenAiError extends Error {
@@ -53,10 +54,8 @@ export const toOpenAiError = (error: unknown): OpenAiError | undefined => {
   if (!isSpeechError(error)) return undefined
   const { code, message } = error
   if (code === 'invalid-wav') return invalidField('file', message, 'invalid_audio')
-  const row = errorTable[code]
-  if (!row.traits.includes('for-clients')) return code === 'internal' ? new OpenAiError(500, message, code) : undefined
-  const isOfRequest = !row.retryable && httpStatus(error) >= 500
-  return new OpenAiError(isOfRequest ? 400 : httpStatus(error), message, code.replaceAll('-', '_'))
+  const status = requestStatus(error)
+  return status === undefined ? undefined : new OpenAiError(status, message, code.replaceAll('-', '_'))
 }
 
 const refusal = ({ status, fields }: OpenAiError, isRetryable = false, retryAfterMs?: number): HttpRefusal => ({

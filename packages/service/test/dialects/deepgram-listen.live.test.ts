@@ -13,7 +13,7 @@ beforeAll(async () => {
   const options = {
     dialects: ['deepgram-listen'],
     dialectModels: { 'nova-3': 'm' },
-    limits: { sessionsPerToken: 2, requestBurst: 1_000, paceBurstMs: 60_000 },
+    limits: { sessionsPerToken: 2, requestBurst: 1_000 },
   }
   service = await plainService(options, [await subscriptionOf('narrow', { models: ['n'], tenants: ['Acme'] })])
 })
@@ -48,10 +48,11 @@ interface Message {
 
 const linear16 = 'model=nova-3&encoding=linear16&sample_rate=8000'
 
-const urlOf = (query: string): string => `${service.started.authUrl.replace('http', 'ws')}/v1/listen?${query}`
+const urlOf = (query: string, { started }: Pick<PlainService, 'started'> = service): string =>
+  `${started.authUrl.replace('http', 'ws')}/v1/listen?${query}`
 
-const dial = (query: string, token = service.token) => {
-  const socket = new WebSocket(urlOf(query), { headers: { Authorization: `Token ${token}` } })
+const dial = (query: string, token = service.token, { started }: Pick<PlainService, 'started'> = service) => {
+  const socket = new WebSocket(urlOf(query, { started }), { headers: { Authorization: `Token ${token}` } })
   open.push(socket)
   const messages: Message[] = []
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
@@ -267,9 +268,100 @@ describe('the socket /v1/listen', () => {
     expect(socket.protocol).toBe('token')
   })
 
+  it('closes with 1011 when the service does, after the results of what was spoken', async () => {
+    const closing = await plainService({ dialects: ['deepgram-listen'], dialectModels: { '*': 'm' } })
+    const { socket, closed, finals, ofType } = dial(linear16, closing.token, closing)
+    await once(socket, 'open')
+    socket.send(speech.subarray(0, 64_000))
+    await expect.poll(() => ofType('Results').length).toBeGreaterThan(0)
+    await closing.close()
+    expect(await closed).toMatchObject({ code: 1011, reason: expect.stringMatching(/^going-away: /) as string })
+    expect(textOf(finals())).toBe('hello world')
+  })
+
   it('closes with 1011 when the client sends faster than it may', async () => {
     const { socket, closed } = await opened(linear16.replace('nova-3', 'paced'))
-    for (let sent = 0; sent < 3; sent += 1) socket.send(new Uint8Array(16_000 * 60))
+    socket.send(new Uint8Array(16_000 * 12))
     expect(await closed).toMatchObject({ code: 1011, reason: expect.stringMatching(/^too-fast: /) as string })
+  })
+})
+
+interface Answer {
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly results: {
+    readonly channels: readonly { readonly alternatives: readonly [Alternative] }[]
+    readonly utterances?: readonly Readonly<Record<string, unknown>>[]
+  }
+}
+
+const post = (query: string, body: Buffer | string, type = 'application/octet-stream', token = service.token) =>
+  fetch(`${service.started.authUrl}/v1/listen?${query}`, {
+    method: 'POST',
+    headers: { Authorization: `Token ${token}`, 'Content-Type': type },
+    body: new Blob([Uint8Array.from(Buffer.from(body))]),
+  })
+
+describe('POST /v1/listen', () => {
+  let call: Buffer
+  beforeAll(async () => {
+    call = await readFile('samples/call.wav')
+  })
+
+  it.each(['application/octet-stream', 'audio/wav', 'deepgram/audio+video'])(
+    'answers to a body of %s',
+    async (type) => {
+      const response = await post('model=nova-3&smart_format=true&language=en-US', call, type)
+      expect(response.status).toBe(200)
+      const { metadata, results } = (await response.json()) as Answer
+      expect(metadata).toMatchObject({
+        request_id: response.headers.get('dg-request-id'),
+        sha256: createHash('sha256').update(call).digest('hex'),
+        duration: 32.781,
+        channels: 1,
+        models: ['m'],
+      })
+      const [alternative] = results.channels[0]?.alternatives ?? []
+      expect(alternative?.transcript).toMatch(/^hello world( hello world)*$/)
+      expect(alternative?.words.map(({ word }) => word).join(' ')).toBe(alternative?.transcript)
+      expect(alternative?.confidence).toBe(0.9)
+      expect(results.utterances).toBeUndefined()
+    },
+  )
+
+  it('has channels and utterances if they are asked for', async () => {
+    const response = await post('model=nova-3&multichannel=true&utterances=true&diarize=true', call)
+    const { metadata, results } = (await response.json()) as Answer
+    expect(metadata['channels']).toBe(2)
+    expect(results.channels).toHaveLength(2)
+    expect(results.channels[1]?.alternatives[0].words[0]).toMatchObject({ word: 'hello', speaker: 1 })
+    const { utterances = [] } = results
+    const starts = utterances.map(({ start }) => Number(start))
+    expect(starts).toEqual(starts.toSorted((a, b) => a - b))
+    expect(new Set(utterances.map(({ channel }) => channel))).toEqual(new Set([0, 1]))
+    expect(utterances[0]).toMatchObject({ transcript: 'hello world', channel: 0, speaker: 0 })
+  })
+
+  it.each([
+    ['an address', 'model=nova-3', '{"url":"https://example.com/a.wav"}', 'application/json', 'Bad Request'],
+    ['an option of sockets', 'model=nova-3&interim_results=true', 'x', 'audio/wav', 'INVALID_QUERY_PARAMETER'],
+    ['no model', '', 'x', 'audio/wav', 'INVALID_QUERY_PARAMETER'],
+    ['a model of others', 'model=broken-one', 'x', 'audio/wav', 'INVALID_QUERY_PARAMETER'],
+    ['what is no recording', 'model=nova-3', 'not audio at all, nothing', 'audio/wav', 'INVALID_AUDIO'],
+  ])('refuses %s with a sentence', async (_case, query, body, type, code) => {
+    const response = await post(query, body, type)
+    expect(response.status).toBe(400)
+    expect(await response.json()).toEqual({
+      err_code: code,
+      err_msg: expect.stringMatching(/^[A-Za-z_]+ .*\.$/s) as string,
+      request_id: response.headers.get('dg-request-id'),
+    })
+  })
+
+  it('refuses a model that the token does not grant, and a wrong token', async () => {
+    const narrow = await post('model=nova-3', call, 'audio/wav', await service.newToken('narrow'))
+    expect(narrow.status).toBe(400)
+    const wrong = await post('model=nova-3', call, 'audio/wav', 'wrong')
+    expect(wrong.status).toBe(401)
+    expect(await wrong.json()).toMatchObject({ err_code: 'INVALID_AUTH' })
   })
 })
