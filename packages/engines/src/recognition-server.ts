@@ -7,12 +7,13 @@ import { languageTag } from 'rxspeech/internal/protocol/language'
 import { isLoopback } from 'rxspeech/internal/protocol/loopback'
 import { flag, oneOf, wholeNumber } from 'rxspeech/internal/protocol/validation'
 import type { ModelDescription } from './engine.js'
-import { invalidModel, modelLabel } from './models/model-json.js'
+import { invalidModel, modelLabel, textOption } from './models/model-json.js'
 
 /** Keys of `model.json` that all of these engines have. */
 export const serverKeys = {
   // Allows an address without TLS on another machine.
   insecure: flag,
+  ca: textOption('the name of a PEM file'),
   // Of the audio that is sent, in Hz.
   sampleRateHz: oneOf(8000, 16_000),
   segmentsAtOnce: wholeNumber({ min: 1, max: 1000 }),

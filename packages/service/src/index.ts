@@ -28,12 +28,13 @@ export {
   type ModelRegistry,
   type ModelRegistryOptions,
 } from 'rxspeech-engines/models/model-registry'
-export { openai, type OpenAiEngineOptions } from 'rxspeech-engines/openai/openai'
-export { remote, type RemoteEngineOptions } from 'rxspeech-engines/remote/remote'
+export type { SecretOptions } from 'rxspeech-engines/models/model-secret'
+export { openai } from 'rxspeech-engines/openai/openai'
+export { remote } from 'rxspeech-engines/remote/remote'
 export { createSegmentEngine, type SegmentEngineOptions } from 'rxspeech-engines/segment-engine'
 export { sherpaOnnx } from 'rxspeech-engines/sherpa-onnx/sherpa-onnx'
 export { soundswallower, type SoundswallowerLimits } from 'rxspeech-engines/soundswallower/soundswallower'
-export { vosk, type VoskEngineOptions } from 'rxspeech-engines/vosk/vosk'
+export { vosk } from 'rxspeech-engines/vosk/vosk'
 export { wyoming } from 'rxspeech-engines/wyoming/wyoming'
 export type { NatsOptions } from 'rxspeech-nats/connection/nats-options'
 export type { NatsEnginesOptions } from 'rxspeech-nats/engines/fleet-options'

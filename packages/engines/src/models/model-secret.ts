@@ -1,4 +1,11 @@
-import { eitherOf, nonEmptyText, optionsCodec } from 'rxspeech/internal/protocol/validation'
+import {
+  checkOptions,
+  eitherOf,
+  jsonObject,
+  nonEmptyText,
+  optionsCodec,
+  optionsOf,
+} from 'rxspeech/internal/protocol/validation'
 import type { ModelDescription } from '../engine.js'
 import { readModelFile } from './model-files.js'
 import { invalidModel } from './model-json.js'
@@ -14,6 +21,18 @@ export const secretPlace = eitherOf(
 
 /** Environment variables by name, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where an engine finds the secrets of its models. */
+export interface SecretOptions {
+  /** The environment variables that `secretFrom` of a model can name. @default process.env */
+  readonly env?: Environment | undefined
+}
+
+const secretOptions = optionsOf<SecretOptions>()({}, { env: jsonObject })
+
+/** Throws `invalid-options`. */
+export const environmentOf = (given: SecretOptions): Environment =>
+  checkOptions(secretOptions, given).env ?? process.env
 
 /** Reads the secret; rejects with `invalid-model` that names the place of the secret and never its content. */
 export const readSecret = async (model: ModelDescription, place: SecretPlace, env: Environment): Promise<string> => {

@@ -3,19 +3,11 @@ import type { TypeOf } from 'io-ts'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { recordOf } from 'rxspeech/internal/protocol/collections'
 import { primaryLanguage } from 'rxspeech/internal/protocol/language'
-import {
-  checkOptions,
-  flag,
-  jsonObject,
-  oneOf,
-  optionsCodec,
-  optionsOf,
-  text,
-} from 'rxspeech/internal/protocol/validation'
+import { flag, oneOf, optionsCodec, text } from 'rxspeech/internal/protocol/validation'
 import type { EngineKind, ModelDescription } from '../engine.js'
 import { readModelFile } from '../models/model-files.js'
 import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
-import { readSecret, secretPlace, type Environment } from '../models/model-secret.js'
+import { environmentOf, readSecret, secretPlace, type Environment, type SecretOptions } from '../models/model-secret.js'
 import { createOfflineEngine, partialsOption } from '../offline/offline-engine.js'
 import { languageKeys, serverKeys, serverName, serverUrl, warmUpTone } from '../recognition-server.js'
 import { TranscriptionReader } from './reader.js'
@@ -28,7 +20,6 @@ const modelOptions = optionsCodec(
     ...serverKeys,
     ...languageKeys,
     secretFrom: secretPlace,
-    ca: textOption('the name of a PEM file'),
     model: textOption('the name of a model there'),
     // Further fields of its form.
     fields: recordOf(text, { maxLength: 50 }),
@@ -96,14 +87,6 @@ const open = async (model: ModelDescription, env: Environment, scheduler: Schedu
   })
 }
 
-/** Where the engine finds its secrets, and its clock. */
-export interface OpenAiEngineOptions {
-  /** The environment variables that `secretFrom` of a model can name. @default process.env */
-  readonly env?: Environment | undefined
-}
-
-const engineOptions = optionsOf<OpenAiEngineOptions>()({}, { env: jsonObject })
-
 /**
  * A server with the transcription request of OpenAI (`POST /v1/audio/transcriptions`) as an engine, of which there are
  * many for one's own machine: speaches, whisper.cpp, vLLM, LocalAI and others. Each segment is one request, or several
@@ -116,7 +99,7 @@ const engineOptions = optionsOf<OpenAiEngineOptions>()({}, { env: jsonObject })
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [openai({ env: process.env })] })
  */
-export const openai = (given: OpenAiEngineOptions = {}): EngineKind => {
-  const { env = process.env } = checkOptions(engineOptions, given)
+export const openai = (given: SecretOptions = {}): EngineKind => {
+  const env = environmentOf(given)
   return { name: 'openai', lint: readOpenAiOptions, open: (model) => open(model, env, asyncScheduler) }
 }

@@ -9,19 +9,11 @@ import { Semaphore } from '../semaphore.js'
 import { listOf } from 'rxspeech/internal/protocol/collections'
 import { languageTag, primaryLanguage } from 'rxspeech/internal/protocol/language'
 import type { Token } from 'rxspeech/internal/protocol/token'
-import {
-  checkOptions,
-  flag,
-  jsonObject,
-  oneOf,
-  optionsCodec,
-  optionsOf,
-  wholeNumber,
-} from 'rxspeech/internal/protocol/validation'
+import { flag, oneOf, optionsCodec, wholeNumber } from 'rxspeech/internal/protocol/validation'
 import type { Engine, EngineKind, ModelDescription, RecognizeSettings } from '../engine.js'
 import { readModelFile } from '../models/model-files.js'
 import { decodeModelOptions, invalidModel, textOption } from '../models/model-json.js'
-import { readSecret, secretPlace, type Environment } from '../models/model-secret.js'
+import { environmentOf, readSecret, secretPlace, type Environment, type SecretOptions } from '../models/model-secret.js'
 import { createSegmentEngine } from '../segment-engine.js'
 import { RemoteSegment, type OpenRecognition } from './segment.js'
 
@@ -145,14 +137,6 @@ const createEngine = (options: RemoteOptions, { token$, recognitionOf }: RemoteS
 const asInvalidModel = (model: ModelDescription, error: unknown): unknown =>
   isSpeechError(error) && error.code !== 'invalid-model' ? invalidModel(model, error.message, error) : error
 
-/** Where the engine finds its secrets. */
-export interface RemoteEngineOptions {
-  /** The environment variables that `secretFrom` of a model can name. @default process.env */
-  readonly env?: Environment | undefined
-}
-
-const engineOptions = optionsOf<RemoteEngineOptions>()({}, { env: jsonObject })
-
 /**
  * Another service of this protocol as an engine: every segment is one recognition there, on a WebSocket of its own.
  * Segments beyond `segmentsAtOnce` wait in a queue.
@@ -163,8 +147,8 @@ const engineOptions = optionsOf<RemoteEngineOptions>()({}, { env: jsonObject })
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [remote({ env: { ACME_SECRET: clientSecret } })] })
  */
-export const remote = (given: RemoteEngineOptions = {}): EngineKind => {
-  const { env = process.env } = checkOptions(engineOptions, given)
+export const remote = (given: SecretOptions = {}): EngineKind => {
+  const env = environmentOf(given)
   return {
     name: 'remote',
     lint: readRemoteOptions,

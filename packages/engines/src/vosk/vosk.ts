@@ -1,12 +1,12 @@
 import { asyncScheduler, firstValueFrom, type SchedulerLike } from 'rxjs'
 import type { TypeOf } from 'io-ts'
 import { Semaphore } from '../semaphore.js'
-import { checkOptions, jsonObject, oneOf, optionsCodec, optionsOf } from 'rxspeech/internal/protocol/validation'
+import { oneOf, optionsCodec } from 'rxspeech/internal/protocol/validation'
 import { dialWebSocket } from 'rxspeech/internal/transport/websocket/client'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
 import { readModelFile } from '../models/model-files.js'
 import { decodeModelOptions, textOption } from '../models/model-json.js'
-import { readSecret, secretPlace, type Environment } from '../models/model-secret.js'
+import { environmentOf, readSecret, secretPlace, type Environment, type SecretOptions } from '../models/model-secret.js'
 import { serverKeys, serverLost, serverName, serverUrl } from '../recognition-server.js'
 import { createSegmentEngine } from '../segment-engine.js'
 import { VoskSegment, type VoskServer } from './segment.js'
@@ -18,7 +18,6 @@ const modelOptions = optionsCodec(
     ...serverKeys,
     // For a proxy in front of it; it has no keys itself.
     secretFrom: secretPlace,
-    ca: textOption('the name of a PEM file'),
     kind: oneOf('grammar', 'dictation'),
   },
 )
@@ -65,14 +64,6 @@ const open = async (model: ModelDescription, env: Environment, scheduler: Schedu
   })
 }
 
-/** Where the engine finds its secrets. */
-export interface VoskEngineOptions {
-  /** The environment variables that `secretFrom` of a model can name. @default process.env */
-  readonly env?: Environment | undefined
-}
-
-const engineOptions = optionsOf<VoskEngineOptions>()({}, { env: jsonObject })
-
 /** With the clock of the deadlines. */
 export const createVosk = (env: Environment, scheduler: SchedulerLike): EngineKind => ({
   name: 'vosk',
@@ -90,7 +81,7 @@ export const createVosk = (env: Environment, scheduler: SchedulerLike): EngineKi
  * @example
  * const models = createModelRegistry({ folders: ['models'], kinds: [vosk()] })
  */
-export const vosk = (given: VoskEngineOptions = {}): EngineKind => {
-  const { env = process.env } = checkOptions(engineOptions, given)
+export const vosk = (given: SecretOptions = {}): EngineKind => {
+  const env = environmentOf(given)
   return createVosk(env, asyncScheduler)
 }

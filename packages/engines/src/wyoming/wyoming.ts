@@ -19,7 +19,6 @@ const modelOptions = optionsCodec(
   {
     ...serverKeys,
     ...languageKeys,
-    ca: textOption('the name of a PEM file'),
     model: textOption('the name of a model there'),
     partials: partialsOption,
   },
