@@ -1,14 +1,15 @@
 import { join } from 'node:path'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
-import { hashSecret, minSecretLength, newClientSecret } from 'rxspeech-server/identity/clients/client-secret'
-import { everything, memoryClients } from 'rxspeech-server/identity/clients/client'
+import { minSecretLength, newClientSecret } from 'rxspeech-server/identity/clients/client-secret'
+import { everything } from 'rxspeech-server/identity/clients/client'
 import { developmentCertificates } from 'rxspeech-server/identity/keys/development-certificates'
 import { readPrivateJson, stateFileError, writePrivateFile } from 'rxspeech-server/identity/state/state-files'
 import { sharedTenant } from 'rxspeech-server/sessions/rights'
 import { checkOptions, optionsCodec } from 'rxspeech/internal/protocol/validation'
 import type { Service } from './running-service.js'
 import { startService } from './service.js'
+import { soleClient } from './sole-client.js'
 import { codecsOfRows } from '../configuration/option-row.js'
 import { serviceRows, type ServiceOptions } from '../configuration/service-options.js'
 
@@ -84,18 +85,7 @@ export const startDevelopmentService = async (options: DevelopmentServiceOptions
     studio: options.studio && { clientId, ...options.studio },
     development: true,
     certificate: { certificate: certificates.certificate, key: certificates.key },
-    clients: memoryClients([
-      {
-        clientId,
-        secretHash: await hashSecret(clientSecret),
-        tenants: [everything],
-        projects: [everything],
-        models: [everything],
-        validFromMs: 0,
-        validUntilMs: Number.MAX_SAFE_INTEGER,
-        cancelled: false,
-      },
-    ]),
+    clients: await soleClient({ clientId, clientSecret }, [everything]),
   })
   const { plainUrl, authUrl } = service
   const access: ServiceAccess = {

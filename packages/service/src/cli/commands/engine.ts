@@ -11,14 +11,14 @@ import { flag, flagGroup, refuseOtherFlags, repeatedFlag, type FlagValues } from
 import { natsFlags, natsOfFlags } from '../parsing/nats-flags.js'
 import { oneOf, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
-import type { EndingSignal, Host } from '../process/host.js'
-import { hangupOf, watchInterruption } from '../process/interruption.js'
+import type { Host } from '../process/host.js'
 import { packageModels } from '../process/package-files.js'
 import { readServerCertificate } from '../service/certificate-files.js'
 import { readConfigurationFile, type LoadedConfiguration } from '../service/configuration-file.js'
-import { answerOf, openControlOrWarn, type Control, type ReloadAnswer } from '../service/control.js'
+import { answerOf } from '../service/control.js'
 import { natsOfFile } from '../service/nats-settings.js'
 import { openLog, warnOfOutdatedNode } from '../service/open-log.js'
+import { runUntilSignal } from '../service/run-until-signal.js'
 
 const engineFlags = {
   ...natsFlags,
@@ -62,23 +62,11 @@ const runEngine = async ({ flags, given, host, output }: EngineCall): Promise<vo
   const logger = await openLog(host, { level: flags.logLevel ?? level, format: flags.logFormat ?? format })
   const options = loaded === undefined ? optionsOfFlags(flags, host.env) : optionsOfFile(loaded, host.env)
   const { startEngineProcess } = await import('../../start/engine-process.js')
-  let receive: (signal: EndingSignal) => void = () => undefined
-  const ended = new Promise<EndingSignal>((resolve) => (receive = resolve))
-  let hangup = (): void => logger.log('warn', 'SIGHUP during the start was ignored: everything is being read now.')
-  const interruption = watchInterruption(host, {
-    first: (signal) => {
-      receive(signal)
-      return true
-    },
-    hangup: hangupOf(host, () => hangup()),
-  })
-  let control: Control | undefined
-  try {
+  await runUntilSignal(host, logger, async ({ ended, enableReload }) => {
     const engine = await startEngineProcess({ ...options, logger })
-    const reload = async (): Promise<ReloadAnswer> => answerOf(await engine.reload())
-    hangup = () => void reload()
-    const stateFolder = loaded?.values.stateFolder === undefined ? flags.state : loaded.path(loaded.values.stateFolder)
-    control = stateFolder === undefined ? undefined : await openControlOrWarn(resolve(stateFolder), reload, logger)
+    const folder = loaded?.values.stateFolder
+    const stateFolder = folder === undefined ? flags.state && resolve(flags.state) : loaded?.path(folder)
+    await enableReload(stateFolder, async () => answerOf(await engine.reload()))
     const summary = summaryOf(engine)
     output.write(`${JSON.stringify(summary)}\n`)
     logger.log('info', 'The engine process is ready.', { ...summary, models: summary.models.join(', ') })
@@ -87,10 +75,7 @@ const runEngine = async ({ flags, given, host, output }: EngineCall): Promise<vo
     logger.log('info', 'The engine process is ending: it takes no more segments.', { signal })
     await engine.close({ drainMs: flags.drainMs ?? loaded?.values.drainMs })
     logger.log('info', 'The engine process has ended.')
-  } finally {
-    await control?.close()
-    interruption.release()
-  }
+  })
 }
 
 const summaryOf = ({ name, instance, models, capacity, operationsUrl }: EngineProcess) => ({

@@ -10,13 +10,13 @@ import type { Environment } from '../parsing/service-flags.js'
 import { optionFlags, optionsOfFlags } from '../parsing/option-flags.js'
 import { oneOf, text } from '../parsing/values.js'
 import { exitCode, SilentExit, usageError } from '../process/failure.js'
-import type { EndingSignal, Host } from '../process/host.js'
-import { hangupOf, watchInterruption } from '../process/interruption.js'
+import type { Host } from '../process/host.js'
 import { readFileText, type LoadedConfiguration } from '../service/configuration-file.js'
-import { answerOf, openControlOrWarn, type Control, type ReloadAnswer } from '../service/control.js'
+import { answerOf } from '../service/control.js'
 import type { PortName, ServeBasics, ServePlan, StartedService } from '../service/start-planned.js'
 import { isCheckout, sampleCall } from '../process/package-files.js'
 import { openLog, warnOfOutdatedNode } from '../service/open-log.js'
+import { runUntilSignal } from '../service/run-until-signal.js'
 import { paintFor } from '../view/paint.js'
 import { serviceSummary } from '../view/service-summary.js'
 import { programOf } from '../view/typed-command.js'
@@ -154,7 +154,7 @@ const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> =
     return startPlanned(plan, logger, host.env)
   }
   const configuration = loaded && watchConfiguration(loaded.file)
-  await runUntilSignal({ start, drainMs: loaded?.values.limits?.drainMs, configuration, logger }, { host, output })
+  await runService({ start, drainMs: loaded?.values.limits?.drainMs, configuration, logger }, { host, output })
 }
 
 /** The code of the service is loaded on demand, so that help and errors appear at once. */
@@ -214,33 +214,18 @@ interface ServiceRun {
   readonly logger: Logger
 }
 
-const runUntilSignal = async (
+const runService = (
   { start, drainMs, configuration, logger }: ServiceRun,
   { host, output }: CommandContext,
-): Promise<void> => {
-  let receive: (signal: EndingSignal) => void = () => undefined
-  const ended = new Promise<EndingSignal>((resolve) => {
-    receive = resolve
-  })
-  let hangup = (): void => logger.log('warn', 'SIGHUP during the start was ignored: everything is being read now.')
-  const interruption = watchInterruption(host, {
-    first: (signal) => {
-      receive(signal)
-      return true
-    },
-    hangup: hangupOf(host, () => hangup()),
-  })
-  let control: Control | undefined
-  try {
+): Promise<void> =>
+  runUntilSignal(host, logger, async ({ ended, enableReload }) => {
     const { service, access, hasSubscribers, movedPorts, stateFolder } = await start()
-    const reload = async (): Promise<ReloadAnswer> => {
+    await enableReload(stateFolder, async () => {
       const result = await service.reload()
       const notice = configuration?.()
       if (notice !== undefined) logger.log('warn', notice)
       return answerOf(result, notice)
-    }
-    hangup = () => void reload()
-    control = stateFolder === undefined ? undefined : await openControlOrWarn(stateFolder, reload, logger)
+    })
     const problems = [...service.models.problems(), ...service.projects.problems()]
     for (const { code, message } of problems) logger.log('warn', message, { code })
     if (service.models.list().length + problems.length === 0) {
@@ -269,11 +254,7 @@ const runUntilSignal = async (
     logger.log('info', 'The service is shutting down: it refuses new sessions and finalizes running ones.', { signal })
     await service.close({ drainMs })
     logger.log('info', 'The service has stopped.')
-  } finally {
-    await control?.close()
-    interruption.release()
-  }
-}
+  })
 
 /** A sentence for a port that was taken. */
 const movedPort = (name: PortName, from: number, access: StartedService['access']): string => {

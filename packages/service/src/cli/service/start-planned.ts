@@ -1,13 +1,13 @@
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
-import { hashSecret } from 'rxspeech-server/identity/clients/client-secret'
-import { type ClientStore, everything, isInForce, memoryClients } from 'rxspeech-server/identity/clients/client'
+import { isInForce } from 'rxspeech-server/identity/clients/client'
 import { openIdentityStore } from 'rxspeech-server/identity/identity-store'
 import { OriginConflict } from 'rxspeech-server/identity/state/issuer-lock'
 import { makePrivateFolder } from 'rxspeech-server/identity/state/state-files'
 import type { Logger } from 'rxspeech-server/operations/logger'
 import { isSpeechError, type SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { type ListenAddress, listenOnPort } from 'rxspeech/internal/transport/listen-address'
+import { soleClient } from '../../start/sole-client.js'
 import { startDevelopmentService } from '../../start/development-service.js'
 import type { Service } from '../../start/running-service.js'
 import type { ServiceOptions } from '../../configuration/service-options.js'
@@ -128,7 +128,7 @@ export const startPlanned = async (plan: ServePlan, logger: Logger, env: Host['e
     modelFolders: modelFolders.length === 0 ? packageModels() : modelFolders,
     tenants: plan.tenants,
     grantedTenants: true,
-    clients: plan.subscriber && (await onlySubscriber(plan.subscriber, plan.tenants)),
+    clients: plan.subscriber && (await soleClient(plan.subscriber, plan.tenants)),
     certificate: plan.tls && readServerCertificate(plan.tls),
   })
   const access = accessOf(service, plan.subscriber?.clientId, plan.tenants, plan.hasStudio)
@@ -204,23 +204,6 @@ export const accessOf = (
   operations: service.operationsUrl,
   ...(hasStudio && { pageUrl: `${service.authUrl}/` }),
 })
-
-const onlySubscriber = async (
-  { clientId, clientSecret }: { readonly clientId: string; readonly clientSecret: string },
-  tenants: readonly string[],
-): Promise<ClientStore> =>
-  memoryClients([
-    {
-      clientId,
-      secretHash: await hashSecret(clientSecret),
-      tenants,
-      projects: [everything],
-      models: [everything],
-      validFromMs: 0,
-      validUntilMs: Number.MAX_SAFE_INTEGER,
-      cancelled: false,
-    },
-  ])
 
 /** Whether a subscription of the store is valid now. */
 export const hasStored = async (stateFolder: string): Promise<boolean> => {
