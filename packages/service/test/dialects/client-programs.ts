@@ -13,10 +13,22 @@ const nodePackages = [
   'ai@7.0.173',
   '@ai-sdk/openai@4.0.118',
   'ai-6@npm:ai@6.0.326',
+  '@openai/agents-realtime@0.20.0',
+  '@deepgram/sdk@5.13.0',
+  'deepgram-4@npm:@deepgram/sdk@4.11.3',
+  '@livekit/agents@1.9.0',
+  '@livekit/agents-plugin-deepgram@1.9.0',
+  '@livekit/agents-plugin-openai@1.9.0',
 ]
 
 /** Of PyPI, some 650 MB. A package that they need exists as source only. */
-const pythonPackages = ['openai==3.57.0', 'pipecat-ai[openai]==1.14.0', 'livekit-plugins-openai==1.8.9']
+const pythonPackages = [
+  'openai==3.57.0',
+  'deepgram-sdk==7.17.0',
+  'pipecat-ai[deepgram,openai]==1.14.0',
+  'livekit-plugins-deepgram==1.8.9',
+  'livekit-plugins-openai==1.8.9',
+]
 
 /** What a step of a program printed. */
 export type Steps = Readonly<Record<string, unknown>>

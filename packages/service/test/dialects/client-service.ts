@@ -21,11 +21,11 @@ import type { InstalledClients, Steps } from './client-programs.js'
 export interface ClientService {
   /** What our own client makes of the recording. */
   readonly text: string
-  /** How many sessions there were. */
-  readonly sessionCount: () => number
   /** The environment of a program: addresses, a token of its own, the recording. */
   readonly newAccess: () => Promise<Readonly<Record<string, string>>>
-  /** Runs a program, while the service is full for that token until it has refused the program; with the count `refusals`. */
+  /** Runs a program with a token of its own; `sessions` of the result is how many it had. */
+  readonly run: (clients: InstalledClients, program: string) => Promise<Steps>
+  /** The same, while the service is full for that token until it has refused the program. */
   readonly runWhenFull: (clients: InstalledClients, program: string) => Promise<Steps>
   readonly close: () => Promise<void>
 }
@@ -54,8 +54,8 @@ export const clientService = async (): Promise<ClientService> => {
         refusals += 1
         refused$.next()
       },
-      sessionStarted: () => {
-        sessions += 1
+      sessionMoved: (_session, from) => {
+        if (from === undefined) sessions += 1
       },
     },
   })
@@ -75,18 +75,22 @@ export const clientService = async (): Promise<ClientService> => {
     KEY: token,
     RECORDING: recording,
   })
+  const run = async (clients: InstalledClients, program: string, token: string): Promise<Steps> => {
+    const before = sessions
+    const steps = await clients.run(program, envOf(token))
+    return { ...steps, sessions: sessions - before }
+  }
   const text$ = session(live.token)([pcm]).pipe(
     transcript(),
     map(({ text }) => text),
   )
   return {
     text: await lastValueFrom(text$),
-    sessionCount: () => sessions,
     newAccess: async () => envOf(await tokenOf()),
+    run: async (clients, program) => run(clients, program, await tokenOf()),
     runWhenFull: async (clients, program) => {
       const token = await tokenOf()
       const finished$ = new Subject<void>()
-      const before = refusals
       const holders = Array.from({ length: sessionsPerToken }, () =>
         session(token)(NEVER).pipe(takeUntil(merge(refused$, finished$)), share()),
       )
@@ -94,9 +98,11 @@ export const clientService = async (): Promise<ClientService> => {
       await Promise.all(
         holders.map((events$) => firstValueFrom(events$.pipe(filter(({ type }) => type === 'response')))),
       )
+      const before = refusals
       try {
-        const steps = await clients.run(program, envOf(token))
-        return { ...steps, refusals: refusals - before }
+        const steps = await run(clients, program, token)
+        if (refusals === before) throw new Error('The service was full, and has not refused the program.')
+        return steps
       } finally {
         finished$.next()
         await Promise.all(ended)

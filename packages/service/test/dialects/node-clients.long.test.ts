@@ -20,14 +20,14 @@ beforeEach(({ skip }) => {
   skip(clients === undefined, 'the clients cannot be installed')
 })
 
-const runWhenFull = (program: string): Promise<Steps> => {
+const run = (program: string, way: 'run' | 'runWhenFull' = 'runWhenFull'): Promise<Steps> => {
   if (clients === undefined) throw new Error('There are no clients.')
-  return service.runWhenFull(clients, program)
+  return service[way](clients, program)
 }
 
 describe('a client of npm', () => {
   it('openai sends recordings, lists models, and tries again while the service is full', async () => {
-    const steps = await runWhenFull('openai-transcriptions.mjs')
+    const steps = await run('openai-transcriptions.mjs')
     const { text } = service
     expect(steps).toMatchObject({
       'a stream': text,
@@ -42,11 +42,10 @@ describe('a client of npm', () => {
       'an option': { isTyped: true, status: 400, code: 'unsupported_parameter', param: 'prompt' },
       'no recording': { isTyped: true, status: 400, code: 'invalid_audio', param: 'file' },
     })
-    expect(steps['refusals']).toBeGreaterThan(0)
   })
 
   it('ai 7 reads recordings with @ai-sdk/openai and with rxspeech/ai-sdk', async () => {
-    const steps = await runWhenFull('ai-sdk.mjs')
+    const steps = await run('ai-sdk.mjs')
     const { text } = service
     expect(steps).toMatchObject({
       openai: { text, segments: text },
@@ -58,16 +57,77 @@ describe('a client of npm', () => {
       },
       rxspeech: { text, segments: text },
       'rxspeech, a wrong key': { isTyped: true, isRetryable: false },
+      'openai, live': { deltas: text, finals: text },
+      'rxspeech, live': { finals: text, partials: expect.toSatisfy((count: number) => count > 7) as unknown },
     })
-    expect(steps['refusals']).toBeGreaterThan(0)
   })
 
   it('ai 6 reads recordings with rxspeech/ai-sdk, and tries again while the service is full', async () => {
-    const steps = await runWhenFull('ai-sdk-6.mjs')
+    const steps = await run('ai-sdk-6.mjs')
     expect(steps).toMatchObject({
       rxspeech: service.text,
       'rxspeech, a wrong key': { isTyped: true, isRetryable: false },
     })
-    expect(steps['refusals']).toBeGreaterThan(0)
+  })
+
+  it('openai transcribes live audio over TLS, and is refused with its own error', async () => {
+    const { text } = service
+    expect(await run('openai-realtime.mjs', 'run')).toMatchObject({
+      'a commit': { text, deltas: text, items: 1 },
+      turns: { text, deltas: text, items: 7 },
+      'a wrong key': { name: 'OpenAIRealtimeError', message: expect.stringContaining('401') as unknown },
+      sessions: 2,
+    })
+  })
+
+  it('@openai/agents-realtime transcribes live audio in a session without answers', async () => {
+    const { text } = service
+    expect(await run('agents-realtime.mjs', 'run')).toMatchObject({
+      turns: { text, retrieved: text, errors: [] },
+      'a wrong key': expect.stringContaining('401') as unknown,
+      sessions: 1,
+    })
+  })
+
+  it('@deepgram/sdk 5 transcribes, and does not connect again after the close', async () => {
+    const { text } = service
+    const stream = { text, code: 1000, metadata: 1, hasInterims: true, opens: 1, errors: [] }
+    expect(await run('deepgram.mjs', 'run')).toMatchObject({
+      'a stream': stream,
+      'a WAV file as a stream': { ...stream, hasInterims: false },
+      'a wrong key': {
+        text: '',
+        opens: 0,
+        errors: expect.arrayContaining(['Unexpected server response: 401']) as unknown,
+      },
+      'a recording': { text, words: text, utterances: text, hasId: true },
+      'an option': { isTyped: true, status: 400, code: 'INVALID_QUERY_PARAMETER' },
+      'an address': { isTyped: true, status: 400 },
+      'a recording with a wrong key': { isTyped: true, status: 401, code: 'INVALID_AUTH' },
+      sessions: 3,
+    })
+  })
+
+  it('@deepgram/sdk 4 transcribes with the WebSocket of Node', async () => {
+    const { text } = service
+    expect(await run('deepgram-4.mjs', 'run')).toMatchObject({
+      'a stream': { text, metadata: 1, errors: 0, code: 1000 },
+      'a wrong key': { text: '', errors: 1 },
+      'a recording': text,
+      'a recording with a wrong key': { name: 'DeepgramApiError', status: 401 },
+      sessions: 2,
+    })
+  })
+
+  it("LiveKit's plugins transcribe, and do not connect again after the close", async () => {
+    const { text } = service
+    expect(await run('livekit.mjs', 'run')).toMatchObject({
+      'deepgram, live': { text, starts: 7, errors: [] },
+      'openai, live': { text, starts: 7, errors: [] },
+      'openai, a recording': text,
+      'deepgram, a recording': text,
+      'deepgram, a wrong key': { text: '', errors: [expect.stringMatching(/^APIStatusError: .*401/) as unknown] },
+      sessions: 4,
+    })
   })
 })

@@ -20,14 +20,14 @@ beforeEach(({ skip }) => {
   skip(clients === undefined, 'the clients cannot be installed')
 })
 
-const runWhenFull = (program: string): Promise<Steps> => {
+const run = (program: string, way: 'run' | 'runWhenFull' = 'runWhenFull'): Promise<Steps> => {
   if (clients === undefined) throw new Error('There are no clients.')
-  return service.runWhenFull(clients, program)
+  return service[way](clients, program)
 }
 
 describe('a client of PyPI', () => {
   it('openai sends recordings, lists models, and tries again while the service is full', async () => {
-    const steps = await runWhenFull('openai_transcriptions.py')
+    const steps = await run('openai_transcriptions.py')
     const { text } = service
     expect(steps).toMatchObject({
       json: text,
@@ -40,21 +40,46 @@ describe('a client of PyPI', () => {
       'an option': { code: 'unsupported_parameter', param: 'prompt', hasId: true },
       'a wrong key': { status: 401, code: 'unauthenticated' },
     })
-    expect(steps['refusals']).toBeGreaterThan(0)
   })
 
   it("LiveKit's plugin for OpenAI sends recordings", async () => {
-    const steps = await runWhenFull('livekit_openai.py')
+    const steps = await run('livekit_openai.py')
     expect(steps).toMatchObject({ 'a frame': service.text, 'a wrong key': { status: 401, retryable: false } })
-    expect(steps['refusals']).toBeGreaterThan(0)
   })
 
   it("Pipecat's service for OpenAI sends segments of speech", async () => {
-    const steps = await runWhenFull('pipecat_openai.py')
+    const steps = await run('pipecat_openai.py')
     expect(steps).toMatchObject({
       'a segment': { text: service.text, errors: [] },
       'a wrong key': { text: '', errors: [expect.stringContaining('401 - The token is not valid') as unknown] },
     })
-    expect(steps['refusals']).toBeGreaterThan(0)
+  })
+
+  it('deepgram-sdk transcribes, and raises its own errors', async () => {
+    const { text } = service
+    const stream = { text, code: 1000, metadata: 1 }
+    expect(await run('deepgram_listen.py', 'run')).toMatchObject({
+      'a stream': stream,
+      'a stream with an access token': stream,
+      'a wrong key': { status: 401 },
+      'a recording': { text, words: text, utterances: text },
+      'an option': { status: 400, code: 'INVALID_QUERY_PARAMETER' },
+      sessions: 3,
+    })
+  })
+
+  it("LiveKit's plugin for Deepgram transcribes, and does not connect again after the close", async () => {
+    expect(await run('livekit_deepgram.py', 'run')).toMatchObject({
+      'a stream': { text: service.text, hasSpeech: true, isEven: true },
+      'a wrong key': { status: 401, retryable: false },
+      sessions: 1,
+    })
+  })
+
+  it("Pipecat's service for Deepgram transcribes, and does not connect again after the close", async () => {
+    expect(await run('pipecat_deepgram.py', 'run')).toMatchObject({
+      'a stream': { text: service.text, errors: [] },
+      sessions: 1,
+    })
   })
 })

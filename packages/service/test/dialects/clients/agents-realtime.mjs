@@ -1,32 +1,44 @@
-// `@openai/agents-realtime`: its WebSocket, whose sessions are of the type "realtime".
+// `@openai/agents-realtime`: it has no transcription session, so it uses one of the type `realtime`, without answers.
 import { OpenAIRealtimeWebSocket } from '@openai/agents-realtime'
-import { record } from './steps.mjs'
-import { bytesOf, parts } from './wide-audio.mjs'
+import { record, samples } from './steps.mjs'
 
 const { BASE, KEY } = process.env
+const transportOf = () =>
+  new OpenAIRealtimeWebSocket({ url: `${BASE.replace('http', 'ws')}/v1/realtime?intent=transcription` })
 
-const listen = async () => {
-  const transport = new OpenAIRealtimeWebSocket({ url: `${BASE.replace('http', 'ws')}/v1/realtime` })
-  const texts = new Map()
-  const errors = []
-  let session
-  const isDone = new Promise((resolve) => {
+await record('turns', async () => {
+  const { rate, pcm } = samples()
+  const transport = transportOf()
+  const seen = { texts: [], retrieved: [], errors: [] }
+  const all = new Promise((resolve) => {
     transport.on('*', (event) => {
-      if (event.type === 'session.updated') session = event.session
-      if (event.type === 'input_audio_buffer.committed') texts.set(event.item_id, undefined)
+      if (event.type === 'error') seen.errors.push(event.error?.message)
+      if (event.type === 'conversation.item.input_audio_transcription.completed') seen.texts.push(event.transcript)
       if (event.type !== 'conversation.item.retrieved') return
-      texts.set(event.item.id, event.item.content[0].transcript)
-      // The last item is the one of the commit below, without speech.
-      if (event.item.content[0].transcript === '') resolve()
+      seen.retrieved.push(event.item.content[0].transcript)
+      if (seen.retrieved.length === 7) resolve()
     })
   })
-  transport.on('error', ({ error }) => errors.push(error))
-  await transport.connect({ apiKey: KEY, model: 'gpt-realtime' })
-  for (const part of parts(100)) transport.sendAudio(bytesOf(part).slice().buffer)
-  transport.sendEvent({ type: 'input_audio_buffer.commit' })
-  await isDone
+  await transport.connect({
+    apiKey: KEY,
+    model: 'gpt-realtime',
+    initialSessionConfig: {
+      audio: { input: { format: { type: 'audio/pcm', rate }, transcription: { model: 'gpt-4o-mini-transcribe' } } },
+    },
+  })
+  for (let at = 0; at < pcm.length; at += 1_600) {
+    const part = pcm.subarray(at, at + 1_600)
+    transport.sendAudio(part.buffer.slice(part.byteOffset, part.byteOffset + part.length))
+  }
+  await all
   transport.close()
-  return { text: [...texts.values()].filter((text) => text !== '').join(' '), type: session?.type, errors }
-}
-
-await record('a conversation', listen)
+  return { text: seen.texts.join(' '), retrieved: seen.retrieved.join(' '), errors: seen.errors }
+})
+await record('a wrong key', async () => {
+  const transport = transportOf()
+  transport.on('error', () => undefined)
+  return transport.connect({ apiKey: 'wrong', model: 'gpt-realtime' }).then(
+    () => 'connected',
+    (error) => String(error.message ?? error.error?.message ?? error.constructor.name),
+  )
+})

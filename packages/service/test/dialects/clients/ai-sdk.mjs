@@ -1,9 +1,10 @@
 // `ai` 7 with `@ai-sdk/openai`, and with `rxspeech/ai-sdk`.
+import { Blob } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { createOpenAI } from '@ai-sdk/openai'
-import { APICallError, transcribe } from 'ai'
+import { APICallError, experimental_streamTranscribe as streamTranscribe, transcribe } from 'ai'
 import { createRxspeech } from 'rxspeech/ai-sdk'
-import { record } from './steps.mjs'
+import { record, samples } from './steps.mjs'
 
 const { BASE, KEY, RECORDING, RXSPEECH_URL } = process.env
 const audio = await readFile(RECORDING)
@@ -12,6 +13,18 @@ const rxspeech = (token) => createRxspeech({ url: RXSPEECH_URL, token })
 const whole = async (provider, model) => {
   const { text, segments, durationInSeconds } = await transcribe({ model: provider.transcription(model), audio })
   return { text, segments: segments.map((segment) => segment.text.trim()).join(' '), durationInSeconds }
+}
+const live = async (model) => {
+  const { rate, pcm } = samples()
+  const inputAudioFormat = { type: 'audio/pcm', rate }
+  const { fullStream } = streamTranscribe({ model, audio: new Blob([pcm]).stream(), inputAudioFormat })
+  const seen = { deltas: '', partials: 0, finals: [] }
+  for await (const part of fullStream) {
+    if (part.type === 'transcript-delta') seen.deltas += part.delta
+    else if (part.type === 'transcript-partial') seen.partials += 1
+    else if (part.type === 'transcript-final') seen.finals.push(part.text)
+  }
+  return { ...seen, finals: seen.finals.join(' ') }
 }
 const errorOf = async (provider) => {
   const error = await transcribe({ model: provider.transcription('whisper-1'), audio }).catch((caught) => caught)
@@ -23,3 +36,5 @@ await record('openai, another model', () => whole(openai(KEY), 'gpt-4o-mini-tran
 await record('openai, a wrong key', () => errorOf(openai('wrong')))
 await record('rxspeech', () => whole(rxspeech(KEY), 'call'))
 await record('rxspeech, a wrong key', () => errorOf(rxspeech('wrong')))
+await record('openai, live', () => live(openai(KEY).transcription('gpt-transcribe')))
+await record('rxspeech, live', () => live(rxspeech(KEY).transcription('call')))

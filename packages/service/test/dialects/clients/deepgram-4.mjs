@@ -1,9 +1,9 @@
 // The package `@deepgram/sdk` 4: a stream and a recording.
 import { readFile } from 'node:fs/promises'
 import { createClient, LiveTranscriptionEvents } from 'deepgram-4'
-import { record } from './steps.mjs'
+import { linger, record } from './steps.mjs'
 
-const { BASE, KEY, LINGER_MS = '0', RECORDING } = process.env
+const { BASE, KEY, RECORDING } = process.env
 const clientOf = (apiKey) => createClient(apiKey, { global: { url: BASE } })
 const wav = await readFile(RECORDING)
 const linear16 = { model: 'nova-3', encoding: 'linear16', sample_rate: 8000, interim_results: true }
@@ -12,8 +12,7 @@ const listen = (apiKey) =>
   new Promise((resolve) => {
     const socket = clientOf(apiKey).listen.live(linear16)
     const heard = { texts: [], metadata: 0, errors: 0 }
-    const end = (code) =>
-      setTimeout(() => resolve({ ...heard, texts: undefined, text: heard.texts.join(' '), code }), Number(LINGER_MS))
+    const end = (code) => resolve({ ...heard, texts: undefined, text: heard.texts.join(' '), code })
     socket.on(LiveTranscriptionEvents.Transcript, ({ is_final: isFinal, channel }) => {
       const [{ transcript }] = channel.alternatives
       if (isFinal && transcript !== '') heard.texts.push(transcript)
@@ -43,3 +42,4 @@ await record('a recording with a wrong key', async () => {
   const { error } = await clientOf('wrong').listen.prerecorded.transcribeFile(wav, { model: 'nova-3' })
   return { name: error.name, status: error.status }
 })
+await linger()

@@ -2,9 +2,9 @@
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { DeepgramClient, DeepgramError } from '@deepgram/sdk'
-import { record } from './steps.mjs'
+import { linger, record } from './steps.mjs'
 
-const { BASE, KEY, LINGER_MS = '0', RECORDING } = process.env
+const { BASE, KEY, RECORDING } = process.env
 const clientOf = (apiKey) => new DeepgramClient({ apiKey, baseUrl: BASE })
 const wav = await readFile(RECORDING)
 const linear16 = { model: 'nova-3', encoding: 'linear16', sample_rate: 8000, interim_results: 'true' }
@@ -33,8 +33,6 @@ const listen = async (options, audio, apiKey = KEY) => {
     heard.errors.push(error.message)
   }
   const code = await closed
-  // It connects again by itself after every close but 1000.
-  await new Promise((resolve) => setTimeout(resolve, Number(LINGER_MS)))
   const { texts, types, ...others } = heard
   return { text: texts.join(' '), code, metadata: types.Metadata, hasInterims: others.interims > 0, ...others }
 }
@@ -64,3 +62,5 @@ await record('an address', () =>
   errorOf(clientOf(KEY).listen.v1.media.transcribeUrl({ url: 'https://example.com/a.wav', model: 'nova-3' })),
 )
 await record('a recording with a wrong key', () => errorOf(transcribe({}, 'wrong')))
+// It connects again by itself after every close but 1000.
+await linger()

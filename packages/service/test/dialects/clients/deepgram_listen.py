@@ -1,17 +1,15 @@
 """The package `deepgram-sdk` for Python: a stream, a recording, and what is refused."""
 
 import asyncio
-import os
 
 from deepgram import AsyncDeepgramClient, DeepgramClient
 from deepgram.core.api_error import ApiError
 from deepgram.environment import DeepgramClientEnvironment
 from deepgram.errors import BadRequestError
-from steps import base, key, record, recording, samples
+from steps import base, key, linger, record, recording, samples
 from websockets.exceptions import ConnectionClosed
 
 rate, pcm = samples()
-linger = float(os.environ.get("LINGER_MS", "0")) / 1000
 sockets = base.replace("http", "ws")
 environment = DeepgramClientEnvironment(base=base, production=sockets, agent=sockets, agent_rest=base)
 
@@ -37,7 +35,6 @@ async def stream(**credentials):
                     texts.append(message.channel.alternatives[0].transcript)
         except ConnectionClosed as closed:
             code = closed.code
-    await asyncio.sleep(linger)
     return {"text": " ".join(filter(None, texts)), "code": code, "metadata": types.get("Metadata")}
 
 
@@ -77,6 +74,7 @@ async def main():
     await record("a wrong key", wrong_key)
     await record("a recording", one_recording)
     await record("an option", refused_option)
+    await linger()
 
 
 asyncio.run(main())

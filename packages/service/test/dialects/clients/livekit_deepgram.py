@@ -1,16 +1,15 @@
 """The plugin `deepgram` of LiveKit's agents: a stream."""
 
 import asyncio
-import os
 
 import aiohttp
 from livekit import rtc
+from livekit.agents import APIStatusError
 from livekit.agents.stt import SpeechEventType
 from livekit.plugins import deepgram
-from steps import base, key, record, samples
+from steps import base, key, linger, record, samples
 
 rate, pcm = samples()
-linger = float(os.environ.get("LINGER_MS", "0")) / 1000
 
 
 async def recognize(api_key):
@@ -31,14 +30,28 @@ async def recognize(api_key):
 
         sending = asyncio.create_task(send())
         texts, started, ended = [], 0, 0
-        async for event in stream:
-            started += event.type == SpeechEventType.START_OF_SPEECH
-            ended += event.type == SpeechEventType.END_OF_SPEECH
-            if event.type == SpeechEventType.FINAL_TRANSCRIPT:
-                texts.append(event.alternatives[0].text)
-        await sending
-        await asyncio.sleep(linger)
+        try:
+            async for event in stream:
+                started += event.type == SpeechEventType.START_OF_SPEECH
+                ended += event.type == SpeechEventType.END_OF_SPEECH
+                if event.type == SpeechEventType.FINAL_TRANSCRIPT:
+                    texts.append(event.alternatives[0].text)
+        finally:
+            sending.cancel()
         return {"text": " ".join(texts), "hasSpeech": started > 0, "isEven": started == ended}
 
 
-asyncio.run(record("a stream", lambda: recognize(key)))
+async def wrong_key():
+    try:
+        return await recognize("wrong")
+    except APIStatusError as error:
+        return {"status": error.status_code, "retryable": error.retryable}
+
+
+async def main():
+    await record("a stream", lambda: recognize(key))
+    await record("a wrong key", wrong_key)
+    await linger()
+
+
+asyncio.run(main())

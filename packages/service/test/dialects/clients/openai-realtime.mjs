@@ -1,86 +1,54 @@
-// `openai`, its realtime clients for `ws` and for the WebSocket of the platform; both use TLS only.
+// The package `openai` for Node: a transcription session over TLS, because it connects by wss only.
 import OpenAI from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { OpenAIRealtimeWebSocket } from 'openai/realtime/websocket'
-import { record } from './steps.mjs'
-import { base64Of, parts, rate } from './wide-audio.mjs'
+import { record, samples } from './steps.mjs'
 
-const { KEY, TLS_BASE } = process.env
-const client = (apiKey) => new OpenAI({ baseURL: `${TLS_BASE}/v1`, apiKey })
-const sessionOf = (turn_detection, transcription = { model: 'gpt-transcribe', language: 'en' }) => ({
-  type: 'transcription',
-  audio: { input: { format: { type: 'audio/pcm', rate }, transcription, turn_detection } },
+const { TLS_BASE, KEY } = process.env
+const clientOf = (apiKey) => new OpenAI({ baseURL: `${TLS_BASE}/v1`, apiKey })
+
+/** One item for all audio, or one for each of the 7 turns. */
+const transcribe = async (socket, turnDetection) => {
+  const { rate, pcm } = samples()
+  const deltas = new Map()
+  const completed = []
+  let items = 0
+  const ended = new Promise((resolve, reject) => {
+    socket.on('error', reject)
+    socket.on('session.created', () => {
+      const format = { type: 'audio/pcm', rate }
+      const input = { format, transcription: { model: 'gpt-4o-transcribe' }, turn_detection: turnDetection }
+      socket.send({ type: 'session.update', session: { type: 'transcription', audio: { input } } })
+    })
+    socket.on('session.updated', () => {
+      for (let at = 0; at < pcm.length; at += 8_000) {
+        const audio = pcm.subarray(at, at + 8_000).toString('base64')
+        socket.send({ type: 'input_audio_buffer.append', audio })
+      }
+      if (turnDetection === null) socket.send({ type: 'input_audio_buffer.commit' })
+    })
+    socket.on('input_audio_buffer.committed', () => (items += 1))
+    socket.on('conversation.item.input_audio_transcription.delta', ({ item_id, delta }) =>
+      deltas.set(item_id, (deltas.get(item_id) ?? '') + delta),
+    )
+    socket.on('conversation.item.input_audio_transcription.completed', ({ transcript }) => {
+      completed.push(transcript)
+      if (turnDetection === null || completed.length === 7) resolve()
+    })
+  })
+  await ended
+  socket.close()
+  return { items, text: completed.join(' '), deltas: [...deltas.values()].join(' ') }
+}
+
+await record('a commit', () => transcribe(new OpenAIRealtimeWS({ intent: 'transcription' }, clientOf(KEY)), null))
+const detection = { type: 'server_vad', threshold: 0.5, prefix_padding_ms: 300, silence_duration_ms: 400 }
+await record('turns', () =>
+  transcribe(new OpenAIRealtimeWebSocket({ intent: 'transcription' }, clientOf(KEY)), detection),
+)
+await record('a wrong key', async () => {
+  const socket = new OpenAIRealtimeWS({ intent: 'transcription' }, clientOf('wrong'))
+  return new Promise((resolve) =>
+    socket.on('error', ({ constructor, message }) => resolve({ name: constructor.name, message })),
+  )
 })
-
-const open = (realtime) => {
-  const seen = { deltas: '', texts: [], errors: [], types: new Set() }
-  realtime.on('event', (event) => {
-    seen.types.add(event.type)
-    if (event.type.endsWith('.delta')) seen.deltas += event.delta
-    if (event.type.endsWith('.completed')) seen.texts.push(event.transcript)
-  })
-  realtime.on('error', (error) => seen.errors.push(error.error?.code ?? error.message))
-  return { ...seen, seen, next: (type) => new Promise((resolve) => realtime.once(type, resolve)) }
-}
-
-const completed = 'conversation.item.input_audio_transcription.completed'
-
-/** One commit for all of the audio. */
-const commit = async (realtime) => {
-  const { seen, next } = open(realtime)
-  await next('session.created')
-  realtime.send({ type: 'session.update', session: sessionOf(null) })
-  await next('session.updated')
-  for (const part of parts(100)) realtime.send({ type: 'input_audio_buffer.append', audio: base64Of(part) })
-  const done = next(completed)
-  realtime.send({ type: 'input_audio_buffer.commit' })
-  await done
-  realtime.close()
-  const [text] = seen.texts
-  return { text, isOneItem: seen.texts.length === 1, isPrefix: text.startsWith(seen.deltas), errors: seen.errors }
-}
-
-/** The service divides the audio; the last commit has nothing but silence. */
-const detect = async (realtime) => {
-  const { seen, next } = open(realtime)
-  await next('session.created')
-  realtime.send({ type: 'session.update', session: sessionOf({ type: 'server_vad' }) })
-  for (const part of parts(100)) realtime.send({ type: 'input_audio_buffer.append', audio: base64Of(part) })
-  const session = next('session.updated')
-  realtime.send({ type: 'input_audio_buffer.commit' })
-  realtime.send({ type: 'session.update', session: { type: 'transcription' } })
-  await session
-  await next('session.updated')
-  realtime.close()
-  return {
-    text: seen.texts.filter((text) => text !== '').join(' '),
-    hasSpeech: seen.types.has('input_audio_buffer.speech_started'),
-    hasItems: seen.types.has('conversation.item.done'),
-    errors: seen.errors,
-  }
-}
-
-/** An option that the service does not have. */
-const refuse = async (realtime) => {
-  const { seen, next } = open(realtime)
-  await next('session.created')
-  realtime.send({ type: 'session.update', session: sessionOf(null, { model: 'gpt-transcribe', prompt: 'Names' }) })
-  await next('error')
-  realtime.close()
-  return seen.errors
-}
-
-const refusedOpening = (realtime) =>
-  new Promise((resolve) => {
-    realtime.on('error', (error) => resolve(error.message))
-  })
-
-const ws = (apiKey) => new OpenAIRealtimeWS({ intent: 'transcription' }, client(apiKey))
-const socket = () =>
-  new OpenAIRealtimeWebSocket({ intent: 'transcription', dangerouslyAllowBrowser: true }, client(KEY))
-
-await record('a commit', () => commit(ws(KEY)))
-await record('a commit by the other class', () => commit(socket()))
-await record('speech', () => detect(ws(KEY)))
-await record('an option', () => refuse(ws(KEY)))
-await record('a wrong key', () => refusedOpening(ws('wrong')))

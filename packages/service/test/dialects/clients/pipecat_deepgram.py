@@ -1,7 +1,6 @@
 """The service `deepgram` of Pipecat: a stream."""
 
 import asyncio
-import os
 
 from loguru import logger
 from pipecat.frames.frames import (
@@ -16,10 +15,9 @@ from pipecat.processors.frame_processor import FrameProcessor
 from pipecat.services.deepgram.stt import DeepgramSTTService
 from pipecat.workers.runner import WorkerRunner
 from pipecat_pipeline import audio_frames
-from steps import base, key, record
+from steps import base, key, linger, record
 
 logger.remove()
-linger = float(os.environ.get("LINGER_MS", "0")) / 1000
 
 
 class Texts(FrameProcessor):
@@ -60,8 +58,12 @@ async def recognize(api_key):
     runner = WorkerRunner(handle_sigint=False)
     await runner.add_workers(worker)
     await asyncio.gather(runner.run(), speak())
-    await asyncio.sleep(linger)
     return {"text": " ".join(kept.texts), "errors": errors}
 
 
-asyncio.run(record("a stream", lambda: recognize(key)))
+async def main():
+    await record("a stream", lambda: recognize(key))
+    await linger()
+
+
+asyncio.run(main())

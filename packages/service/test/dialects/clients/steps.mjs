@@ -1,4 +1,6 @@
 // What the programs of this folder share: each prints a line of JSON for every step.
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 
 const print = (step, value) => console.log(JSON.stringify({ step, value }))
 
@@ -10,3 +12,12 @@ export const record = async (step, work) => {
     print(step, { error: `${error.name}: ${error.message}` })
   }
 }
+
+/** The rate of the recording, and its samples of 16 bits. */
+export const samples = () => {
+  const wav = readFileSync(process.env.RECORDING)
+  return { rate: wav.readUInt32LE(24), pcm: wav.subarray(44) }
+}
+
+/** Some clients connect again up to 5 s after a close that they do not expect; the service counts the sessions. */
+export const linger = () => pause(7_000)

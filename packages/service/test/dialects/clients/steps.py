@@ -1,5 +1,6 @@
 """What the programs of this folder share: each prints a line of JSON for every step."""
 
+import asyncio
 import inspect
 import json
 import os
@@ -24,3 +25,8 @@ def samples():
     """The rate of the recording, and its samples of 16 bits."""
     with wave.open(recording) as wav:
         return wav.getframerate(), wav.readframes(wav.getnframes())
+
+
+async def linger():
+    """Some clients connect again up to 5 s after a close that they do not expect; the service counts the sessions."""
+    await asyncio.sleep(7)
