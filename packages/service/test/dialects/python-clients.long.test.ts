@@ -82,4 +82,30 @@ describe('a client of PyPI', () => {
       sessions: 1,
     })
   })
+
+  it('openai transcribes live audio, and is refused with the error of its WebSocket', async () => {
+    const { text } = service
+    expect(await run('openai_realtime.py', 'run')).toMatchObject({
+      'a commit': { text, isPrefix: true },
+      speech: text,
+      'an option': { code: 'unsupported_parameter', param: 'session.audio.input.transcription.prompt' },
+      'a wrong key': { error: expect.stringMatching(/^InvalidStatus: .*401/) as unknown },
+    })
+  })
+
+  it("LiveKit's plugin for OpenAI transcribes live audio", async () => {
+    expect(await run('livekit_openai_realtime.py', 'run')).toMatchObject({
+      'a stream': { text: service.text, hasSpeech: true, isEven: true },
+      sessions: 1,
+    })
+  })
+
+  it("Pipecat's service for OpenAI transcribes live audio, committed by itself and by the service", async () => {
+    const { text } = service
+    expect(await run('pipecat_openai_realtime.py', 'run')).toMatchObject({
+      'a segment': { text, errors: [] },
+      speech: { text, hasSpeech: true, errors: [] },
+      sessions: 2,
+    })
+  })
 })
