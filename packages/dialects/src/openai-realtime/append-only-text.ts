@@ -1,28 +1,34 @@
 /** The text of an item, of which a client gets each part once and nothing is taken back. */
 export interface AppendOnlyText {
-  /** What is definitive. */
+  /** The segments that are definitive. */
   readonly text: string
-  /** What the client has. */
-  readonly sent: string
+  /** What the client has of the open segment. */
+  readonly early: string
 }
 
-export const noText: AppendOnlyText = { text: '', sent: '' }
+export const noText: AppendOnlyText = { text: '', early: '' }
 
-const joined = (text: string, more: string): string =>
-  text === '' || more.trim() === '' ? text + more.trim() : `${text} ${more.trim()}`
-
-/** What is sent is never taken back, so a text that begins differently has no further part. */
-const upTo = (before: AppendOnlyText, text: string, candidate: string): readonly [AppendOnlyText, delta: string] => {
-  const isMore = candidate.length > before.sent.length && candidate.startsWith(before.sent)
-  return isMore ? [{ text, sent: candidate }, candidate.slice(before.sent.length)] : [{ ...before, text }, '']
+/** Returns the text and its new part: the words of the open segment that stay in its result (PROTOCOL 3.3). */
+export const withStable = ({ text, early }: AppendOnlyText, stable: string): readonly [AppendOnlyText, string] => {
+  const more = partBehind(stable.trim(), early)
+  return [{ text, early: early + more }, early === '' ? separated(text, more) : more]
 }
 
-/** Returns the text, and its new part: the definitive text, and what the service no longer changes of the rest. */
-export const withStable = (before: AppendOnlyText, stable: string) =>
-  upTo(before, before.text, joined(before.text, stable))
+/** The same with the result of the segment, which may write its words otherwise. */
+export const withSegment = ({ text, early }: AppendOnlyText, result: string): readonly [AppendOnlyText, string] => {
+  const segment = result.trim()
+  const rest = segment.startsWith(early) ? partBehind(segment, early) : wordsBehind(segment, early)
+  const whole = { text: text + separated(text, segment), early: '' }
+  return [whole, early === '' ? separated(text, rest) : rest]
+}
 
-/** The same when a further segment has its definitive text. */
-export const withSegment = (before: AppendOnlyText, segment: string) => {
-  const text = joined(before.text, segment)
-  return upTo(before, text, text)
+const separated = (before: string, part: string): string => (before === '' || part === '' ? part : ` ${part}`)
+
+const partBehind = (text: string, before: string): string => (text.startsWith(before) ? text.slice(before.length) : '')
+
+/** What follows as many words, with the space before it. */
+const wordsBehind = (text: string, before: string): string => {
+  const words = [...text.matchAll(/\S+/g)]
+  const next = words[before.split(/\s+/).length]
+  return next === undefined ? '' : ` ${text.slice(next.index)}`
 }

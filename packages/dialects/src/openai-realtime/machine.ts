@@ -13,7 +13,14 @@ import type { NamedModel } from 'rxspeech-server/listen/dialect'
 import { invalidField, modelNotFound, OpenAiError, toOpenAiError } from '../openai-errors/openai-error.js'
 import type { ClientEvent, Unreadable } from './client-event.js'
 import { findItem, shownItem, withoutItem } from './items.js'
-import { recognizeRequestOf, sessionOf, updateSettings, type InputFormat, type SessionSettings } from './settings.js'
+import {
+  isEarly,
+  recognizeRequestOf,
+  sessionOf,
+  updateSettings,
+  type InputFormat,
+  type SessionSettings,
+} from './settings.js'
 import { noSpeech, SpeechStep, type ServerEvent, type Speech } from './speech.js'
 
 /** Why a recognition is begun: a message that needs one, or settings that it has to accept. */
@@ -319,7 +326,7 @@ class Turn {
     // Results of audio that the client has dropped.
     const isDropped = recognition.name === 'finishing' && recognition.then === 'clear' && speech.open.length === 0
     if (isDropped) return
-    const step = new SpeechStep(speech, this.#isOfClient)
+    const step = new SpeechStep(speech, { isOfClient: this.#isOfClient, isEarly: isEarly(this.#state.settings) })
     tell(step)
     this.#set({ speech: step.speech })
     for (const event of step.events) this.#send(event)

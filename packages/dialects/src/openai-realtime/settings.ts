@@ -29,11 +29,20 @@ export interface SessionSettings {
   readonly model: string | undefined
   readonly language: string | undefined
   readonly keywords: readonly string[]
+  readonly delay: Delay | undefined
   /** Who divides the audio: the client by its commits, or the service. */
   readonly turns: 'client' | 'server_vad' | 'semantic_vad'
   /** Of `server_vad`. */
   readonly voiceActivity: VoiceActivity
 }
+
+/** How soon a client wants its text, from the soonest on. */
+type Delay = (typeof delays)[number]
+const delays = ['minimal', 'low', 'medium', 'high', 'xhigh'] as const
+
+/** Whether words are sent before it is definitive how they are written. */
+export const isEarly = ({ delay }: SessionSettings): boolean =>
+  delay === 'minimal' || delay === 'low' || delay === 'medium'
 
 interface VoiceActivity {
   readonly threshold: number
@@ -49,6 +58,7 @@ export const defaultSettings: SessionSettings = {
   model: undefined,
   language: undefined,
   keywords: [],
+  delay: undefined,
   turns: 'server_vad',
   voiceActivity: defaultVoiceActivity,
 }
@@ -149,7 +159,11 @@ export const settingRows: Readonly<Record<string, SettingRow>> = {
     (settings, keywords) => ({ ...settings, keywords: keywords ?? [] }),
   ),
   'audio.input.transcription.prompt': only('empty', '', null),
-  'audio.input.transcription.delay': only('`null`', null),
+  'audio.input.transcription.delay': setting(
+    '`minimal`, `low`, `medium`: a `delta` may have words that `completed` writes otherwise; `high`, `xhigh`: as without it',
+    orNull(oneOf(...delays)),
+    (settings, delay) => ({ ...settings, delay: delay ?? undefined }),
+  ),
   'audio.input.turn_detection': {
     support: '`null`: the client commits; or the following',
     read: (settings, value, name) => {
@@ -220,7 +234,7 @@ export const updateSettings = (settings: SessionSettings, session: JsonObject): 
 
 /** The session as its client sees it. */
 export const sessionOf = (id: string, settings: SessionSettings): JsonObject => {
-  const { type, format, model, language, keywords, turns, voiceActivity } = settings
+  const { type, format, model, language, keywords, delay, turns, voiceActivity } = settings
   return {
     id,
     object: type === 'transcription' ? 'realtime.transcription_session' : 'realtime.session',
@@ -229,7 +243,7 @@ export const sessionOf = (id: string, settings: SessionSettings): JsonObject => 
       input: {
         format: format.type === 'audio/pcm' ? format : { type: format.type },
         noise_reduction: null,
-        transcription: { model: model ?? null, language, ...(keywords.length > 0 && { keywords }) },
+        transcription: { model: model ?? null, language, ...(keywords.length > 0 && { keywords }), delay },
         turn_detection: turns === 'client' ? null : { type: turns, ...(turns === 'server_vad' && voiceActivity) },
       },
     },

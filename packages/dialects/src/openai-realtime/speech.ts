@@ -38,15 +38,21 @@ export interface Segment {
 
 const transcription = 'conversation.item.input_audio_transcription'
 
+export interface SpeechRules {
+  /** Whether the client divides the audio. */
+  readonly isOfClient: boolean
+  /** Whether words are sent before it is definitive how they are written. */
+  readonly isEarly: boolean
+}
+
 /** What becomes of the items in one step of the session, and what its client is sent. */
 export class SpeechStep {
   readonly events: ServerEvent[] = []
   #speech: Speech
 
-  /** @param isOfClient whether the client divides the audio */
   constructor(
     speech: Speech,
-    readonly isOfClient: boolean,
+    readonly rules: SpeechRules,
   ) {
     this.#speech = speech
   }
@@ -57,19 +63,19 @@ export class SpeechStep {
 
   /** The service has detected speech. */
   started(startMs: number): void {
-    if (!this.isOfClient) this.#begin(startMs)
+    if (!this.rules.isOfClient) this.#begin(startMs)
   }
 
   /** The service has detected its end. */
   stopped(endMs: number): void {
-    const item = this.isOfClient ? undefined : this.#uncommitted()
+    const item = this.rules.isOfClient ? undefined : this.#uncommitted()
     if (item !== undefined) this.#commit(item, endMs)
   }
 
   /** Text that is not definitive, of which the service no longer changes the beginning. */
   partial({ text, ...place }: Segment, stableLength: number): void {
     const stable = text.slice(0, stableLength)
-    if (stable.trim() === '') return
+    if (!this.rules.isEarly || stable.trim() === '') return
     const item = this.#itemOf(place) ?? this.#begin(place.startMs)
     this.#grow(item, withStable(item.text, stable))
   }
@@ -127,7 +133,7 @@ export class SpeechStep {
     return first !== undefined && (first.isOfClient || first.startMs < endMs) ? first : undefined
   }
 
-  #begin(startMs: number, isOfClient = this.isOfClient): OpenItem {
+  #begin(startMs: number, isOfClient = this.rules.isOfClient): OpenItem {
     const count = this.#speech.count + 1
     const item: OpenItem = {
       id: `${this.#speech.idPrefix}${count}`,

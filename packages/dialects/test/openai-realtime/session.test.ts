@@ -50,32 +50,44 @@ describe('a session whose client commits', () => {
     expect(client.audio()).toEqual(Buffer.concat([audio, audio]))
   })
 
+  const partial = (text: string, stableLength: number) =>
+    ({ message: 'partial-result', text, stableLength, startMs: 0, endMs: 50 }) as const
+
   it('sends what cannot change any more, each part once', async () => {
     const client = await byCommits()
     client.append(audio)
-    const partial = (text: string, stableLength: number): void =>
-      client.tell({ message: 'partial-result', text, stableLength, startMs: 0, endMs: 50 })
-    partial('good', 0)
-    partial('good even', 4)
-    partial('good even', 4)
-    partial('good evening all', 12)
-    client.tell({ message: 'milestone-result', text: 'good evening, all', startMs: 0, endMs: 60 })
-    partial('how are', 3)
-    client.tell({ message: 'milestone-result', text: ' how are you', startMs: 60, endMs: 90 })
+    client.tell(partial('good evening all', 12))
+    client.tell({ message: 'milestone-result', text: 'Good evening, all.', startMs: 0, endMs: 60 })
+    client.tell({ message: 'milestone-result', text: ' How are you?', startMs: 60, endMs: 90 })
     client.send('input_audio_buffer.commit')
-    expect(client.of(delta).map((event) => event['delta'])).toEqual(['good', ' evening', ', all', ' how', ' are you'])
-    expect(client.of(completed)).toMatchObject([{ transcript: 'good evening, all how are you' }])
+    expect(client.of(delta).map((event) => event['delta'])).toEqual(['Good evening, all.', ' How are you?'])
+    expect(client.of(completed)).toMatchObject([{ transcript: 'Good evening, all. How are you?' }])
     expect(client.types()).not.toContain('input_audio_buffer.speech_started')
   })
 
-  it('takes nothing back when a definitive text differs from a stable one', async () => {
-    const client = await byCommits()
+  it('sends words before that with a short delay, none twice and none left out', async () => {
+    const client = await openRealtime()
+    client.update({ turn_detection: null, transcription: { delay: 'low' } })
     client.append(audio)
-    client.tell({ message: 'partial-result', text: 'good morning', stableLength: 12 })
-    client.tell({ message: 'milestone-result', text: 'good evening', startMs: 0, endMs: 60 })
+    client.tell(partial('good', 0))
+    client.tell(partial('good even', 4))
+    client.tell(partial('good even', 4))
+    client.tell(partial('good evening all', 12))
+    client.tell({ message: 'milestone-result', text: 'good evening all of you', startMs: 0, endMs: 60 })
+    client.tell(partial('how are', 7))
+    client.tell({ message: 'milestone-result', text: ' How are you?', startMs: 60, endMs: 90 })
+    client.tell(partial('fine then', 9))
+    client.tell({ message: 'milestone-result', text: ' Fine.', startMs: 90, endMs: 95 })
     client.send('input_audio_buffer.commit')
-    expect(client.of(delta).map((event) => event['delta'])).toEqual(['good morning'])
-    expect(client.of(completed)).toMatchObject([{ transcript: 'good evening' }])
+    expect(client.of(delta).map((event) => event['delta'])).toEqual([
+      'good',
+      ' evening',
+      ' all of you',
+      ' how are',
+      ' you?',
+      ' fine then',
+    ])
+    expect(client.of(completed)).toMatchObject([{ transcript: 'good evening all of you How are you? Fine.' }])
   })
 
   it('reads no further message before the item is complete, and loses none', async () => {
@@ -183,7 +195,7 @@ describe('a session whose service divides the audio', () => {
     client.tell({ message: 'milestone-result', text: ' all', startMs: 70, endMs: 90 })
     expect(client.types().slice(2)).toEqual(
       [
-        ['input_audio_buffer.speech_started', delta],
+        ['input_audio_buffer.speech_started'],
         ['input_audio_buffer.speech_stopped', 'input_audio_buffer.committed', 'conversation.item.added'],
         [delta, completed, 'conversation.item.done'],
         ['input_audio_buffer.speech_started', 'input_audio_buffer.speech_stopped'],

@@ -30,7 +30,7 @@ const examples: Readonly<Record<string, { readonly taken: readonly unknown[]; re
     'audio.input.transcription.languages': { taken: [['en'], [], null], refused: [['en', 'de'], 'en'] },
     'audio.input.transcription.keywords': { taken: [['Ada'], [], null], refused: ['Ada', [1], Array(101).fill('a')] },
     'audio.input.transcription.prompt': { taken: ['', null], refused: ['Names: Ada'] },
-    'audio.input.transcription.delay': { taken: [null], refused: ['low'] },
+    'audio.input.transcription.delay': { taken: ['minimal', 'xhigh', null], refused: ['none', 5] },
     'audio.input.turn_detection': { taken: [null], refused: ['server_vad', []] },
     'audio.input.turn_detection.type': { taken: ['server_vad', 'semantic_vad'], refused: ['none'] },
     'audio.input.turn_detection.threshold': { taken: [0, 0.5, 1], refused: [-0.1, 1.1, '0.5'] },
