@@ -20,6 +20,9 @@ stateFolder: state
 studio: true
 models:
   folders: [node_modules/rxspeech-service/samples/models]
+dialects:
+  use: [openai-transcriptions]
+  models: { whisper-1: call }
 `
 
 /**
@@ -75,6 +78,11 @@ export const runService = async (project, program) => {
     const RXSPEECH_TOKEN = (await rxspeech(['token', '--auth-url', authUrl, '--client-id', clientId], secret)).trim()
     const remote = [...transcribe, '--url', wsUrl, '--model', 'call']
     mustHave(await rxspeech(remote, { RXSPEECH_TOKEN }, telephone), sentence)
+    const form = new FormData()
+    form.append('model', 'whisper-1')
+    form.append('file', new Blob([await readFile(join(project, 'my.wav'))]), 'my.wav')
+    const request = { method: 'POST', headers: { Authorization: `Bearer ${RXSPEECH_TOKEN}` }, body: form }
+    mustHave(await (await fetch(`${authUrl}/v1/audio/transcriptions`, request)).text(), sentence)
   } finally {
     serve.kill('SIGTERM')
     await ended
