@@ -99,7 +99,7 @@ export const innerLayers = {
     configuration: [],
     start: ['configuration', 'workers'],
     testing: ['start'],
-    cli: ['configuration', 'start'],
+    cli: ['configuration', 'start', 'testing'],
   },
 }
 

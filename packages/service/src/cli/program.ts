@@ -24,6 +24,10 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: 'run the service',
     load: async () => (await import('./commands/serve.js')).addServe,
   },
+  'stand-in': {
+    summary: 'stand in for a speech service in tests of its clients',
+    load: async () => (await import('./commands/stand-in.js')).addStandIn,
+  },
   reload: {
     summary: 'let a running service read its models and projects again',
     load: async () => (await import('./commands/reload.js')).addReload,
