@@ -1,5 +1,5 @@
-// `npm run bench dialects`: what a socket of each dialect costs the service, beside the recognition socket. Their sessions
-// take turns in one process of the service; compare ratios. Goal: at most 1.2.
+// `npm run bench dialects`: what a socket of each dialect costs the service, beside the recognition socket. Their
+// sessions take turns in one process of the service; compare ratios. Goal: at most 1.2.
 import { child } from './child.mjs'
 
 const here = (file) => new URL(file, import.meta.url).pathname

@@ -16,8 +16,8 @@ const maxErrorBytes = 4_096
 const samples = 'aformat=sample_fmts=s16:sample_rates=8000|16000:channel_layouts=mono|stereo'
 
 /**
- * ffmpeg gets its limits from the shell, which it then replaces: seconds on a processor, memory, no file of its own, few
- * open ones.
+ * ffmpeg gets its limits from the shell, which it then replaces: seconds on a processor, memory, no file of its own,
+ * few open ones.
  */
 const limited = 'ulimit -t "$1"; ulimit -v "$2" 2>/dev/null; ulimit -f 0; ulimit -n 64; shift 2; exec "$@"'
 

@@ -19,7 +19,7 @@ export type ChannelMilestone = RecognizerMilestone & { readonly channel: number 
 
 /** What was recognized in a recording. */
 export interface Transcription {
-  /** The definitive texts of all channels, by their start; each after the first of its channel begins with its separator. */
+  /** The definitive texts of all channels, by their start; those after the first of a channel begin with a separator. */
   readonly milestones: readonly ChannelMilestone[]
   /** The duration of the audio, in milliseconds. */
   readonly durationMs: number

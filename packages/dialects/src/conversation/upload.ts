@@ -31,7 +31,7 @@ export class Upload {
     this.byteCount = byteCount
   }
 
-  /** Stores a stream to its end. Rejects with the error of the stream, or with one of `UploadError` for a longer one. */
+  /** Stores a stream to its end. Rejects with the error of the stream, or with `UploadError` for a longer one. */
   static async store(source: Readable, maxBytes: number): Promise<Upload> {
     const path = join(tmpdir(), `rxspeech-upload-${randomUUID()}`)
     const writing = await open(path, 'wx', 0o600)

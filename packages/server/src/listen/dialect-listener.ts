@@ -122,8 +122,8 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
 }
 
 /**
- * A page may send requests and read the answers (CORS): it presents a token for pages, which can be bound to its origin,
- * and nothing that the browser adds by itself counts.
+ * A page may send requests and read the answers (CORS): it presents a token for pages, which can be bound to its
+ * origin, and nothing that the browser adds by itself counts.
  */
 const preflightHeaders = {
   'Access-Control-Allow-Origin': '*',
