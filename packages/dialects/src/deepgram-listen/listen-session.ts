@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { Subscription, type SchedulerLike, type Unsubscribable } from 'rxjs'
 import type { DialectClient, NamedModel } from 'rxspeech-server/listen/dialect'
 import { PauseCounter } from 'rxspeech-server/sessions/back-pressure'
@@ -8,6 +7,7 @@ import { schedule } from 'rxspeech/internal/kernel/timers'
 import type { WavFormat } from 'rxspeech/internal/audio/wav-header'
 import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
 import { pacedSender } from '../conversation/paced-sender.js'
+import { AudioHash } from './audio-hash.js'
 import { AudioInput, WavHeaderInput } from './audio-input.js'
 import { ListenChannel, type ChannelListener } from './listen-channel.js'
 import {
@@ -40,7 +40,7 @@ export class ListenSession {
   readonly #options: ListenOptions
   readonly #scheduler: SchedulerLike
   readonly #serving = new Subscription()
-  readonly #hash = createHash('sha256')
+  readonly #hash = new AudioHash()
   readonly #createdMs: number
   readonly #pauses: PauseCounter
   #channels: readonly ListenChannel[] = []
@@ -227,9 +227,12 @@ export class ListenSession {
 
   #pushAudio(audio: AudioInput, bytes: Uint8Array): void {
     const samples = audio.push(bytes)
-    for (const [at, channel] of this.#channels.entries()) {
+    for (let at = 0; at < samples.length; at += 1) {
+      const channel = this.#channels[at]
       const part = samples[at]
-      if (part !== undefined) channel.push(part)
+      if (channel === undefined || part === undefined) return
+      channel.push(part)
+      if (this.#options.utteranceEndMs === undefined) continue
       const lastWordEndMs = this.#utteranceEnds[at]?.due(channel.positionMs)
       if (lastWordEndMs !== undefined) this.#send?.(utteranceEndMessage([at, this.#channels.length], lastWordEndMs))
     }
@@ -257,7 +260,7 @@ export class ListenSession {
         if (segment !== undefined) this.#sendResult(index, segment, hasEndpoints ? 'endpoint' : 'final')
       },
       () => {
-        const metadata = metadataOf(this.#client.sessionId, { ...received, sha256: this.#hash.digest('hex') })
+        const metadata = metadataOf(this.#client.sessionId, { ...received, sha256: this.#hash.digest() })
         this.#send?.(JSON.stringify({ type: 'Metadata', ...metadata }))
         this.#socket?.close()
         this.#end()
