@@ -1,19 +1,18 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { firstValueFrom, lastValueFrom, take, toArray, type Subscription } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { commandMicrophone } from '../../src/microphone/command-microphone.js'
 import { findRecordingCommand } from '../../src/microphone/recording-programs.js'
 import { longIt } from '../thorough.js'
+import { folderOfTest } from '../temporary-folder.js'
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'rxspeech-microphone-'))
+  folder = folderOfTest()
 })
 afterEach(() => {
   vi.unstubAllEnvs()
-  rmSync(folder, { recursive: true })
 })
 
 /** Installs a program, a script of the shell, and makes it the only one of its kind in PATH. */

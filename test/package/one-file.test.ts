@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'rolldown'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
+import { temporaryFolder } from '../temporary-folder.js'
 
 const program = `
   import { dataflow } from ${JSON.stringify(resolve('dist/cjs/grpc.js'))}
@@ -12,9 +12,8 @@ const program = `
   const session = dataflow({ url: 'grpc://127.0.0.1:1', token: 'none', tenant: 'Default', project: 'transcribe', format })
   session([new Uint8Array(1600)]).subscribe({ error: ({ code, message }) => console.log(code + ': ' + message) })`
 
-let folder: string
+const folder = temporaryFolder()
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'one-file-'))
   const input = join(folder, 'program.js')
   await writeFile(input, program)
   for (const [format, file] of [
@@ -25,7 +24,6 @@ beforeAll(async () => {
     await build({ input, platform: 'node', logLevel: 'silent', output })
   }
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 const printed = async (...args: readonly string[]): Promise<string> =>
   (await promisify(execFile)(process.execPath, args, { cwd: folder })).stdout.trim()

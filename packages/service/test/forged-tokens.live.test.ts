@@ -1,12 +1,12 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { importJWK, SignJWT, UnsecuredJWT, type CryptoKey, type JWK, type JWTHeaderParameters } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { converse } from './interop/plain-dataflow-client.js'
 import { openSocket } from './interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, subscriptionOf, type PlainService } from './plain-service.js'
+import { temporaryFolder } from '../../../test/temporary-folder.js'
 
 type Claims = Readonly<Record<string, unknown>>
 interface Forgery {
@@ -19,14 +19,13 @@ interface Forgery {
 
 /** Everything is signed with the key of the service itself, unless the forgery states otherwise. */
 describe('forged tokens, on both interfaces of a service', () => {
-  let stateFolder: string
+  const stateFolder = temporaryFolder()
   let service: PlainService
   let own: { readonly jwk: JWK; readonly key: CryptoKey | Uint8Array }
   const strangers = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
   beforeAll(async () => {
-    stateFolder = await mkdtemp(join(tmpdir(), 'forged-'))
     const narrow = await subscriptionOf('narrow', { tenants: ['Acme'], projects: ['transcribe'], models: ['n'] })
     const over = await subscriptionOf('over', { cancelled: true })
     service = await plainService({ stateFolder }, [narrow, over])
@@ -37,7 +36,6 @@ describe('forged tokens, on both interfaces of a service', () => {
   })
   afterAll(async () => {
     await service.close()
-    await rm(stateFolder, { recursive: true })
   })
 
   const nowS = (): number => Math.floor(Date.now() / 1000)

@@ -1,5 +1,4 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
@@ -8,10 +7,10 @@ import { liveService, type LiveService } from './interop/live-service.js'
 import { tinyModel, tinySherpaModel } from '../../engines/test/sherpa-onnx/tiny-model.js'
 import { order, sayOver, writeModel, writeWeatherModel, type Say } from './weather-sessions.js'
 import { serviceOfWorkers, type LoggedLine } from './workers/service-of-workers.js'
+import { temporaryFolder } from '../../../test/temporary-folder.js'
 
-let folder: string
+const folder = temporaryFolder()
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-phrases-'))
   await writeWeatherModel(folder)
   const tiny = tinySherpaModel()
   const { options } = tinyModel(tiny, { batch: true })
@@ -19,7 +18,6 @@ beforeAll(async () => {
   await rm(tiny, { recursive: true })
   await writeModel(folder, 'tiny', { 'model.json': JSON.stringify(options) })
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 /** With the name that the phrases have there. */
 const transports = [

@@ -1,19 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RejectLevel } from '../../../src/protocol/recognition-parameters.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
 import { liveService, type LiveService } from './interop/live-service.js'
 import { sayOver, weather, writeWeatherModel } from './weather-sessions.js'
 import { serviceOfWorkers } from './workers/service-of-workers.js'
+import { temporaryFolder } from '../../../test/temporary-folder.js'
 
-let folder: string
+const folder = temporaryFolder()
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-rejection-'))
   await writeWeatherModel(folder)
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 const transports = Object.entries(sayOver)
 

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EngineKind } from '../../engines/src/engine.js'
@@ -10,6 +9,7 @@ import { openStream, plainClient } from './interop/plain-dataflow-client.js'
 import { openSocket } from './interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 import { spoken } from '../../server/test/sessions/spoken.js'
+import { folderOfTest } from '../../../test/temporary-folder.js'
 
 let root: string
 let service: PlainService
@@ -46,7 +46,7 @@ wires:
 `
 
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'reload-'))
+  root = folderOfTest()
   lines = []
   loading = undefined
   await putModel('1', 'the old words')
@@ -61,7 +61,6 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await service.close()
-  await rm(root, { recursive: true })
 })
 
 /** A session over each interface that has begun to speak; `finish` returns what it recognized. */

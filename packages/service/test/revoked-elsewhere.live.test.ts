@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { tokenIdOf } from '../../server/src/identity/tokens/token-claims.js'
 import { run } from './cli/command.js'
@@ -9,6 +6,7 @@ import { converse, openStream, plainClient } from './interop/plain-dataflow-clie
 import { openSocket } from './interop/plain-socket-client.js'
 import { plainService, recognizeOf, startOf, type PlainService } from './plain-service.js'
 import { longIt } from '../../../test/thorough.js'
+import { folderOfTest } from '../../../test/temporary-folder.js'
 
 /** A change by another process ends running sessions within this many milliseconds. */
 const withinMs = 5_000
@@ -17,12 +15,11 @@ describe('changes by another process', () => {
   let stateFolder: string
   let service: PlainService
   beforeEach(async () => {
-    stateFolder = await mkdtemp(join(tmpdir(), 'identity-'))
+    stateFolder = folderOfTest()
     service = await plainService({ stateFolder })
   })
   afterEach(async () => {
     await service.close()
-    await rm(stateFolder, { recursive: true })
   })
 
   /** Previous state, which this process may create. */

@@ -1,6 +1,5 @@
 import { createReadStream, readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'puppeteer-core'
 import { lastValueFrom } from 'rxjs'
@@ -10,6 +9,7 @@ import { transcript, readWav, recognize } from '../../../src/index.js'
 import { wavHeader } from '../../../src/audio.js'
 import { launch } from '../../service/test/browser/browsers.js'
 import { startStudioServer, type StudioServer } from './studio-server.js'
+import { temporaryFolder } from '../../../test/temporary-folder.js'
 
 // Long because the sample call is played at the pace of speech, and browsers start slowly.
 
@@ -18,16 +18,14 @@ const desktop = { width: 1280, height: 800 }
 const phone = { width: 390, height: 844 }
 
 let studio: StudioServer
-let folder: string
+const folder = temporaryFolder()
 
 beforeAll(async () => {
   studio = await startStudioServer()
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-studio-'))
 })
 
 afterAll(async () => {
   await studio.close()
-  await rm(folder, { recursive: true })
 })
 
 /** A page, and what it must not do: errors on the console, and requests to other origins. */

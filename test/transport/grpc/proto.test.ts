@@ -1,11 +1,11 @@
 import { fromJSON, loadSync, type ServiceDefinition } from '@grpc/proto-loader'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { dataflowDescriptor } from '../../../src/transport/grpc/dataflow-descriptor.js'
 import type { DataflowMessage } from '../../../src/transport/link.js'
 import { loadDataflow, undecodableContentType } from '../../../src/transport/grpc/proto.js'
+import { temporaryFolder } from '../../temporary-folder.js'
 
 const message = (fields: Partial<DataflowMessage>): DataflowMessage => ({
   contentType: 0,
@@ -70,11 +70,7 @@ describe('loadDataflow', () => {
 })
 
 describe('loadDataflow of another proto', () => {
-  let folder = ''
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'proto-'))
-  })
-  afterAll(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder()
 
   const fields = 'string content = 4; bytes binary_content = 9; Kind content_type = 2;'
   const proto = (changes: { service?: string; content?: string; input?: string; output?: string } = {}): string => `

@@ -1,14 +1,13 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { digestOf, fingerprintOf } from '../../src/models/fingerprint.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let root = ''
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'rxspeech-fingerprint-'))
+beforeEach(() => {
+  root = folderOfTest()
 })
-afterEach(() => rm(root, { recursive: true }))
 
 const write = async (folder: string, files: Readonly<Record<string, string>>): Promise<string> => {
   for (const [name, text] of Object.entries(files)) {

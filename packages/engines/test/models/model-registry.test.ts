@@ -2,11 +2,12 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { NEVER } from 'rxjs'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Engine, EngineKind } from '../../src/engine.js'
 import { readModelFile } from '../../src/models/model-files.js'
 import { flushPromises, VirtualClock } from '../../../service/test/virtual-clock.js'
 import { createModelRegistry, type ModelRegistry, type PreparedModels } from '../../src/models/model-registry.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let root = ''
 let opened: string[] = []
@@ -48,13 +49,12 @@ const put = async (
 }
 const registry = (...folders: string[]) => createModelRegistry({ folders: [root, ...folders], kinds })
 
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'rxspeech-models-'))
+beforeEach(() => {
+  root = folderOfTest()
   opened = []
   closed = 0
   failures = 0
 })
-afterEach(() => rm(root, { recursive: true }))
 
 describe('createModelRegistry', () => {
   it('finds a model by tenant, name and version, with its options', async () => {

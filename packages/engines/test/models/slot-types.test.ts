@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import ts from 'typescript'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parseGrammar } from '../../src/models/jsgf.js'
 import { slotTypes } from '../../src/models/slot-types.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const typesOf = (grammar: string): string =>
   slotTypes(parseGrammar(`#JSGF V1.0;\n${grammar}`), 'take-order', 'take-order')
@@ -57,8 +57,7 @@ export type TakeOrderSlots =
 })
 
 describe('a program with the types of a model', { timeout: 120_000 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'slot-types-'))
-  afterAll(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder()
 
   /** The lines of a program that do not compile with the types of the grammar. */
   const faultyLines = (grammar: string, program: string): readonly string[] => {

@@ -1,8 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asyncScheduler, from, lastValueFrom, toArray, type SchedulerLike } from 'rxjs'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { isLoss, withSegmentRetry } from '../../src/segment-retry.js'
 import type { Engine, Hypothesis, ModelDescription, SegmentPart } from '../../src/engine.js'
 import { openai } from '../../src/openai/openai.js'
@@ -12,18 +11,17 @@ import { isSpeechError, type SpeechError } from '../../../../src/errors/speech-e
 import { developmentCertificates } from '../../../server/src/identity/keys/development-certificates.js'
 import { flushPromises, VirtualClock } from '../../../service/test/virtual-clock.js'
 import { json, plain, transcriptionServer, type Respond, type TranscriptionServer } from './transcription-server.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const sampleRateHz = 16_000
 const key = 'sk-1234567890'
 const neverAborted = new AbortController().signal
 
-let folder: string
+const folder = temporaryFolder()
 let server: TranscriptionServer
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-openai-'))
   await writeFile(join(folder, 'key'), `${key}\n`)
 })
-afterAll(() => rm(folder, { recursive: true }))
 beforeEach(async () => {
   server = await transcriptionServer()
 })

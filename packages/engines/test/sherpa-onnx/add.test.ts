@@ -1,20 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { addFolder } from '../../src/sherpa-onnx/add.js'
 import { onnxFile } from './onnx.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder = ''
+const folder = temporaryFolder()
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'rxspeech-add-'))
   const network = onnxFile({ inputs: [], outputs: [], constants: [], operators: [], metadata: {} })
   for (const name of ['encoder.onnx', 'decoder.onnx', 'joiner.onnx', 'encoder.int8.onnx']) {
     writeFileSync(join(folder, name), network)
   }
   writeFileSync(join(folder, 'tokens.txt'), 'a 0\n')
 })
-afterAll(() => rmSync(folder, { recursive: true }))
 
 const files = ['encoder.onnx', 'decoder.onnx', 'joiner.onnx', 'tokens.txt']
 const inFolder = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, join(folder, name)]))

@@ -1,13 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { findSherpaModel } from '../../src/sherpa-onnx/find-model.js'
 import { onnxFile } from './onnx.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let root = ''
-beforeAll(() => (root = mkdtempSync(join(tmpdir(), 'rxspeech-find-'))))
-afterAll(() => rmSync(root, { recursive: true }))
+const root = temporaryFolder()
 
 /** Writes files that say the types of their networks, and returns the folder. */
 const folderOf = (name: string, files: Readonly<Record<string, Readonly<Record<string, string>>>>): string => {

@@ -1,6 +1,5 @@
-import { closeSync, cpSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, cpSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { withSegmentRetry } from '../../src/segment-retry.js'
@@ -8,6 +7,7 @@ import type { PoolWorker } from '../../src/pool/worker-pool.js'
 import { createSherpaOnnx, inProcesses, sherpaOnnx } from '../../src/sherpa-onnx/sherpa-onnx.js'
 import { TestChannel } from '../contract/test-channel.js'
 import { openReader, spoken, whisperModel } from './whisper-model.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 type Opened = Awaited<ReturnType<typeof openReader>>
 const rateHz = 16_000
@@ -68,12 +68,10 @@ describe('odd audio for the embedded model', () => {
 })
 
 describe('files of the embedded model that are spoiled', () => {
-  let folder = ''
+  const folder = temporaryFolder()
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'rxspeech-whisper-'))
     cpSync(whisperModel().folder, folder, { recursive: true })
   })
-  afterAll(() => rmSync(folder, { recursive: true }))
 
   it('are refused by name if the decoder is cut off, at any place', async () => {
     const file = openSync(join(folder, 'tiny.en-decoder.int8.onnx'), 'r+')

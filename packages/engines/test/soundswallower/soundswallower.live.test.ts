@@ -1,5 +1,4 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { concat, EMPTY, from, lastValueFrom, NEVER, Subject, toArray, type Observable } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -7,6 +6,7 @@ import type { Engine, Hypothesis, ModelDescription, SegmentPart } from '../../sr
 import { createModelRegistry } from '../../src/models/model-registry.js'
 import { soundswallower } from '../../src/soundswallower/soundswallower.js'
 import { lineNoise, recording, recordingsAreHere, recordingsTitle, segmentParts, withLineNoise } from '../recordings.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const fixtures = join(__dirname, '../fixtures')
 const kind = soundswallower({ workers: 2, decodersPerWorker: 2 })
@@ -235,12 +235,10 @@ describe('soundswallower with a wrong model', () => {
     ['an unknown phone', { phrases: 'p.txt', dictionary: 'd' }, { 'p.txt': 'ten', d: 'xyzzy QQ' }, /"xyzzy"/],
   ]
 
-  let folder = ''
+  const folder = temporaryFolder()
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'rxspeech-model-'))
     await cp(join(fixtures, 'Default/cards/1'), folder, { recursive: true })
   })
-  afterAll(() => rm(folder, { recursive: true }))
 
   it.each(refusals)('names the error: %s', async (_, options, files, message) => {
     await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(folder, name), text)))

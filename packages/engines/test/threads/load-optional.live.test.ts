@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type * as LoadOptional from '../../src/threads/load-optional.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 const built = join(__dirname, '../../dist/threads/load-optional.js')
 const system = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
@@ -13,10 +13,9 @@ const again = 'npm install rxspeech-service --include=optional.'
 describe('a package that rxspeech-service installs', () => {
   let folder: string
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'rxspeech-optional-'))
+    folder = folderOfTest()
     write('rxspeech-engines/package.json', '{}')
   })
-  afterEach(() => rmSync(folder, { recursive: true }))
 
   const write = (path: string, text: string): void => {
     const file = join(folder, 'node_modules', path)

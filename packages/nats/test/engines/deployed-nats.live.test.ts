@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { catchError, filter, firstValueFrom, interval, map, merge, of, Subject } from 'rxjs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -18,6 +16,7 @@ import { scriptedEngine } from '../../../service/src/testing/scripted-engine.js'
 import { adaptConfiguration } from '../../../service/test/interop/balancer.js'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../connection/nats-server.js'
 import { callsModel } from './virtual-fleet.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const passwords = {
   NATS_EDGE: 'edge-password',
@@ -27,7 +26,7 @@ const passwords = {
   NATS_IDENTITY: 'identity-password',
 }
 
-let folder: string
+const folder = temporaryFolder()
 let server: NatsServer
 let ca: string
 
@@ -35,7 +34,6 @@ describe.skipIf(natsIsSkipped)(natsTitle('the engines of docs/deploy/nats.conf')
   const cleanups: (() => unknown)[] = []
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'deployed-nats-'))
     const certificates = await developmentCertificates(folder)
     ca = certificates.ca
     // The shipped file with the paths of this test; the port comes from the command line.
@@ -56,7 +54,6 @@ describe.skipIf(natsIsSkipped)(natsTitle('the engines of docs/deploy/nats.conf')
   })
   afterAll(async () => {
     await server.close()
-    await rm(folder, { recursive: true })
   })
 
   const optionsOf = (user: string): NatsOptions => ({

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EngineKind } from '../../../engines/src/engine.js'
@@ -12,6 +11,7 @@ import { natsIsSkipped, natsTitle, startNatsServer } from '../connection/nats-se
 import { plainService, recognizeOf, type PlainService } from '../../../service/test/plain-service.js'
 import { spoken } from '../../../server/test/sessions/spoken.js'
 import { LiveFleet } from './live-fleet.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let folder: string
 let fleet: LiveFleet
@@ -46,7 +46,7 @@ const putModel = async (text: string, options: object = {}, name = 'm'): Promise
 
 beforeEach(async () => {
   if (natsIsSkipped) return
-  folder = await mkdtemp(join(tmpdir(), 'engine-reload-'))
+  folder = folderOfTest()
   unready.clear()
   await putModel('the old words')
   await putModel('other words', {}, 'n')
@@ -61,7 +61,6 @@ afterEach(async () => {
   await service.close()
   await engine.close({ drainMs: 0 })
   await fleet.close()
-  await rm(folder, { recursive: true })
 })
 
 const startSession = async (): Promise<PlainSocket> => {

@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import type { SharedIdentity } from '../../../server/src/identity/shared-identity.js'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BehaviorSubject, NEVER } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -11,6 +9,7 @@ import { folderPlace, migrate, planMigration, sharedPlace, type IdentityPlace } 
 import { openSharedIdentity } from '../../src/identity/shared-identity.js'
 import { VirtualClock } from '../../../service/test/virtual-clock.js'
 import { FakeBucket } from './fake-bucket.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 const nowMs = 1_800_000_000_000
 const grants = { tenants: ['Beta', 'Acme'], projects: ['*'], models: ['*'] }
@@ -22,7 +21,7 @@ let folder: IdentityPlace
 let shared: SharedIdentity
 let bucket: FakeBucket
 beforeEach(async () => {
-  parent = await mkdtemp(join(tmpdir(), 'migrate-'))
+  parent = folderOfTest()
   store = await openIdentityStore({ stateFolder: parent, now: () => nowMs })
   folder = await folderPlace(parent, nowMs)
   const clock = new VirtualClock()
@@ -40,7 +39,6 @@ afterEach(async () => {
   shared.close()
   folder.close()
   store.close()
-  await rm(parent, { recursive: true })
 })
 
 const register = async (clientId: string): Promise<string> =>

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { asyncScheduler } from 'rxjs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { hashSecret } from '../../../server/src/identity/clients/client-secret.js'
@@ -9,6 +6,7 @@ import { connectSharedIdentity, type ConnectedIdentity } from '../../src/identit
 import { connectNats } from '../../src/connection/connection.js'
 import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../connection/nats-server.js'
 import { longIt } from '../../../../test/thorough.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 let secretHash: string
 beforeAll(async () => {
@@ -29,15 +27,13 @@ const client = (clientId: string): StoredClient => ({
 })
 
 describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over NATS'), () => {
-  let folder: string
+  const folder = temporaryFolder()
   let server: NatsServer
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'nats-identity-'))
     server = await startNatsServer({ config: `jetstream { store_dir: "${folder}" }` })
   })
   afterAll(async () => {
     await server.close()
-    await rm(folder, { recursive: true })
   })
   const opened: ConnectedIdentity[] = []
   afterEach(async () => {

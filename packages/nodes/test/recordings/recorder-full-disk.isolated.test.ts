@@ -1,11 +1,11 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { concat, lastValueFrom, NEVER, of } from 'rxjs'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { recorder } from '../../src/recordings/recorder.js'
 import { audio, openNode } from '../../../server/test/nodes/fixed-set.js'
 import { nodeContext } from '../../../server/test/nodes/node-context.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 /** A disk with limited space for headers and audio; rewritten headers take none. */
 const disk = vi.hoisted(() => ({ freeBytes: 0 }))
@@ -30,11 +30,8 @@ vi.mock(import('node:fs/promises'), async (importOriginal) => {
 })
 
 let folder = ''
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-full-'))
-})
-afterEach(async () => {
-  await rm(folder, { recursive: true, force: true })
+beforeEach(() => {
+  folder = folderOfTest()
 })
 
 describe('recorder on a disk that becomes full', () => {

@@ -1,19 +1,18 @@
-import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { AudioFormat } from '../../../../src/audio/format.js'
 import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { repairRecordings } from '../../src/recordings/repair-recordings.js'
 import { WavFileWriter } from '../../src/recordings/wav-file-writer.js'
 import { readRecording } from '../../../../test/audio/read-recording.js'
 import { plainService } from '../../../service/test/plain-service.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let folder = ''
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-mend-'))
+beforeEach(() => {
+  folder = folderOfTest()
 })
-afterEach(() => rm(folder, { recursive: true }))
 
 const mono: AudioFormat = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }
 const left = async (name: string, format: AudioFormat, byteCount: number): Promise<string> => {

@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { concat, lastValueFrom, NEVER, of, take, toArray } from 'rxjs'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
   developmentCertificates,
   type DevelopmentCertificates,
@@ -12,17 +10,16 @@ import { event } from '../../../server/test/nodes/fixed-set.js'
 import { nodeContext } from '../../../server/test/nodes/node-context.js'
 import { signatureOf, eventOf, webhookBench } from './webhook-bench.js'
 import { ok } from './webhook-receiver.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const { logged, receive, open, run, clear } = webhookBench()
 afterEach(clear)
 
-let folder = ''
+const folder = temporaryFolder()
 let certificates: DevelopmentCertificates
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-webhook-'))
   certificates = await developmentCertificates(folder)
 })
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 describe('webhook over TLS', () => {
   it('delivers to a receiver whose authority the process trusts: signed, and again after a 503', async () => {

@@ -1,20 +1,19 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { hashSecret } from '../../src/identity/clients/client-secret.js'
 import { killWriters } from './kill-writers.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 const canMount = spawnSync('unshare', ['-rm', 'true']).status === 0
 
 describe('the store of subscriptions', { timeout: 300_000 }, () => {
   let folder = ''
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'identity-long-'))
+  beforeEach(() => {
+    folder = folderOfTest()
   })
-  afterEach(() => rm(folder, { recursive: true }))
 
   // From the start of the processes on, so that some are killed while they create or open the file.
   it('loses nothing when the two processes that write to it are killed, at 100 random instants', async () => {

@@ -1,11 +1,9 @@
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:http2'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Server } from '@grpc/grpc-js'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../src/identity/keys/development-certificates.js'
 import { AcceptedConnections } from '../../src/listen/accepted-connections.js'
 import { ConnectionGate } from '../../src/listen/connection-gate.js'
@@ -19,14 +17,13 @@ import type { ServerCertificate } from '../../../../src/transport/listen-address
 import { RequestAllowance, RequestAllowances } from '../../src/listen/request-allowance.js'
 import { longIt } from '../../../../test/thorough.js'
 import { frameType, preface, rawPeer, readFrames, requests, write } from './http2-peer.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
+const folder = temporaryFolder()
 let certificate: ServerCertificate
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-abandoned-'))
   certificate = await developmentCertificates(join(folder, 'certificates'))
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 const close: (() => Promise<void> | void)[] = []
 afterEach(async () => {

@@ -1,12 +1,11 @@
 import { once } from 'node:events'
-import { readFile, mkdtemp, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Metadata, Server } from '@grpc/grpc-js'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../src/identity/keys/development-certificates.js'
 import { memoryClients } from '../../src/identity/clients/client.js'
 import { AcceptedConnections } from '../../src/listen/accepted-connections.js'
@@ -23,18 +22,17 @@ import { openStream, plainClient } from '../../../service/test/interop/plain-dat
 import { openSocket } from '../../../service/test/interop/plain-socket-client.js'
 import { startOf } from '../../../service/test/plain-service.js'
 import { proxyHeader, proxyHeaderOf } from './http2-peer.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
+const folder = temporaryFolder()
 let certificate: ServerCertificate
 let ca: Buffer
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-balancer-'))
   const certificates = join(folder, 'certificates')
   const { certificate: chain, key } = await developmentCertificates(certificates)
   certificate = { certificate: chain, key }
   ca = await readFile(join(certificates, 'ca.pem'))
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 const close: (() => Promise<void> | void)[] = []
 afterEach(async () => {

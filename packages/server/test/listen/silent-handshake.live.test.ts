@@ -1,25 +1,22 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { Server } from '@grpc/grpc-js'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../src/identity/keys/development-certificates.js'
 import { AcceptedConnections } from '../../src/listen/accepted-connections.js'
 import { ConnectionGate } from '../../src/listen/connection-gate.js'
 import { defaultGrpcTimeouts, listenForGrpc } from '../../src/listen/grpc-connections.js'
 import { openHttp } from '../../src/listen/http-listener.js'
 import type { ServerCertificate } from '../../../../src/transport/listen-address.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
+const folder = temporaryFolder()
 let certificate: ServerCertificate
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-handshake-'))
   certificate = await developmentCertificates(join(folder, 'certificates'))
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 const close: (() => Promise<void> | void)[] = []
 afterEach(async () => {

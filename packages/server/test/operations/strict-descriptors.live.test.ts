@@ -1,17 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader'
 import { protoPath as healthProto } from 'grpc-health-check'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { strictDefinition } from '../../src/operations/strict-descriptors.js'
 import { hasPrograms, needPackages } from '../../../service/test/interop/debian-packages.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'rxspeech-descriptors-'))
-afterAll(() => {
-  rmSync(folder, { recursive: true })
-})
+const folder = temporaryFolder()
 
 /** Maps, some of them in nested messages, and type names that resolve in outer scopes. */
 const mapsProto = join(folder, 'maps.proto')

@@ -1,6 +1,5 @@
-import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { request as sendRequest } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { firstValueFrom } from 'rxjs'
 import { decodeJwt } from 'jose'
@@ -11,6 +10,7 @@ import { startService } from '../../../service/src/start/service.js'
 import { memoryClients } from '../../src/identity/clients/client.js'
 import { openSocket } from '../../../service/test/interop/plain-socket-client.js'
 import { plainSecret, plainService, recognizeOf, subscriptionOf } from '../../../service/test/plain-service.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 interface Answer {
   readonly status: number
@@ -37,14 +37,13 @@ const send = (
 const anyPort = { host: '127.0.0.1', port: 0 }
 const models = { modelFolders: ['packages/service/test/faults/models'] }
 
-let folder: string
+const folder = temporaryFolder()
 const studio = () => ({
   folder: join(folder, 'studio'),
   sampleCall: 'samples/call.wav',
   sampleModel: 'packages/service/test/faults/models/Default/call/1',
 })
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'studio-'))
   await mkdir(join(folder, 'studio/assets'), { recursive: true })
   await writeFile(join(folder, 'secret.txt'), 'secret')
   const files = {
@@ -57,7 +56,6 @@ beforeAll(async () => {
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, 'studio', name), text)
   await symlink(join(folder, 'secret.txt'), join(folder, 'studio/link.txt'))
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 describe('the page of a development service', () => {
   let service: DevelopmentService

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'puppeteer-core'
 import { build } from 'rolldown'
@@ -25,13 +24,14 @@ import {
   type ServedPage,
 } from './page-project.js'
 import { writeSpokenWav } from './spoken-wav.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const [greeting = '', question = ''] = turnsOf(0)
 /** The restaurant's first two sentences, and the pauses around them. */
 const greetingMs = { fromMs: 0, toMs: 3_600 }
 const questionMs = { fromMs: 6_400, toMs: 8_700 }
 
-let folder: string
+const folder = temporaryFolder()
 let stateFolder: string
 let service: DevelopmentService
 let token: string
@@ -59,7 +59,6 @@ const policy = (more = ''): Readonly<Record<string, string>> => ({
 })
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-browser-'))
   stateFolder = join(folder, 'state')
   port = await freePort()
   service = await startService()
@@ -73,7 +72,6 @@ afterAll(async () => {
   await page.close()
   built.remove()
   await service.close({ drainMs: 1_000 })
-  await rm(folder, { recursive: true })
 })
 
 describe.each<BrowserName>(['chromium', 'firefox'])('microphone in %s', (name) => {

@@ -1,22 +1,20 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { callBeginning, callModels } from './command.js'
 import { runInProcess } from './in-process.js'
 import { writeCall } from './wav-files.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
+const folder = temporaryFolder()
 let cassette: string
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-cassette-'))
   cassette = join(folder, 'call.jsonl')
   const file = join(folder, 'call.wav')
   await writeCall(file, { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 }, callBeginning.durationMs)
   const { code } = await runInProcess(['transcribe', file, '--models', callModels, '--record', cassette])
   expect(code).toBe(0)
 })
-afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('rxspeech transcribe --record', () => {
   it('writes the complete session, readable only by its owner, without the token', () => {

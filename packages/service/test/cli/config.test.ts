@@ -1,17 +1,16 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { callBeginning, callSamples, cards, firstLine } from './command.js'
 import { runInProcess, startInProcess } from './in-process.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let folder: string
 let file: string
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cli-config-'))
+beforeEach(() => {
+  folder = folderOfTest()
   file = join(folder, 'service.yaml')
 })
-afterEach(() => rm(folder, { recursive: true }))
 
 const write = async (name: string, text: string): Promise<void> => {
   await mkdir(dirname(join(folder, name)), { recursive: true })

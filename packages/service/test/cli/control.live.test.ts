@@ -1,23 +1,22 @@
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answerOf, askReload, openControlOrWarn, type Control } from '../../src/cli/service/control.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let state: string
 let control: string
 const opened: Control[] = []
 const warnings: string[] = []
-beforeEach(async () => {
-  state = await mkdtemp(join(tmpdir(), 'rxspeech-control-'))
+beforeEach(() => {
+  state = folderOfTest()
   control = join(state, 'control')
 })
 afterEach(async () => {
   warnings.length = 0
   for (const one of opened.splice(0)) await one.close()
-  await rm(state, { recursive: true })
 })
 
 const open = async (): Promise<Control | undefined> => {

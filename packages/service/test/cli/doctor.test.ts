@@ -1,19 +1,18 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { NamedFinding } from '../../src/cli/doctor/check.js'
 import { callModels, firstLine } from './command.js'
 import { runInProcess, startInProcess, type RunningCommand } from './in-process.js'
 import { longIt } from '../../../../test/thorough.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
+const folder = temporaryFolder()
 let service: RunningCommand
 let access: Readonly<Record<string, string>>
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-doctor-'))
   const free = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--plain', '127.0.0.1:0']
   const models = ['--models', callModels, '--model', 'call']
   service = startInProcess(['serve', '--dev', '--state', join(folder, 'state'), ...free, ...models])
@@ -22,7 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   service.kill('SIGTERM')
   await service.end
-  rmSync(folder, { recursive: true })
 })
 
 const examine = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {

@@ -1,20 +1,15 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openSocket, type PlainSocket } from '../interop/plain-socket-client.js'
 import { recognizeOf } from '../plain-service.js'
 import { spoken } from '../../../server/test/sessions/spoken.js'
 import { callBeginning, callModels, ended, firstLine, start, type Ended } from './command.js'
 import { runInProcess } from './in-process.js'
 import { longIt } from '../../../../test/thorough.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cli-drain-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 interface Served {
   readonly signal: (name: NodeJS.Signals) => void

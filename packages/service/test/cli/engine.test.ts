@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -11,6 +10,7 @@ import {
 import { callModels, ended, firstLine, run, start } from './command.js'
 import { startInProcess } from './in-process.js'
 import { first, longIt } from '../../../../test/thorough.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 describe('rxspeech engine', () => {
   it.each(
@@ -61,18 +61,16 @@ describe.skipIf(natsIsSkipped)(natsTitle('an engine process whose user has anoth
 
 describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
   let nats: NatsServer
-  let folder: string
+  const folder = temporaryFolder()
   const cleanups: (() => void)[] = []
   beforeAll(async () => {
     nats = await startNatsServer()
-    folder = mkdtempSync(join(tmpdir(), 'cli-engine-'))
   })
   afterEach(() => {
     for (const cleanup of cleanups.splice(0)) cleanup()
   })
   afterAll(async () => {
     await nats.close()
-    rmSync(folder, { recursive: true })
   })
 
   const startEngine = (flags: readonly string[]) => {

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
@@ -10,12 +9,9 @@ import {
   type NatsServer,
 } from '../../../nats/test/connection/nats-server.js'
 import { runInProcess } from './in-process.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cli-identity-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 const configure = async (identity: object): Promise<string> => {
   const file = join(folder, 'service.yaml')

@@ -1,24 +1,24 @@
 import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { firstLine, main, run } from './command.js'
 import { runInProcess, startInProcess } from './in-process.js'
 import { longIt } from '../../../../test/thorough.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let folder: string
 let state: string
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cli-keys-'))
+beforeEach(() => {
+  folder = folderOfTest()
   state = join(folder, 'state')
 })
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0)) await close()
-  await rm(folder, { recursive: true })
 })
 
 const env = { RXSPEECH_CLIENT_SECRET: 'a secret of enough characters' }

@@ -1,18 +1,17 @@
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { tinyModel, tinySherpaModel } from '../../../engines/test/sherpa-onnx/tiny-model.js'
 import { longIt } from '../../../../test/thorough.js'
 import { runInProcess } from './in-process.js'
 import { callModels, type Ended } from './command.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let root: string
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'cli-check-'))
+  root = folderOfTest()
 })
-afterEach(() => rmSync(root, { recursive: true }))
 
 const check = (...args: readonly string[]): Promise<Ended> => runInProcess(['models', 'check', ...args])
 

@@ -1,18 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { callSamples, type Ended } from './command.js'
 import { runInProcess, type InProcessOptions } from './in-process.js'
 import { longIt } from '../../../../test/thorough.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-hear-'))
+  folder = folderOfTest()
 })
-afterEach(() => rmSync(folder, { recursive: true }))
 
 const hear = (args: readonly string[], options?: InProcessOptions): Promise<Ended> =>
   runInProcess(['models', 'hear', ...args], options)

@@ -1,17 +1,16 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Ended } from './command.js'
 import { runInProcess, type InProcessOptions } from './in-process.js'
 import { longIt } from '../../../../test/thorough.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-lint-'))
+  folder = folderOfTest()
 })
-afterEach(() => rmSync(folder, { recursive: true }))
 
 const model = (name: string, options: object, files: Readonly<Record<string, string | Uint8Array>>): string => {
   const path = join(folder, name, '1')

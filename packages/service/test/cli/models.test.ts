@@ -1,31 +1,21 @@
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { tinySherpaModel } from '../../../engines/test/sherpa-onnx/tiny-model.js'
 import type { Ended } from './command.js'
 import { runInProcess } from './in-process.js'
 import { longIt } from '../../../../test/thorough.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let folder: string
 let phrases: string
 let models: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-models-'))
+  folder = folderOfTest()
   phrases = join(folder, 'phrases.txt')
   models = join(folder, 'models')
   writeFileSync(phrases, 'ten of clubs\nseven of hearts # a comment\n')
 })
-afterEach(() => rmSync(folder, { recursive: true }))
 
 const add = (...args: readonly string[]): Promise<Ended> => runInProcess(['models', 'add', ...args, '--models', models])
 const list = (...args: readonly string[]): Promise<Ended> => runInProcess(['models', ...args, '--models', models])

@@ -1,20 +1,19 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { callSamples, firstLine } from './command.js'
 import { runInProcess, startInProcess } from './in-process.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let folder: string
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cli-recordings-'))
+  folder = folderOfTest()
   await mkdir(join(folder, 'projects/Default/kept'), { recursive: true })
   await writeFile(
     join(folder, 'projects/Default/kept/1.yaml'),
     'version: 1\nnodes: { in: entry, reco: recognizer, recs: recorder, out: publisher }\nwires: [in -> reco, in -> recs, reco -> out]\n',
   )
 })
-afterEach(() => rm(folder, { recursive: true }))
 
 const env = { RXSPEECH_CLIENT_SECRET: 'a secret of enough characters' }
 

@@ -1,21 +1,18 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { cards, run, sampleCall } from './command.js'
 import { runInProcess } from './in-process.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
+const folder = temporaryFolder()
 let folders = 0
 const made = (name: string, bytes: Uint8Array | string): string => {
   writeFileSync(join(folder, name), bytes)
   return join(folder, name)
 }
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-refusals-'))
-})
-afterAll(() => rmSync(folder, { recursive: true }))
 
 const folderOfNothing = join(tmpdir(), 'never-created')
 

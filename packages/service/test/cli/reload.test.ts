@@ -1,24 +1,23 @@
-import { cp, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { cp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { callModels, firstLine } from './command.js'
 import { runInProcess, startInProcess, type RunningCommand } from './in-process.js'
 import { longIt } from '../../../../test/thorough.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let folder: string
 let service: RunningCommand | undefined
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cli-reload-'))
+  folder = folderOfTest()
   await cp(callModels, join(folder, 'models'), { recursive: true })
 })
 afterEach(async () => {
   service?.kill('SIGTERM')
   await service?.end
   service = undefined
-  await rm(folder, { recursive: true })
 })
 
 const state = () => join(folder, 'state')

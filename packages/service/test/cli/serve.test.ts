@@ -1,6 +1,5 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callBeginning, callModels, callSamples, cards, ended, firstLine, start, type Ended } from './command.js'
@@ -10,12 +9,9 @@ import { serviceSummary, type ShownService } from '../../src/cli/view/service-su
 import { openReaderFolder } from '../../../../test/docs/reader-folder.js'
 import { runProgram } from '../../../../test/docs/run-program.js'
 import { longIt } from '../../../../test/thorough.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-serve-'))
-})
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 interface Served {
   readonly child: ChildProcessWithoutNullStreams

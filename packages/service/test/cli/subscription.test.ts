@@ -1,16 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { openIdentityStore } from '../../../server/src/identity/identity-store.js'
 import type { Ended, RunOptions } from './command.js'
 import { runInProcess } from './in-process.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-subscription-'))
+  folder = folderOfTest()
 })
-afterEach(() => rmSync(folder, { recursive: true }))
 
 const subscription = (args: readonly string[], options: RunOptions = {}): Promise<Ended> =>
   runInProcess(['subscription', ...args, '--state', folder], options)

@@ -6,11 +6,10 @@ import {
   readFileSync,
   readdirSync,
   readlinkSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -19,11 +18,12 @@ import { callBeginning, callModels, callSamples, cards, ended, firstLine, run, s
 import { runCli, runInProcess, startInProcess, type RunningCommand } from './in-process.js'
 import { writeCall } from './wav-files.js'
 import { first, longIt } from '../../../../test/thorough.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const { durationMs, left } = callBeginning
 const callFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
 
-let folder: string
+const folder = temporaryFolder()
 /** The first seconds of the call. */
 let call: string
 /** The words of the agent in them, and then silence of the same duration. */
@@ -35,7 +35,6 @@ let overGrpc: readonly string[]
 let overWebSocket: readonly string[]
 let env: Readonly<Record<string, string>>
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-transcribe-'))
   call = join(folder, 'call.wav')
   await writeCall(call, callFormat, durationMs)
   agent = join(folder, 'agent.wav')
@@ -53,7 +52,6 @@ beforeAll(async () => {
 afterAll(async () => {
   service.kill('SIGTERM')
   await service.end
-  rmSync(folder, { recursive: true })
 })
 
 /** The model of the package takes long on a slow machine. */

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { asyncScheduler, firstValueFrom, timeout } from 'rxjs'
@@ -20,6 +19,7 @@ import {
 import { installCommand, prepareSecrets } from '../machines/page-commands.js'
 import { freePort } from '../../../../test/transport/tcp-proxy.js'
 import { longIt } from '../../../../test/thorough.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const passwords = {
   NATS_EDGE: 'the-edge',
@@ -30,12 +30,11 @@ const passwords = {
 }
 type User = 'edge' | 'engine' | 'engine-gpu' | 'identity'
 
-let folder: string
+const folder = temporaryFolder()
 let ca: string
 /** A file that the first step of SCALING.md makes. */
 const made = (name: string): string => join(folder, 'deploy', name)
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'deploy-nats-'))
   const bin = join(folder, 'bin')
   await installCommand(bin)
   // The servers of this test are at localhost.
@@ -44,7 +43,6 @@ beforeAll(async () => {
   await prepareSecrets(join(folder, 'deploy'), { PATH: `${bin}:${process.env['PATH'] ?? ''}` }, atLocalhost)
   ca = await readFile(made('ca.crt'), 'utf8')
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 const opened: { close: () => Promise<void> }[] = []
 afterEach(async () => {

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { firstValueFrom, tap } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -14,20 +13,19 @@ import { liveService, type LiveService } from '../interop/live-service.js'
 import { sessionOptions, type Over, type SpokenService } from '../interop/session-options.js'
 import { gapsOf, outcomeOf } from '../../../../test/faults/proved-session.js'
 import { callService, expectSame, SpokenCall, transcriptOf, undisturbed, type CallOutcome } from './spoken-call.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
+const folder = temporaryFolder()
 let live: LiveService
 let call: SpokenCall
 let reference: CallOutcome
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'failover-'))
   live = await liveService(callService)
   call = await SpokenCall.between(8_800, 18_440)
   reference = await undisturbed(live, call)
 }, 60_000)
 afterAll(async () => {
   await live.close()
-  await rm(folder, { recursive: true })
 })
 
 interface Served extends SpokenService {

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, type JWK } from 'jose'
 import { defer, firstValueFrom, map } from 'rxjs'
@@ -19,9 +18,10 @@ import {
   undisturbed,
   type CallOutcome,
 } from './spoken-call.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 /** The folder of its certificates and keys. */
-let stateFolder: string
+const stateFolder = temporaryFolder()
 let service: DevelopmentService
 let ca: Buffer
 let call: SpokenCall
@@ -33,7 +33,6 @@ const token$ = defer(() => requestToken({ ...credentialsOf(service.access), fetc
 const live = () => ({ service, ca, token: '', close: () => service.close() })
 
 beforeAll(async () => {
-  stateFolder = await mkdtemp(join(tmpdir(), 'spoken-'))
   service = await startDevelopmentService({ ...callService, stateFolder })
   ca = await readFile(service.access.ca)
   call = await SpokenCall.shortCall()
@@ -41,7 +40,6 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(async () => {
   await service.close({ drainMs: 1_000 })
-  await rm(stateFolder, { recursive: true })
 })
 
 /** A token of the service with another end: this many seconds from now. */

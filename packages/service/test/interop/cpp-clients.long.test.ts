@@ -1,11 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../../server/src/identity/keys/development-certificates.js'
 import { compileCppClient, cppPackages, runCppClient, type CppOutcome, type CppSession } from './cpp-client.js'
 import { liveService, type LiveService } from './live-service.js'
 import { callFile, transcriptOf, turnsOf } from './sample-call.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 /** 32.781 s in messages of 20 ms. */
 const messagesOfCall = 1640
@@ -18,15 +17,13 @@ const textsOf = (outcome: CppOutcome, name: string, channel: number): readonly s
 // The compiler takes long for the headers of gRPC.
 describe.skipIf(cppPackages.areAbsent)(cppPackages.title("a client by gRPC's C++ package"), () => {
   let live: LiveService
-  let folder: string
+  const folder = temporaryFolder()
   let program: string
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
     ;[live, program] = await Promise.all([liveService(), compileCppClient(folder)])
   }, 180_000)
   afterAll(async () => {
     await live.close()
-    await rm(folder, { recursive: true })
   })
 
   const session = (change: Partial<CppSession>): Promise<CppOutcome> => {

@@ -1,7 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { outcomeOf } from '../../../../test/faults/proved-session.js'
 import {
   bothTransports,
@@ -13,18 +12,17 @@ import { grpcHeaders, startMessage } from './grpc-message.js'
 import { h2load, h2loadPackage, type LoadOutcome } from './h2load.js'
 import { liveService, type LiveService } from './live-service.js'
 import { turnsOf } from './sample-call.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const connectionsPerAddress = 30
 const failuresPerMinute = 10
 
 let live: LiveService
-let folder: string
+const folder = temporaryFolder()
 let greeting: SpokenCall
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
   greeting = await SpokenCall.until(3_500)
 })
-afterAll(() => rm(folder, { recursive: true }))
 afterEach(() => live.close())
 
 const started = async (): Promise<void> => {

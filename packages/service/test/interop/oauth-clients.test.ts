@@ -1,6 +1,5 @@
-import { readFile, mkdtemp, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { request as httpsRequest } from 'node:https'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
@@ -10,6 +9,7 @@ import { developmentCertificates } from '../../../server/src/identity/keys/devel
 import { memoryClients, type ClientRegistration } from '../../../server/src/identity/clients/client.js'
 import type { Service } from '../../src/start/running-service.js'
 import { startService } from '../../src/start/service.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 // Characters that each of the two ways to authenticate encodes differently.
 const secret = 'a secret: 100% of + & = ~!'
@@ -17,11 +17,10 @@ const audience = 'urn:rxspeech:service'
 const scope = 'Ldm_Integration'
 const yearS = 31_536_000
 
-let stateFolder: string
+const stateFolder = temporaryFolder()
 let service: Service
 let ca: Buffer
 beforeAll(async () => {
-  stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-oauth-'))
   const { certificate, key, caPath } = await developmentCertificates(join(stateFolder, 'certificates'))
   ca = await readFile(caPath)
   const good: ClientRegistration = {
@@ -47,7 +46,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await service.close({ drainMs: 0 })
-  await rm(stateFolder, { recursive: true })
 })
 
 type Sent = Pick<client.CustomFetchOptions, 'method' | 'headers' | 'body'>

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deinterleaveChannels } from '../../../../src/audio/channels.js'
@@ -9,24 +8,23 @@ import { bytesOf } from '../../../../src/audio/pcm.js'
 import { liveService, type LiveService } from './live-service.js'
 import { play, pythonClients } from './python-player.js'
 import { callFile, transcriptOf } from './sample-call.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 /** The offset of the samples. */
 const headerBytes = 58
 
 let live: LiveService
-let folder: string
+const folder = temporaryFolder()
 /** The left channel of the call as PCM. */
 let left: string
 beforeAll(async () => {
   live = await liveService()
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
   left = join(folder, 'left.raw')
   const [bytes] = deinterleaveChannels(new Uint8Array(readFileSync(callFile).subarray(headerBytes)), 1)
   await writeFile(left, bytesOf(decodeSamples(bytes, 'ulaw')))
 })
 afterAll(async () => {
   await live.close()
-  await rm(folder, { recursive: true })
 })
 
 type Line = Readonly<Record<string, unknown>>

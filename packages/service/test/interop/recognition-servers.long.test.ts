@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lastValueFrom, tap, toArray } from 'rxjs'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -12,11 +11,12 @@ import { liveService, type LiveService } from './live-service.js'
 import { installServers, type InstalledServers, type RecognitionServer } from './recognition-servers.js'
 import { callFile } from './sample-call.js'
 import { sessionOptions } from './session-options.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 // Servers that others wrote, with the weights of Whisper tiny.en, behind this service.
 
 let servers: InstalledServers | undefined
-let folder: string
+const folder = temporaryFolder()
 let live: LiveService
 let proxy: TcpProxy
 let openai: RecognitionServer
@@ -27,7 +27,6 @@ beforeAll(async () => {
   if (servers === undefined) return
   ;[openai, wyoming] = await Promise.all([servers.openai(), servers.wyoming()])
   proxy = await tcpProxy(() => openai.port)
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-models-'))
   const models = {
     whisper: { engine: 'openai', url: `http://127.0.0.1:${proxy.port}`, segmentsAtOnce: 1 },
     home: { engine: 'wyoming', url: `tcp://127.0.0.1:${wyoming.port}`, segmentsAtOnce: 1 },
@@ -45,7 +44,6 @@ afterAll(async () => {
   await live.close()
   await proxy.close()
   await servers.remove()
-  await rm(folder, { recursive: true })
 })
 beforeEach(({ skip }) => {
   skip(servers === undefined, 'the servers cannot be installed')

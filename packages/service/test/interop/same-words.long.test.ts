@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { tap } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -19,6 +18,7 @@ import { bothTransports } from '../faults/spoken-call.js'
 import { liveService, type LiveService } from './live-service.js'
 import { callFile } from './sample-call.js'
 import { sessionOptions, type Over } from './session-options.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 // Any English speech has the same words by each route to the service. Partials are off: which of their words are
 // committed depends on the clock.
@@ -27,9 +27,8 @@ const folderOfRecordings = process.env['RECORDINGS'] ?? '../shared/audio'
 const people = join(folderOfRecordings, 'human52.wav')
 
 let live: LiveService
-let models: string
+const models = temporaryFolder()
 beforeAll(async () => {
-  models = await mkdtemp(join(tmpdir(), 'rxspeech-models-'))
   const model = join(models, 'Default/English/1')
   await cp('packages/rxspeech-whisper-tiny-en/models/Default/English/1', model, { recursive: true })
   const file = join(model, 'model.json')
@@ -40,7 +39,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await live.close()
-  await rm(models, { recursive: true })
 })
 
 /** A channel of a recording at 16 kHz, which the model takes. */

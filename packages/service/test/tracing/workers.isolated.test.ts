@@ -1,7 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import * as openTelemetry from '@opentelemetry/api'
 import { lastValueFrom } from 'rxjs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -12,18 +10,17 @@ import { recognize } from '../../../../src/client/recognizer/recognize.js'
 import { callModels, firstLine, start } from '../cli/command.js'
 import { spoken } from '../../../server/test/sessions/spoken.js'
 import { startCollector, type Collector } from './collector.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 
 let collector: Collector
-let folder: string
+const folder = temporaryFolder()
 beforeAll(async () => {
   collector = await startCollector()
-  folder = await mkdtemp(join(tmpdir(), 'traced-workers-'))
 })
 afterAll(async () => {
   await collector.close()
-  await rm(folder, { recursive: true })
 })
 
 it('continues the trace of a client in the worker process that has its session', async () => {

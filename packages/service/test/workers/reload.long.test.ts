@@ -7,6 +7,7 @@ import { openSocket, type PlainSocket } from '../interop/plain-socket-client.js'
 import { recognizeOf } from '../plain-service.js'
 import { spoken } from '../../../server/test/sessions/spoken.js'
 import { serviceOfWorkers, type ServiceOfWorkers } from './service-of-workers.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 describe('a reload of a service of two workers', () => {
   let folder: string
@@ -20,7 +21,6 @@ describe('a reload of a service of two workers', () => {
   afterAll(async () => {
     for (const { raw } of sockets) raw.terminate()
     await live.close()
-    await rm(folder, { recursive: true })
   })
 
   const addModel = async (name: string, phrases?: string): Promise<void> => {
@@ -91,7 +91,7 @@ describe('a reload of a service of two workers', () => {
 })
 
 it('a service of workers without a model has the same default model in all of them after reloads', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'reload-workers-'))
+  const folder = temporaryFolder()
   const live = await serviceOfWorkers({ modelFolders: [folder], defaultModel: undefined })
   const addModel = (name: string) =>
     cp(join(callModels, 'Default/call/1'), join(folder, 'Default', name, '1'), { recursive: true })

@@ -1,15 +1,15 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer, get, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { developmentCertificates } from '../../../src/identity/keys/development-certificates.js'
 import { createIdentity } from '../../../src/identity/identity.js'
 import { storeOf, subscriber, tokenForm, tokenPath } from '../service-under-test.js'
+import { folderOfTest } from '../../../../../test/temporary-folder.js'
 
 const dayMs = 86_400_000
 const has = (command: string) => spawnSync(command, ['--version']).status === 0
@@ -18,8 +18,8 @@ const run = promisify(execFile)
 describe('developmentCertificates', () => {
   let folder: string
   let server: Server | undefined
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'certificates-'))
+  beforeEach(() => {
+    folder = folderOfTest()
   })
   afterEach(async () => {
     const open = server
@@ -28,7 +28,6 @@ describe('developmentCertificates', () => {
       open.closeAllConnections()
       await new Promise((resolve) => open.close(resolve))
     }
-    await rm(folder, { recursive: true, force: true })
   })
 
   const listen = async (host: string, handler = (): string => 'hello') => {

@@ -1,20 +1,19 @@
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, copyFile, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { publishAheadMs } from '../../../src/identity/keys/key-list.js'
 import { openKeysFile, rotateKeysFile } from '../../../src/identity/keys/keys-file.js'
+import { folderOfTest } from '../../../../../test/temporary-folder.js'
 
 let folder: string
 let path: string
 let nowMs: number
 const now = () => nowMs
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keys-file-'))
+beforeEach(() => {
+  folder = folderOfTest()
   path = join(folder, 'keys.json')
   nowMs = 1_800_000_000_000
 })
-afterEach(() => rm(folder, { recursive: true }))
 
 const open = () => openKeysFile({ path, now })
 const kids = (keys: Awaited<ReturnType<typeof open>>) => keys.current().map(({ kid }) => kid)

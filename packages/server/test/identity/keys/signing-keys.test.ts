@@ -1,10 +1,10 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile, chmod } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm, stat, writeFile, chmod } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { openRevocations } from '../../../src/identity/tokens/revocations.js'
 import { publishAheadMs } from '../../../src/identity/keys/key-list.js'
 import { openSigningKeys } from '../../../src/identity/keys/signing-keys.js'
+import { folderOfTest } from '../../../../../test/temporary-folder.js'
 
 const dayMs = 86_400_000
 
@@ -13,12 +13,11 @@ describe('state of the identity service', () => {
   let stateFolder: string
   let nowMs: number
   const now = () => nowMs
-  beforeEach(async () => {
-    parent = await mkdtemp(join(tmpdir(), 'identity-'))
+  beforeEach(() => {
+    parent = folderOfTest()
     stateFolder = join(parent, 'state')
     nowMs = 0
   })
-  afterEach(() => rm(parent, { recursive: true, force: true }))
 
   const openKeys = () => openSigningKeys({ stateFolder, now, rotateAfterMs: 90 * dayMs })
   const kids = (keys: Awaited<ReturnType<typeof openKeys>>) => keys.current().map(({ kid }) => kid)

@@ -1,8 +1,8 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { openSigningKeys } from '../../../src/identity/keys/signing-keys.js'
+import { folderOfTest } from '../../../../../test/temporary-folder.js'
 
 const disk = vi.hoisted(() => ({ isFull: false }))
 
@@ -20,11 +20,10 @@ const dayMs = 86_400_000
 let stateFolder = ''
 let nowMs = 0
 const open = () => openSigningKeys({ stateFolder, now: () => nowMs, rotateAfterMs: 90 * dayMs })
-beforeEach(async () => {
-  stateFolder = await mkdtemp(join(tmpdir(), 'keys-full-'))
+beforeEach(() => {
+  stateFolder = folderOfTest()
   disk.isFull = false
 })
-afterEach(() => rm(stateFolder, { recursive: true }))
 
 const full = {
   code: 'overloaded',

@@ -1,23 +1,22 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { issuerFileName, lockIssuer } from '../../../src/identity/state/issuer-lock.js'
 import { converse } from '../../../../service/test/interop/plain-dataflow-client.js'
 import { plainService, startOf, type PlainService } from '../../../../service/test/plain-service.js'
+import { folderOfTest } from '../../../../../test/temporary-folder.js'
 
 let stateFolder: string
 const releases: (() => void)[] = []
 const services: PlainService[] = []
-beforeEach(async () => {
-  stateFolder = await mkdtemp(join(tmpdir(), 'issuer-'))
+beforeEach(() => {
+  stateFolder = folderOfTest()
 })
 afterEach(async () => {
   for (const release of releases.splice(0)) release()
   for (const service of services.splice(0)) await service.close()
-  await rm(stateFolder, { recursive: true })
 })
 
 const audience = 'urn:rxspeech:service'

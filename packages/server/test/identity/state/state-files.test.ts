@@ -1,14 +1,13 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { makePrivateFolder } from '../../../src/identity/state/state-files.js'
+import { folderOfTest } from '../../../../../test/temporary-folder.js'
 
 let root = ''
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'rxspeech-folder-'))
+beforeEach(() => {
+  root = folderOfTest()
 })
-afterEach(() => rm(root, { recursive: true }))
 
 describe('makePrivateFolder', () => {
   it('creates the folder and its parents for the owner only, and leaves an existing one unchanged', async () => {

@@ -1,22 +1,21 @@
-import { chmod, chown, lchown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, chown, lchown, mkdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openKeysFile, rotateKeysFile } from '../../../src/identity/keys/keys-file.js'
 import { openSigningKeys, signingKeysFile } from '../../../src/identity/keys/signing-keys.js'
 import { makePrivateFolder } from '../../../src/identity/state/state-files.js'
 import { checkStateFolder } from '../../../src/identity/state/trusted-files.js'
+import { folderOfTest } from '../../../../../test/temporary-folder.js'
 
 let root = ''
 let state = ''
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'rxspeech-trusted-'))
+  root = folderOfTest()
   state = join(root, 'state')
   await makePrivateFolder(state)
 })
 afterEach(async () => {
   vi.restoreAllMocks()
-  await rm(root, { recursive: true })
 })
 
 const isRoot = process.geteuid?.() === 0

@@ -1,6 +1,5 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { readFile, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { importJWK, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import { VirtualTimeScheduler } from 'rxjs'
@@ -10,6 +9,7 @@ import { publishAheadMs } from '../../../src/identity/keys/key-list.js'
 import type { ClientRegistration } from '../../../src/identity/clients/client.js'
 import { issuer, open, subscriber, tokenFrom } from '../service-under-test.js'
 import { everyNth } from '../../../../../test/thorough.js'
+import { folderOfTest } from '../../../../../test/temporary-folder.js'
 
 const yearMs = 31_536_000_000
 const startMs = Date.UTC(2026, 0, 1)
@@ -21,14 +21,13 @@ describe('verify', () => {
   const scheduler = new VirtualTimeScheduler()
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'identity-'))
+    folder = folderOfTest()
     current = (await subscriber()).client
     scheduler.frame = startMs
   })
   afterEach(async () => {
     await service?.close()
     service = undefined
-    await rm(folder, { recursive: true, force: true })
   })
 
   const openHere = async (more: Partial<IdentityOptions> = {}) => {

@@ -1,19 +1,17 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { expandFiles, requireDistinctStems, stemOf } from '../../../src/cli/input/file-names.js'
+import { temporaryFolder } from '../../../../../test/temporary-folder.js'
 
-let folder: string
+const folder = temporaryFolder()
 const at = (name: string): string => join(folder, name)
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'cli-names-'))
   mkdirSync(at('more'))
   mkdirSync(at('folder.wav'))
   for (const name of ['b.wav', 'a.wav', 'c.mp3', 'more/d.wav', 'odd[1].wav', 'with space é.wav'])
     writeFileSync(at(name), '')
 })
-afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('the files of a command', () => {
   it('are those of patterns that the shell has not expanded, sorted, without folders', async () => {

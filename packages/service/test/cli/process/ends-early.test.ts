@@ -1,18 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ended, main, run, start } from '../command.js'
+import { temporaryFolder } from '../../../../../test/temporary-folder.js'
 
 const root = join(__dirname, '../../../../..')
-let folder = ''
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 /** A session over a link that emits nothing and holds nothing: `answers` are the responses of its service. */
 const program = (answers: Readonly<Record<string, unknown>>, timeouts: Readonly<Record<string, number>>): string => `
