@@ -23,6 +23,8 @@ models:
 dialects:
   use: [openai-transcriptions]
   models: { whisper-1: call }
+# A busy machine is no reason to refuse a session here.
+limits: { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: 0 }
 `
 
 /**

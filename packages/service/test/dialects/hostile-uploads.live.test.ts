@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { plainService, type PlainService } from '../plain-service.js'
@@ -11,7 +12,7 @@ let service: PlainService
 beforeAll(async () => {
   service = await plainService({
     env: {},
-    dialects: ['openai-transcriptions'],
+    dialects: ['openai-transcriptions', 'deepgram-listen'],
     maxUploadBytes: 2 * wav.length,
     maxUploadsPerTenant: 1,
     limits: { requestBurst: 1_000 },
@@ -31,8 +32,8 @@ afterEach(async () => {
   expect(service.faults).toEqual([])
 })
 
-const opened = (headers: OutgoingHttpHeaders = {}) =>
-  httpRequest(`${service.started.authUrl}/v1/audio/transcriptions`, {
+const opened = (headers: OutgoingHttpHeaders = {}, path = '/v1/audio/transcriptions') =>
+  httpRequest(`${service.started.authUrl}${path}`, {
     method: 'POST',
     headers: {
       Authorization: `Bearer ${service.token}`,
@@ -119,6 +120,18 @@ describe('an upload', () => {
     if (process.platform === 'linux') expect(openUploads()).toBeGreaterThan(0)
     request.destroy()
     await expect.poll(async () => (await answerOf(whole)).status).toBe(200)
+  })
+
+  it.each([
+    ['is too long', Buffer.concat([wav, wav, wav]), 413, 'FILE_TOO_LARGE'],
+    ['ends early', wav.subarray(0, 100_000), 400, 'INVALID_AUDIO'],
+    ['is empty', Buffer.alloc(0), 400, 'INVALID_AUDIO'],
+  ])('that is the whole body is refused if it %s', async (_case, body, status, code) => {
+    const request = opened({ 'Content-Type': 'audio/wav', 'Transfer-Encoding': 'chunked' }, '/v1/listen?model=m')
+    request.end(body)
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    expect(response.statusCode).toBe(status)
+    expect(await json(response)).toMatchObject({ err_code: code, request_id: response.headers['dg-request-id'] })
   })
 
   it('of another format is refused with what to do if there is no ffmpeg', async () => {
