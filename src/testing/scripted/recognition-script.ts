@@ -8,6 +8,7 @@ import { checkOptions, codec, isText, number, oneOf, optionsOf, text, type Codec
 
 /** A word of a script. */
 export interface ScriptedWord {
+  /** Without spaces. */
   readonly text: string
   /** Milliseconds since the first sample of the session. */
   readonly startMs: number
@@ -42,7 +43,7 @@ export interface ScriptedUtterance {
 export interface ScriptedFailure {
   /** A code of `errorTable`. */
   readonly error: ErrorCode
-  /** @default 'The script ends with this error.' */
+  /** The sentence of the error. @default 'The script ends with this error.' */
   readonly message?: string | undefined
   /** In milliseconds of audio. @default with the final of the utterance before it */
   readonly atMs?: number | undefined

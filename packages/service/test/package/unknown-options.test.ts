@@ -53,6 +53,7 @@ import {
   faultProxy,
   linkFaults,
   scriptedDial,
+  scriptedRecognizer,
   verifyingService,
 } from '../../../../src/testing.js'
 import { inMemoryService, scriptedEngine } from '../../src/testing.js'
@@ -163,6 +164,7 @@ const calls: Readonly<Record<string, () => unknown>> = {
   checkSound: () => checkSound({ ...nonsense, format, onWarning: () => undefined }),
   toReadableStream: () => toReadableStream(NEVER, { ...nonsense }),
   scriptedDial: () => scriptedDial(() => NEVER, { ...nonsense }),
+  scriptedRecognizer: () => scriptedRecognizer('', { ...nonsense }),
   registerClient: () => registerClient(registry, { ...nonsense, ...client }, 0),
   rotateSecret: () => rotateSecret(registry, 'c', { ...nonsense, overlapMs: 0, nowMs: 0 }),
   nodeFetch: () => nodeFetch({ ...nonsense }),

@@ -8,6 +8,7 @@ const maxKeptBytes = 64 * 1_048_576
 export interface ReceivedAudio {
   /** In Hz; 0 before the first sample. */
   readonly sampleRateHz: number
+  /** How many samples arrived. */
   readonly samples: number
   /** The SHA-256 of all samples (little-endian), in hexadecimal digits. */
   readonly sha256: string

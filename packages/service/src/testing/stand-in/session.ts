@@ -13,11 +13,13 @@ export interface StandInSession {
   readonly number: number
   /** The dialect, such as `deepgram-listen`. */
   readonly dialect: string
+  /** Whether it is a WebSocket or a request with a recording. */
   readonly kind: 'socket' | 'request'
   /** The path with its query, as the client sent it. */
   readonly path: string
   /** Whether it was admitted and could begin. */
   readonly isAccepted: boolean
+  /** Whether it goes on. */
   readonly isOpen: boolean
   /** The audio that arrived; of a recording with two channels the first one. */
   readonly audio: ReceivedAudio

@@ -56,9 +56,9 @@ export interface StandInOptions {
    * folder, where it is kept, or with `true` in one that `close` removes. @default false
    */
   readonly tls?: boolean | string | undefined
-  /** @default '127.0.0.1' */
+  /** The address to listen on, also without TLS. @default '127.0.0.1' */
   readonly host?: string | undefined
-  /** @default 0: a free one */
+  /** The port to listen on. @default 0: a free one */
   readonly port?: number | undefined
   /** A folder, in which the socket of each session is recorded as a cassette. @default none */
   readonly record?: string | undefined
@@ -91,6 +91,7 @@ const standInOptions = optionsOf<StandInOptions>()(
 
 /** A stand-in that listens. */
 export interface StandIn extends StandInAddress {
+  /** The port on which it listens. */
   readonly port: number
   /** The certificate to trust, if it listens with TLS: PEM, and the path of its file for `NODE_EXTRA_CA_CERTS`. */
   readonly ca: { readonly pem: string; readonly path: string } | undefined
@@ -117,7 +118,8 @@ export interface StandIn extends StandInAddress {
  *
  * @example
  * const vendor = await standIn({ dialect: 'openai', script: 'seven of clubs' })
- * const client = new OpenAI({ baseURL: `${vendor.url}/v1`, apiKey: vendor.key })
+ * // new OpenAI({ baseURL: `${vendor.url}/v1`, apiKey: vendor.key })
+ * console.log(vendor.sessions.map(({ audio }) => audio.samples))
  */
 export const standIn = async (options: StandInOptions): Promise<StandIn> => {
   checkOptions(standInOptions, options)

@@ -4,6 +4,7 @@ export interface StandInAddress {
   readonly url: string
   /** `ws://host:port`, or `wss:`. */
   readonly wsUrl: string
+  /** A key that it accepts. */
   readonly key: string
 }
 
