@@ -14,8 +14,9 @@ import { serveConversation } from 'rxspeech-server/sessions/conversation-host'
 import { pacedSender } from '../conversation/paced-sender.js'
 import { OpenAiError } from '../openai-errors/openai-error.js'
 import { readClientEvent, type ClientEvent, type Unreadable } from './client-event.js'
-import { realtimeMachine, type RealtimeAction, type RealtimeInput, type RealtimeOutput } from './machine.js'
+import { realtimeMachine } from './machine.js'
 import type { InputFormat, SessionSettings } from './settings.js'
+import type { RealtimeAction, RealtimeInput, RealtimeOutput } from './state.js'
 
 export interface RealtimeOptions {
   readonly client: Pick<DialectClient, 'sessionId' | 'findModel' | 'requests' | 'onFault'>
