@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { blocksOf, filesOf } from '../../../../test/docs/markdown.js'
 
 const run = promisify(execFile)
 
@@ -28,6 +29,7 @@ const pythonPackages = [
   'pipecat-ai[deepgram,openai]==1.14.0',
   'livekit-plugins-deepgram==1.8.9',
   'livekit-plugins-openai==1.8.9',
+  'pytest==9.2.0',
 ]
 
 /** What a step of a program printed. */
@@ -36,6 +38,8 @@ export type Steps = Readonly<Record<string, unknown>>
 /** The clients of others, in a folder with the programs that use them. */
 export interface InstalledClients {
   readonly folder: string
+  /** Runs the interpreter in the folder, and resolves with what it printed. */
+  output(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string>
   /** Runs a program of the folder, and resolves with what its steps printed. */
   run(program: string, env: Readonly<Record<string, string>>): Promise<Steps>
   remove(): Promise<void>
@@ -55,22 +59,30 @@ const install = async (
     await installInto(folder)
     await cp(join(__dirname, 'clients'), folder, { recursive: true })
     await symlink(join(checkout, 'samples'), join(folder, 'samples'))
+    for (const page of ['ai-sdk', 'other-clients']) {
+      const text = await readFile(join(checkout, `docs/recipes/${page}.md`), 'utf8')
+      for (const [name, program] of filesOf(blocksOf(text))) await writeFile(join(folder, name), program)
+    }
   } catch (error) {
     await remove()
     if (process.env['RXSPEECH_REQUIRE_INTEROP'] === '1') throw error
     process.stderr.write(`Skipped tests, which need: ${needed.join(' ')}\n`)
     return undefined
   }
+  const output: InstalledClients['output'] = async (args, env) => {
+    const { stdout } = await run(join(folder, interpreter), args, {
+      cwd: folder,
+      env: { ...process.env, ...env },
+      timeout: 110_000,
+      maxBuffer: 2 ** 26,
+    })
+    return stdout
+  }
   return {
     folder,
+    output,
     run: async (program, env) => {
-      const { stdout } = await run(join(folder, interpreter), [program], {
-        cwd: folder,
-        env: { ...process.env, ...env },
-        timeout: 110_000,
-        maxBuffer: 2 ** 26,
-      })
-      const lines = stdout.split('\n').filter((line) => line !== '')
+      const lines = (await output([program], env)).split('\n').filter((line) => line !== '')
       const steps = lines.map((line) => JSON.parse(line) as { readonly step: string; readonly value?: unknown })
       return Object.fromEntries(steps.map(({ step, value }) => [step, value]))
     },
@@ -83,6 +95,7 @@ export const installNodeClients = (): Promise<InstalledClients | undefined> =>
     const quietly = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', '--no-save', '--loglevel=error']
     await run('npm', ['install', ...quietly, '--prefix', folder, ...nodePackages], { timeout: 280_000 })
     await symlink(checkout, join(folder, 'node_modules/rxspeech'))
+    await symlink(join(checkout, 'packages/service'), join(folder, 'node_modules/rxspeech-service'))
   })
 
 export const installPythonClients = (): Promise<InstalledClients | undefined> =>
@@ -91,4 +104,10 @@ export const installPythonClients = (): Promise<InstalledClients | undefined> =>
     const quietly = ['--quiet', '--disable-pip-version-check', '--no-compile', '--prefer-binary']
     const pip = ['-m', 'pip', 'install', ...quietly, ...pythonPackages]
     await run(join(folder, 'bin/python'), pip, { timeout: 280_000 })
+    // For `npx rxspeech-service`.
+    await mkdir(join(folder, 'node_modules/.bin'), { recursive: true })
+    await symlink(
+      join(checkout, 'packages/service/bin/rxspeech.mjs'),
+      join(folder, 'node_modules/.bin/rxspeech-service'),
+    )
   })

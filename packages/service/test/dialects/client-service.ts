@@ -73,6 +73,8 @@ export const clientService = async (): Promise<ClientService> => {
     RXSPEECH_URL: access.plainWsUrl ?? '',
     RXSPEECH_TOKEN: token,
     KEY: token,
+    OPENAI_BASE_URL: `${access.plainAuthUrl ?? ''}/v1`,
+    OPENAI_API_KEY: token,
     RECORDING: recording,
   })
   const run = async (clients: InstalledClients, program: string, token: string): Promise<Steps> => {

@@ -1,8 +1,13 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { installNodeClients, type InstalledClients, type Steps } from './client-programs.js'
 import { clientService, type ClientService } from './client-service.js'
 
 // Clients that others wrote, unmodified, of npm; each program in `clients` prints what its steps have.
+
+const { turns } = JSON.parse(readFileSync('samples/call.json', 'utf8')) as {
+  readonly turns: readonly { readonly text: string }[]
+}
 
 let clients: InstalledClients | undefined
 let service: ClientService
@@ -129,5 +134,24 @@ describe('a client of npm', () => {
       'deepgram, a wrong key': { text: '', errors: [expect.stringMatching(/^APIStatusError: .*401/) as unknown] },
       sessions: 4,
     })
+  })
+})
+
+describe('a recipe', () => {
+  it.each([
+    ['of a Deepgram app', 'deepgram.test.mjs', 2],
+    ['of an OpenAI realtime app', 'realtime.test.mjs', 1],
+  ])('%s tests it with a stand-in: %s', async (_app, file, count) => {
+    const printed = await clients?.output(['--test', '--test-reporter=tap', file], {})
+    expect(printed).toContain(`# pass ${count}\n`)
+  })
+
+  it('of the AI SDK transcribes a recording and live audio', async () => {
+    const access = await service.newAccess()
+    const lines = (await clients?.output(['transcribe.mjs'], access))?.trimEnd().split('\n') ?? []
+    expect(lines.slice(0, -1).map((line) => line.replace(/^[\d.]+ /, ''))).toEqual(turns.map(({ text }) => text))
+    expect(lines.at(-1)).toBe('2 channels, 33 s')
+    const live = (await clients?.output(['stream.mjs', access['RECORDING'] ?? ''], access))?.trimEnd().split('\n') ?? []
+    expect(live.map((line) => line.replace(/^[\d.]+ /, '')).join(' ')).toBe(service.text)
   })
 })

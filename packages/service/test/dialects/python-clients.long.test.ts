@@ -109,3 +109,16 @@ describe('a client of PyPI', () => {
     })
   })
 })
+
+describe('a recipe', () => {
+  it('of pytest tests an app with a stand-in', async () => {
+    expect(await clients?.output(['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'test_app.py'], {})).toContain(
+      '1 passed',
+    )
+  })
+
+  it('of a LiveKit agent transcribes on this machine', async () => {
+    const access = await service.newAccess()
+    expect(await clients?.output(['agent_stt.py', access['RECORDING'] ?? ''], access)).toBe(`${service.text}\n`)
+  })
+})
