@@ -38,7 +38,7 @@ const mixed = ([first = new Int16Array(), second = first]: readonly Int16Array[]
   first.map((sample, at) => (sample + (second[at] ?? 0)) / 2)
 
 /** A header that is not over after this many bytes is refused. */
-const maxHeaderBytes = 65_536
+const maxHeaderBytes = 16_384
 
 /** Reads the header of a WAV file that is cut anywhere. */
 export class WavHeaderInput {

@@ -31,7 +31,7 @@ const maxSilentMs = 10_000
 const minWatchMs = 100
 
 /** What a session needs of its client. */
-export type ListenClient = Pick<DialectClient, 'converse' | 'scheduler' | 'sessionId' | 'signal'>
+export type ListenClient = Pick<DialectClient, 'converse' | 'requests' | 'scheduler' | 'sessionId' | 'signal'>
 
 /** A socket of the Deepgram interface: the translator between its messages and a conversation for each channel. */
 export class ListenSession {
@@ -180,6 +180,11 @@ export class ListenSession {
   }
 
   #onControl(text: string): void {
+    const { requests } = this.#client
+    if (requests.take(text.length) !== 'handle') {
+      this.#fail(requests.refusal())
+      return
+    }
     const message = readControl(text)
     switch (message.type) {
       case 'KeepAlive':
@@ -208,6 +213,7 @@ export class ListenSession {
     try {
       const header = this.#audio.push(bytes)
       if (header !== undefined) this.#beginAfterHeader(header.wav, header.samples)
+      else this.#countShort()
     } catch (error) {
       this.#fail(toSpeechError(error, 'internal', errorTable.internal.help))
     }
@@ -227,6 +233,8 @@ export class ListenSession {
 
   #pushAudio(audio: AudioInput, bytes: Uint8Array): void {
     const samples = audio.push(bytes)
+    // The conversation counts all others.
+    if (samples[0]?.length === 0) this.#countShort()
     for (let at = 0; at < samples.length; at += 1) {
       const channel = this.#channels[at]
       const part = samples[at]
@@ -236,6 +244,11 @@ export class ListenSession {
       const lastWordEndMs = this.#utteranceEnds[at]?.due(channel.positionMs)
       if (lastWordEndMs !== undefined) this.#send?.(utteranceEndMessage([at, this.#channels.length], lastWordEndMs))
     }
+  }
+
+  #countShort(): void {
+    const tooMany = this.#client.requests.takeShort()
+    if (tooMany !== undefined) this.#fail(tooMany)
   }
 
   /** Every channel answers, also without an open segment. */

@@ -1,5 +1,7 @@
 import { VirtualAction, VirtualTimeScheduler } from 'rxjs'
-import type { Conversation, DialectClient } from '../../../server/src/listen/dialect.js'
+import type { Conversation } from '../../../server/src/listen/dialect.js'
+import { RequestLimit } from '../../../server/src/sessions/request-limit.js'
+import { defaultSessionLimits } from '../../../server/src/sessions/session-context.js'
 import {
   readRecognizerRequest,
   writeRecognizerMessage,
@@ -7,7 +9,7 @@ import {
 } from '../../../../src/protocol/recognizer-messages.js'
 import type { CloseReason, SocketMessage } from '../../../../src/transport/link.js'
 import { memoryLinks, type MemoryLinkOptions } from '../../../../src/transport/memory/link.js'
-import { ListenSession } from '../../src/deepgram-listen/listen-session.js'
+import { ListenSession, type ListenClient } from '../../src/deepgram-listen/listen-session.js'
 import { readOptions } from '../../src/deepgram-listen/options.js'
 
 /** What the recognizer does; it accepts and finishes every recognition by default. */
@@ -74,8 +76,9 @@ export const openListen = async (script: Script = {}) => {
     })
     return Promise.resolve(near)
   }
-  const client: Pick<DialectClient, 'converse' | 'scheduler' | 'signal' | 'sessionId'> = {
+  const client: ListenClient = {
     converse,
+    requests: new RequestLimit(defaultSessionLimits, clock),
     scheduler: clock,
     signal: new AbortController().signal,
     sessionId: 'id',

@@ -1,4 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { readControl } from '../../src/deepgram-listen/messages.js'
 import type { RecognizerMessage } from '../../../../src/protocol/recognizer-messages.js'
 import { openListen, settled } from './listen-client.js'
 
@@ -17,6 +19,11 @@ const event = (name: string, startMs: number, endMs?: number): RecognizerMessage
   startMs,
   ...(endMs !== undefined && { endMs }),
 })
+
+/** Single bytes, of a WAV file without samples. */
+const pieces = [
+  ...Buffer.concat([Buffer.from('RIFF\0\0\0\0WAVEJUNK\0\xff\xff\0', 'latin1'), Buffer.alloc(15_000)]),
+].map((byte) => Uint8Array.of(byte))
 
 /** The results as `text@start`, with marks for what they are. */
 const shown = (messages: readonly Readonly<Record<string, unknown>>[]): readonly unknown[] =>
@@ -249,6 +256,24 @@ describe('a socket of the Deepgram interface', () => {
     expect(audio.every((length) => length % 2 === 0)).toBe(true)
     expect(audio.reduce((sum, length) => sum + length, 0)).toBe(16_000)
     expect(messages).toMatchObject([{ type: 'Metadata', duration: 1 }])
+  })
+
+  it.each([
+    ['messages', 'encoding=linear16&sample_rate=8000', Array.from({ length: 101 }, () => '{"type":"Finalize"}')],
+    ['pieces of samples', 'encoding=linear16&sample_rate=8000&channels=2', pieces],
+    ['pieces of a header', 'model=m', pieces],
+  ])('closes for too many %s', async (_case, query, messages) => {
+    const { page, closedWith } = await openListen({ query })
+    for (const message of messages) page.send(message)
+    expect(closedWith()).toMatchObject({ code: 'too-many-requests', closeCode: 1011 })
+  })
+
+  it('never throws for a text message', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+        expect(readControl(text).type).toBeTypeOf('string')
+      }),
+    )
   })
 
   it('has a recognition for each channel, and ends with the last one', async () => {
