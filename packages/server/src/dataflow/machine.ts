@@ -3,6 +3,8 @@ import type { Machine, MachineResult, Step as MachineStep } from 'rxspeech/inter
 import type { DataflowRequestName, StartRequest, UpdateRequest } from 'rxspeech/internal/protocol/dataflow-messages'
 import type { CloseReason } from 'rxspeech/internal/transport/link'
 import {
+  drainAtPause,
+  lateResults,
   nextMessage,
   wait,
   type ClientMessage as CommonMessage,
@@ -143,16 +145,8 @@ const flush = ({ project, leaving }: Active, outputs: readonly DataflowOutput[] 
 
 const drain = (state: Live, pauseWithinMs: number): Step => {
   if (state.name !== 'running') return end(state, { type: 'end', cause: 'drain', error: closing() })
-  const { project } = state
-  if (pauseWithinMs <= 0) return flush({ ...state, leaving: serviceCloses })
-  // A speaker may finish, so that the client continues elsewhere from a pause.
-  return {
-    state: { ...state, leaving: serviceCloses },
-    effects: [
-      wait('running', 'pause', pauseWithinMs),
-      { lifetime: 'running', action: { type: 'drain', session: project } },
-    ],
-  }
+  const leaving = { ...state, leaving: serviceCloses }
+  return pauseWithinMs <= 0 ? flush(leaving) : { state: leaving, effects: drainAtPause(state.project, pauseWithinMs) }
 }
 
 const timeout = (state: Live, which: Timeout): Step => {
@@ -370,6 +364,3 @@ const alreadyStarted = (): SpeechError =>
   new SpeechError('already-started', 'The session is already running; open another stream.')
 
 const lateOpening = (): SpeechError => new SpeechError('engine-failed', 'The session was not ready in time; try again.')
-
-const lateResults = (): SpeechError =>
-  new SpeechError('engine-failed', 'The last results did not arrive in time; try again.')

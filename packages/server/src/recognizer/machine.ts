@@ -6,6 +6,8 @@ import type {
   RecognizerRequestName,
 } from 'rxspeech/internal/protocol/recognizer-messages'
 import {
+  drainAtPause,
+  lateResults,
   nextMessage,
   wait,
   type ClientMessage as CommonMessage,
@@ -136,15 +138,7 @@ const drain = (state: Live, pauseWithinMs: number): Step => {
   if (state.name !== 'running') return end(state, { type: 'end', cause: 'drain', error: goingAway() })
   const draining = { ...state, isDraining: true }
   if (pauseWithinMs <= 0) return flush(draining)
-  // A speaker may finish, so that the client continues elsewhere from a pause.
-  const { recognition } = state
-  return {
-    state: draining,
-    effects: [
-      wait('running', 'pause', pauseWithinMs),
-      { lifetime: 'running', action: { type: 'drain', session: recognition } },
-    ],
-  }
+  return { state: draining, effects: drainAtPause(state.recognition, pauseWithinMs) }
 }
 
 const timeout = (state: Live, which: Timeout): Step => {
@@ -309,6 +303,3 @@ const earlyAudio = (): SpeechError =>
 
 const lateOpening = (): SpeechError =>
   new SpeechError('engine-failed', 'The recognition was not ready in time; try again.')
-
-const lateResults = (): SpeechError =>
-  new SpeechError('engine-failed', 'The last results did not arrive in time; try again.')

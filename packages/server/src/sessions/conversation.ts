@@ -1,4 +1,4 @@
-import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { Effect } from 'rxspeech/internal/kernel/machine'
 import type { StartedSession } from '../monitor/session-watch.js'
 import type { AudioIntake } from './audio-intake.js'
@@ -66,3 +66,15 @@ export const wait = (lifetime: string, timeout: Timeout, delayMs?: number): Effe
 })
 
 export const nextMessage = { lifetime: 'session', action: { type: 'next-message' } } as const
+
+/** A speaker may finish, so that the client continues elsewhere from a pause. */
+export const drainAtPause = <Session>(
+  session: Session,
+  pauseWithinMs: number,
+): readonly Effect<CommonAction<Session>>[] => [
+  wait('running', 'pause', pauseWithinMs),
+  { lifetime: 'running', action: { type: 'drain', session } },
+]
+
+export const lateResults = (): SpeechError =>
+  new SpeechError('engine-failed', 'The last results did not arrive in time; try again.')

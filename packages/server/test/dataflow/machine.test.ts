@@ -16,6 +16,7 @@ import {
 } from '../../src/dataflow/machine.js'
 import type { ProjectSession } from '../../src/dataflow/project-session.js'
 import type { Admission } from '../../src/sessions/session-context.js'
+import { itIsTotal } from '../sessions/machine-laws.js'
 
 const machine = dataflowMachine
 
@@ -391,19 +392,5 @@ describe('the machine of a dataflow stream', () => {
     expect(shown(machine.start)).toBe('opened |  | opened: wait start, session: listen')
   })
 
-  it('ignores every input after its end', () => {
-    const ended: DataflowState = { name: 'ended', result: 'complete' }
-    for (const input of Object.values(inputs)) expect(machine.reduce(ended, input)).toEqual({ state: ended })
-    expect(machine.alive(ended).size).toBe(0)
-  })
-
-  it('starts only effects whose lifetime is alive', () => {
-    for (const state of Object.values(states)) {
-      for (const input of Object.values(inputs)) {
-        const step = machine.reduce(state, input)
-        const alive = machine.alive(step.state)
-        for (const { lifetime } of step.effects ?? []) expect(alive).toContain(lifetime)
-      }
-    }
-  })
+  itIsTotal(machine, states, inputs, { name: 'ended', result: 'complete' })
 })

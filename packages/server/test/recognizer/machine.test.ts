@@ -13,6 +13,7 @@ import {
   type RecognizerState,
 } from '../../src/recognizer/machine.js'
 import type { RecognitionSession } from '../../src/recognizer/recognition-session.js'
+import { itIsTotal } from '../sessions/machine-laws.js'
 
 const machine = recognizerMachine
 
@@ -326,19 +327,5 @@ describe('the machine of a recognition socket', () => {
     expect(shown(machine.start)).toBe('opened |  | session: listen, opened: wait idle')
   })
 
-  it('ignores every input after its end', () => {
-    const ended: RecognizerState = { name: 'ended', result: 'complete' }
-    for (const input of Object.values(inputs)) expect(machine.reduce(ended, input)).toEqual({ state: ended })
-    expect(machine.alive(ended).size).toBe(0)
-  })
-
-  it('starts only effects whose lifetime is alive', () => {
-    for (const state of Object.values(states)) {
-      for (const input of Object.values(inputs)) {
-        const step = machine.reduce(state, input)
-        const alive = machine.alive(step.state)
-        for (const { lifetime } of step.effects ?? []) expect(alive).toContain(lifetime)
-      }
-    }
-  })
+  itIsTotal(machine, states, inputs, { name: 'ended', result: 'complete' })
 })
