@@ -6,7 +6,8 @@ import type { Link } from '../../../../src/transport/link.js'
 import { errorCode } from '../../../../test/transport/error-code.js'
 import { blackHole, freePort } from '../../../../test/transport/tcp-proxy.js'
 import { connectPair, type Pair, type Served, type Transport } from './harness.js'
-import { grpcTransport, memoryTransport, testCertificates, webSocketTransport } from './transports.js'
+import { testCertificates } from '../test-certificates.js'
+import { grpcTransport, memoryTransport, webSocketTransport } from './transports.js'
 
 /** All messages until the end, and the end: `complete` or the code of the error. */
 const untilEnd = <M>(incoming: Observable<M>): Promise<{ readonly messages: readonly M[]; readonly end: string }> =>

@@ -1,11 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
 import { WebSocketServer } from 'ws'
-import { developmentCertificates } from '../../src/identity/keys/development-certificates.js'
 import { grpcServerLink } from '../../../../src/transport/grpc/server.js'
 import { dialGrpc } from '../../../../src/transport/grpc/client.js'
 import { resolveLimits, type LinkLimits } from '../../../../src/transport/limits.js'
@@ -15,22 +11,8 @@ import { dialMemory } from '../../../../src/transport/memory/link.js'
 import { webSocketLink } from '../../../../src/transport/websocket/server.js'
 import { dialWebSocket } from '../../../../src/transport/websocket/client.js'
 import { listen, stop, tcpProxy } from '../../../../test/transport/tcp-proxy.js'
+import type { TestCertificates } from '../test-certificates.js'
 import { mailbox, type Served, type Transport } from './harness.js'
-
-export interface TestCertificates {
-  readonly ca: string
-  readonly key: string
-  readonly certificate: string
-}
-
-export const testCertificates = async (): Promise<TestCertificates> => {
-  const folder = await mkdtemp(join(tmpdir(), 'link-contract-'))
-  try {
-    return await developmentCertificates(folder)
-  } finally {
-    await rm(folder, { recursive: true })
-  }
-}
 
 const socketMessages = {
   text: (text: string): SocketMessage => text,

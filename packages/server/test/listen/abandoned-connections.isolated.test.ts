@@ -1,10 +1,8 @@
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { connect } from 'node:http2'
-import { join } from 'node:path'
 import { Server } from '@grpc/grpc-js'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { developmentCertificates } from '../../src/identity/keys/development-certificates.js'
 import { AcceptedConnections } from '../../src/listen/accepted-connections.js'
 import { ConnectionGate } from '../../src/listen/connection-gate.js'
 import {
@@ -17,12 +15,11 @@ import type { ServerCertificate } from '../../../../src/transport/listen-address
 import { RequestAllowance, RequestAllowances } from '../../src/listen/request-allowance.js'
 import { longIt } from '../../../../test/thorough.js'
 import { frameType, preface, rawPeer, readFrames, requests, write } from './http2-peer.js'
-import { temporaryFolder } from '../../../../test/temporary-folder.js'
+import { testCertificates } from '../test-certificates.js'
 
-const folder = temporaryFolder()
 let certificate: ServerCertificate
 beforeAll(async () => {
-  certificate = await developmentCertificates(join(folder, 'certificates'))
+  certificate = await testCertificates()
 })
 
 const close: (() => Promise<void> | void)[] = []

@@ -1,21 +1,18 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { Server } from '@grpc/grpc-js'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { developmentCertificates } from '../../src/identity/keys/development-certificates.js'
 import { AcceptedConnections } from '../../src/listen/accepted-connections.js'
 import { ConnectionGate } from '../../src/listen/connection-gate.js'
 import { defaultGrpcTimeouts, listenForGrpc } from '../../src/listen/grpc-connections.js'
 import { openHttp } from '../../src/listen/http-listener.js'
 import type { ServerCertificate } from '../../../../src/transport/listen-address.js'
-import { temporaryFolder } from '../../../../test/temporary-folder.js'
+import { testCertificates } from '../test-certificates.js'
 
-const folder = temporaryFolder()
 let certificate: ServerCertificate
 beforeAll(async () => {
-  certificate = await developmentCertificates(join(folder, 'certificates'))
+  certificate = await testCertificates()
 })
 
 const close: (() => Promise<void> | void)[] = []

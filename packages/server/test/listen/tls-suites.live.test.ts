@@ -1,11 +1,8 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { Server } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { developmentCertificates } from '../../src/identity/keys/development-certificates.js'
+import { testCertificates } from '../test-certificates.js'
 import { keepaliveOptions, listenForGrpc } from '../../src/listen/grpc-connections.js'
 import { openHttp } from '../../src/listen/http-listener.js'
 
@@ -14,19 +11,12 @@ const anyPort = { host: '127.0.0.1', port: 0 }
 let ports: readonly [http: number, grpc: number]
 const close: (() => unknown)[] = []
 beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'rxspeech-tls-'))
-  const certificate = await developmentCertificates(join(folder, 'certificates'))
+  const certificate = await testCertificates()
   const http = await openHttp(anyPort, { certificate })
   const server = new Server(keepaliveOptions())
   const grpc = await listenForGrpc(server, { address: anyPort, certificate })
   ports = [Number(new URL(http.url).port), grpc.port]
-  close.push(
-    http.close,
-    grpc.stopAccepting,
-    grpc.destroyAll,
-    () => server.forceShutdown(),
-    () => rm(folder, { recursive: true }),
-  )
+  close.push(http.close, grpc.stopAccepting, grpc.destroyAll, () => server.forceShutdown())
 })
 afterAll(() => Promise.all(close.map((part) => part())))
 

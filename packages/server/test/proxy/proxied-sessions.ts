@@ -6,7 +6,7 @@ import type { ProxyOption } from '../../../../src/protocol/proxy-option.js'
 import { dataflow } from '../../../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../../../src/client/recognizer/recognize.js'
 import { verifyingService } from '../../../../src/testing/verifying/verifying-service.js'
-import { testCertificates } from '../contract/transports.js'
+import { testCertificates } from '../test-certificates.js'
 import { format, sourceOf } from '../../../../test/faults/proved-session.js'
 import { listen, stop } from '../../../../test/transport/tcp-proxy.js'
 

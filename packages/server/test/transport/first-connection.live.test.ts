@@ -15,7 +15,7 @@ import type { ResumptionOptions } from '../../../../src/client/options.js'
 import type { Recognition } from '../../../../src/client/session.js'
 import { loadDataflow } from '../../../../src/transport/grpc/proto.js'
 import type { DataflowMessage } from '../../../../src/transport/link.js'
-import { testCertificates, type TestCertificates } from '../contract/transports.js'
+import { testCertificates, type TestCertificates } from '../test-certificates.js'
 import { freePort, listen, stop } from '../../../../test/transport/tcp-proxy.js'
 
 type Over = 'websocket' | 'grpc'

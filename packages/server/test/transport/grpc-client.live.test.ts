@@ -7,7 +7,7 @@ import { dialGrpc, type GrpcDialOptions } from '../../../../src/transport/grpc/c
 import type { DataflowMessage, Dial, Link } from '../../../../src/transport/link.js'
 import { loadDataflow, undecodableContentType } from '../../../../src/transport/grpc/proto.js'
 import { mailbox } from '../contract/harness.js'
-import { testCertificates } from '../contract/transports.js'
+import { testCertificates } from '../test-certificates.js'
 import { errorCode } from '../../../../test/transport/error-code.js'
 import { tcpProxy } from '../../../../test/transport/tcp-proxy.js'
 

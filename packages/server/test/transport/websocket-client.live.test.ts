@@ -7,7 +7,7 @@ import type { SpeechError } from '../../../../src/errors/speech-error.js'
 import type { Link, SocketMessage } from '../../../../src/transport/link.js'
 import { dialWebSocket } from '../../../../src/transport/websocket/client.js'
 import type { WebSocketDialOptions } from '../../../../src/transport/websocket/dial.js'
-import { testCertificates } from '../contract/transports.js'
+import { testCertificates } from '../test-certificates.js'
 import { FakeBrowserSocket } from '../../../../test/transport/websocket/fake-browser-socket.js'
 import { listen, stop } from '../../../../test/transport/tcp-proxy.js'
 

@@ -1,13 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { firstValueFrom } from 'rxjs'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../../../../src/auth/node-fetch.js'
 import { requestToken } from '../../../../../src/auth/request-token.js'
 import type { TokenFetch } from '../../../../../src/auth/token-fetch.js'
-import { developmentCertificates } from '../../../src/identity/keys/development-certificates.js'
+import { testCertificates } from '../../test-certificates.js'
 import { serveTokens, type TokenServer } from '../../../../../test/auth/token-server.js'
 
 const credentials = { clientId: 'client', clientSecret: 's&cret=1' }
@@ -123,9 +120,7 @@ describe('requestToken over TLS', () => {
   let ca: string
 
   beforeAll(async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'token-request-'))
-    const made = await developmentCertificates(directory)
-    await rm(directory, { recursive: true })
+    const made = await testCertificates()
     tls = { key: made.key, cert: made.certificate }
     ca = made.ca
   })
