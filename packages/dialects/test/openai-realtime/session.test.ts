@@ -490,6 +490,15 @@ describe('the end of a session', () => {
     client.tell({ message: 'milestone-result', text: 'a'.repeat(900_000), startMs: 0, endMs: 1 })
     client.tell({ message: 'milestone-result', text: 'b'.repeat(900_000), startMs: 1, endMs: 2 })
     expect(client.log).toContain('conversation closed')
+    client.page.resume()
+    expect(client.log).toContain('socket ended: overloaded')
+  })
+
+  it('comes for a client that makes too many requests', async () => {
+    const client = await openRealtime()
+    for (let count = 0; count < 300; count += 1) client.update({})
+    expect(client.log).toContain('socket ended: too-many-requests')
+    expect(client.of('session.updated')).toHaveLength(100)
   })
 })
 
