@@ -65,7 +65,7 @@ describe('any session', () => {
         else expect(heard.join(' ')).toBe(texts.join(' '))
         client.serving.unsubscribe()
       }),
-      { numRuns: runs(1_000) },
+      { numRuns: runs(400) },
     )
   })
 
@@ -96,7 +96,7 @@ describe('any session', () => {
         expect(client.of('error', completed)).toHaveLength(commitCount)
         client.serving.unsubscribe()
       }),
-      { numRuns: runs(1_000) },
+      { numRuns: runs(400) },
     )
   })
 })
