@@ -49,7 +49,7 @@ export interface CloseFrame {
 
 /**
  * The close frame for a reason: 1000 without one, otherwise its close code or that of the error table and `<code>:
- * <sentence>`, at most 123 bytes of UTF-8. Undefined for the codes of a broken connection, for which the connection is terminated.
+ * <sentence>`, at most 123 bytes of UTF-8. Undefined for the codes of a broken connection, which is terminated.
  */
 export const closeFrame = (reason: CloseReason | undefined): CloseFrame | undefined => {
   if (reason === undefined) return { code: 1000, reason: '' }
