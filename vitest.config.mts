@@ -8,7 +8,7 @@ import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
  * - `*.test.ts` is pure or runs in virtual time.
  * - `*.live.test.ts` opens sockets, starts processes, workers or engines.
  * - `*.isolated.test.ts` is live and replaces modules, or counts what the whole process holds: each file has a process.
- * - `*.long.test.ts` is live and takes long by its nature, as clients in other languages do. Only `npm run test:all` and
+ * - `*.long.test.ts` is live and takes long by nature, as clients in other languages do. Only `npm run test:all` and
  *   `.ci/run` run it, with all of the properties and matrices of which `npm test` tries a share (test/thorough.ts).
  *
  * All pure files of a package and worker share its modules, and so do all live ones, which saves most of their time.
