@@ -34,6 +34,7 @@ export const faultsFlags = {
   only: repeatedFlag('<names>', 'only these faults, separated by commas; may be repeated', faultNames),
   over: flag('<transport>', 'grpc or websocket (default: both, if there are addresses for both)', oneOf(transports)),
   dev: switchFlag('use the development service in this process'),
+  clients: switchFlag('instead: play the faults of a stand-in with clients of Deepgram and OpenAI, which it installs'),
   json: jsonFlag,
   ...serviceFlags,
   model: flag('<name>', 'the model, for 8 kHz', text),
@@ -64,6 +65,7 @@ export const createFaultsProgram = async (_args: readonly string[], context: Com
     examples: [
       ['npm run faults', 'all faults, over both transports'],
       ['npm run faults -- --only drop,half-open --over grpc', 'two faults over one transport'],
+      ['npm run --silent faults -- --clients', 'the table of bench/faults/CLIENTS.md'],
       [
         'npm run faults -- --url wss://speech.example.com --model sales \\\n' +
           '      --auth-url https://auth.example.com --client-id acme',
@@ -117,6 +119,10 @@ const transportsOf = (over: Transport | undefined, service: FaultsPlan['service'
 
 /** Plays the faults and prints the scoreboard. Fails with exit code 1 when a promise is broken. */
 const playFaults = async ({ flags, host, output }: CommandCall<typeof faultsFlags, undefined>): Promise<void> => {
+  if (flags.clients) {
+    await playClients({ host, output })
+    return
+  }
   const plan = planFaults(flags, host.env)
   const interruption = watchInterruption(host, { also: output.closed })
   try {
@@ -135,6 +141,21 @@ const playFaults = async ({ flags, host, output }: CommandCall<typeof faultsFlag
     }
   } finally {
     interruption.release()
+  }
+}
+
+/** Prints the table of `CLIENTS.md`; the clients are installed into a folder that is removed. */
+const playClients = async ({ host, output }: CommandContext): Promise<void> => {
+  host.stderr.write('Installing the clients; then this takes some 3 minutes.\n')
+  const { installClients, playVendorClients, vendorTable } = await import('./vendor-clients.js')
+  const { clients, remove } = await installClients()
+  try {
+    const runs = await playVendorClients(clients, ({ client, fault, reported }) => {
+      host.stderr.write(`${client}, ${fault}: ${reported}\n`)
+    })
+    output.write(vendorTable(clients, runs))
+  } finally {
+    await remove()
   }
 }
 

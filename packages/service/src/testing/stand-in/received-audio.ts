@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 
-/** How much audio of a conversation is kept; of more only the count and the hash of all. */
-const maxKeptBytes = 64 * 1_048_576
+/** How much audio of a conversation is kept, some 8 minutes at 16 kHz; of more only the count and the hash of all. */
+const maxKeptBytes = 16 * 1_048_576
 
 /** The audio of one conversation, as 16-bit samples of one channel, whatever the client's encoding was. */
 export interface ReceivedAudio {
@@ -13,7 +13,8 @@ export interface ReceivedAudio {
   /** The SHA-256 of all samples (little-endian), in hexadecimal digits. */
   readonly sha256: string
   /**
-   * The SHA-256 of a range of samples. Throws `invalid-options` for one that did not arrive, or of more than 64 MiB.
+   * The SHA-256 of a range of samples. Throws `invalid-options` for one that did not
+   * arrive, or is not kept: the first 16 MiB of each conversation of the last 50 sessions are.
    *
    * @example
    * expect(session.audio.hash(0, 16_000)).toBe(createHash('sha256').update(pcm.subarray(0, 32_000)).digest('hex'))
@@ -39,6 +40,7 @@ export class AudioTrack implements ReceivedAudio {
   #parts: Uint8Array[] = []
   #keptBytes = 0
   #bytes = 0
+  #isForgotten = false
   sampleRateHz = 0
 
   get samples(): number {
@@ -56,13 +58,21 @@ export class AudioTrack implements ReceivedAudio {
   take(bytes: Uint8Array): void {
     this.#hash.update(bytes)
     this.#bytes += bytes.length
-    if (this.#keptBytes + bytes.length > maxKeptBytes || this.#keptBytes < this.#bytes - bytes.length) return
+    const isWhole = !this.#isForgotten && this.#keptBytes === this.#bytes - bytes.length
+    if (!isWhole || this.#keptBytes + bytes.length > maxKeptBytes) return
     this.#parts.push(bytes)
     this.#keptBytes += bytes.length
   }
 
   finalize(atMs: number): void {
     this.#finalizes.push({ sample: this.samples, atMs })
+  }
+
+  /** Keeps the counts and the hash of all, without the audio. */
+  forget(): void {
+    this.#parts = []
+    this.#keptBytes = 0
+    this.#isForgotten = true
   }
 
   hash(fromSample: number, toSample: number): string {

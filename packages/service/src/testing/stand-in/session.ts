@@ -92,6 +92,10 @@ export class ClientSession implements StandInSession {
     return track
   }
 
+  forget(): void {
+    for (const track of this.#tracks) track.forget()
+  }
+
   /** The socket is open; `send` sends a message to the client. */
   opened(send: (message: SocketMessage) => void): void {
     this.#send = send

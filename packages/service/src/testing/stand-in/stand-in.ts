@@ -173,6 +173,9 @@ export const standIn = async (options: StandInOptions): Promise<StandIn> => {
 /** Given to clients when any key is accepted. */
 const anyKey = 'stand-in-key'
 
+/** Of more sessions the audio is not kept. */
+const maxKeptSessions = 50
+
 /** The sessions of clients, by their requests. */
 class Clients {
   readonly sessions: ClientSession[] = []
@@ -195,6 +198,7 @@ class Clients {
     const session = new ClientSession({ number: this.sessions.length + 1, dialect, kind }, request, this.#scheduler)
     if (record !== undefined && kind === 'socket') session.observer = recordSession(record, session, key)
     this.sessions.push(session)
+    this.sessions.at(-1 - maxKeptSessions)?.forget()
     this.#byRequest.set(request, session)
     until.once('close', () => session.end())
     this.#arrived$.next(session)
