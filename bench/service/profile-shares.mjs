@@ -1,11 +1,12 @@
 // Where the time of a CPU profile is spent: the self time of every function, by module.
 
 const modules = [
-  ['voice activity', /fvad|service\/recognition\/(voice|noise|tone|fvad)|^wasm/],
-  ['recognition', /service\/recognition\//],
-  ['engine (null)', /service\/engines\/|testing\//],
-  ['sessions', /service\/(recognizer|dataflow|sessions|nodes|custom-nodes|project|identity|monitor|operations)\//],
-  ['links', /\/transport\/|service\/listen\//],
+  ['voice activity', /fvad|recognition\/voice-activity\/|^wasm/],
+  ['recognition', /server\/dist\/recognition\//],
+  ['engine (null)', /engines\/dist\/|testing\//],
+  ['sessions', /server\/dist\/(recognizer|dataflow|sessions|nodes|custom-nodes|project|identity|monitor|operations)\//],
+  ['dialects', /dialects\/dist\//],
+  ['links', /\/transport\/|server\/dist\/listen\//],
   ['codecs', /\/protocol\/|io-ts|fp-ts|\/audio\//],
   ['rxjs', /node_modules\/rxjs/],
   ['ws', /node_modules\/ws\//],
