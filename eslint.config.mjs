@@ -48,6 +48,8 @@ export default defineConfig(
           'process',
           'console',
           'URL',
+          'FormData',
+          'Blob',
           'Buffer',
           'performance',
           'fetch',

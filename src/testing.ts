@@ -8,6 +8,7 @@ export { scriptedDial, type ScriptedPeer } from './testing/scripted-dial.js'
 export type {
   RecognitionScript,
   ScriptedFailure,
+  ScriptedItem,
   ScriptedUtterance,
   ScriptedWord,
   SessionScript,

@@ -49,7 +49,8 @@ export interface ScriptedFailure {
   readonly atMs?: number | undefined
 }
 
-type ScriptedItem = string | ScriptedUtterance | ScriptedFailure
+/** One thing that a session hears: a text, an utterance with its times, or a failure of the service. */
+export type ScriptedItem = string | ScriptedUtterance | ScriptedFailure
 
 /** What a session hears: a text, or several in their order. */
 export type SessionScript = ScriptedItem | readonly ScriptedItem[]

@@ -4,7 +4,7 @@ import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { sessionReport, type StandInSession } from './session.js'
 
 /** What tests in other languages read instead of `sessions`. */
-export const reportPath = '/stand-in/sessions'
+const reportPath = '/stand-in/sessions'
 
 export const nothingHere = (names: readonly string[]): string =>
   `This stand-in has nothing at this path. It stands for ${names.join(', ')}; its report is at ${reportPath}.`
