@@ -55,6 +55,8 @@ export class RecordingIntake {
     use: (received: Received, open: () => Promise<Recording>) => Promise<Result>,
   ): Promise<Result> {
     const { request, signal } = client
+    // It can leave while its token is checked; then nothing of the request is to come, not even its end.
+    if (signal.aborted) throw endOf(signal)
     const { 'content-encoding': encoding = 'identity' } = request.headers
     if (encoding !== 'identity') throw encoded(encoding)
     const release = this.#admit(client)
@@ -92,7 +94,6 @@ export class RecordingIntake {
     const { maxUploadBytes, maxUploadSeconds } = this.#limits
     const ended = new AbortController()
     const end = (): void => ended.abort(endOf(signal))
-    if (signal.aborted) end()
     signal.addEventListener('abort', end, { once: true })
     const endLate = (): void => ended.abort(tooSlow(maxUploadSeconds))
     const deadline = schedule(scheduler, maxUploadSeconds * 1000, endLate)

@@ -33,6 +33,9 @@ export class Upload {
 
   /** Stores a stream to its end. Rejects with the error of the stream, or with `UploadError` for a longer one. */
   static async store(source: Readable, maxBytes: number): Promise<Upload> {
+    const errors: Error[] = []
+    // It can fail before it is read, and an error without a listener ends the process.
+    source.on('error', (error) => errors.push(error))
     const path = join(tmpdir(), `rxspeech-upload-${randomUUID()}`)
     const writing = await open(path, 'wx', 0o600)
     // Another one, so that no reader can change the file, and each begins at its start.
@@ -47,6 +50,8 @@ export class Upload {
     const named = isNameless ? undefined : path
     try {
       let byteCount = 0
+      const [early] = errors
+      if (early !== undefined) throw early
       for await (const part of source as AsyncIterable<Uint8Array>) {
         byteCount += part.length
         if (byteCount > maxBytes) throw tooBig(maxBytes)

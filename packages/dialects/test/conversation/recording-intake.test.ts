@@ -63,6 +63,26 @@ describe('the intake of recordings', () => {
     await expect(received).rejects.toMatchObject(error)
   })
 
+  it('needs no place for a client that has left before', async () => {
+    const intake = intakeOf({ maxUploadsPerTenant: 1 })
+    const receive =
+      ({ request }: DialectClient) =>
+      async (bounds: UploadBounds) => ({
+        file: await Upload.ofBody(request, bounds),
+      })
+    const gone = clientOf({ signal: AbortSignal.abort() })
+    gone.request.destroy()
+    await expect(intake.receive(gone, receive(gone), unused)).rejects.toMatchObject({ code: 'incomplete_request' })
+    const stored = storedOf(new Uint8Array(1))
+    await expect(
+      intake.receive(
+        clientOf(),
+        () => stored,
+        () => Promise.resolve('heard'),
+      ),
+    ).resolves.toBe('heard')
+  })
+
   it('has places for each tenant and for each address, which are free again afterwards', async () => {
     const intake = intakeOf({ maxUploadsPerTenant: 1 })
     const ending = new AbortController()

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
+import { connect } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -68,6 +69,7 @@ const whole = [field('model', 'm'), ...file, end]
 describe('an upload', () => {
   it.each([
     ['ends within its file', [field('model', 'm'), fileHead(), wav.subarray(0, 50_000)], 400, 'invalid_body'],
+    ['ends within its file at once', [field('model', 'm'), fileHead(), 'RIFF'], 400, 'invalid_body'],
     ['ends within the head of a part', [field('model', 'm'), '--b\r\nContent-Dispo'], 400, 'invalid_body'],
     ['is empty', [], 400, 'invalid_body'],
     ['has another boundary', whole.map((part) => String(part).replace('--b', '--c')), 400, 'invalid_body'],
@@ -119,6 +121,18 @@ describe('an upload', () => {
     expect(await answerOf(whole)).toMatchObject({ code: 'overloaded', retry: 'true' })
     if (process.platform === 'linux') expect(openUploads()).toBeGreaterThan(0)
     request.destroy()
+    await expect.poll(async () => (await answerOf(whole)).status).toBe(200)
+  })
+
+  it('needs no place if its client leaves before it is admitted', async () => {
+    const { hostname, port } = new URL(service.started.authUrl)
+    const head = `POST /v1/listen?model=m HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.token}\r\n`
+    for (let count = 0; count < 20; count += 1) {
+      const socket = connect(Number(port), hostname)
+      await once(socket, 'connect')
+      socket.end(`${head}Content-Length: 1000\r\n\r\nRIFF`)
+      socket.destroy()
+    }
     await expect.poll(async () => (await answerOf(whole)).status).toBe(200)
   })
 
