@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { NEVER, Observable, take } from 'rxjs'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { SocketMessage } from 'rxspeech/internal/transport/link'
@@ -48,6 +49,7 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
 
   const answer = async (dialect: Dialect, route: DialectRoute, request: IncomingMessage, response: ServerResponse) => {
     const sessionId = randomUUID()
+    closeWithConnection(request, response)
     response.setHeader(dialect.requestIdHeader, sessionId)
     if (request.headers.origin !== undefined) {
       response.setHeader('Access-Control-Allow-Origin', '*')
@@ -119,6 +121,23 @@ export const dialectHandlers = (options: DialectListenerOptions, others: Handler
       others.upgrade(...handshake)
     },
   }
+}
+
+/** The responses that wait for those before them, by their connection. */
+const waitingResponses = new WeakMap<Socket, Set<ServerResponse>>()
+
+/** Node does not close a response that waits for another one of its connection (pipelining) when the connection closes. */
+const closeWithConnection = ({ socket }: IncomingMessage, response: ServerResponse): void => {
+  if (response.socket !== null) return
+  const others = waitingResponses.get(socket)
+  const waiting = others ?? new Set()
+  waiting.add(response)
+  response.once('close', () => waiting.delete(response))
+  if (others !== undefined) return
+  waitingResponses.set(socket, waiting)
+  socket.once('close', () => {
+    for (const one of waiting) one.destroy().emit('close')
+  })
 }
 
 /**

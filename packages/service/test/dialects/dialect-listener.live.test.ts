@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { asyncScheduler, NEVER, ReplaySubject, Subscription } from 'rxjs'
 import { WebSocket } from 'ws'
@@ -19,7 +20,7 @@ import { recognizeOf } from '../plain-service.js'
 const plain: Dialect = {
   name: 'plain',
   requestIdHeader: 'x-request-id',
-  routes: [],
+  routes: [{ method: 'GET', path: /^\/v1\/endless$/, answer: () => new Promise(() => undefined) }],
   sockets: [
     {
       path: /^\/v1\/plain$/,
@@ -94,7 +95,7 @@ const started = async ({ isForPage }: { readonly isForPage?: boolean } = {}) => 
   http.handle(handlers)
   const dial = (protocols: string[], headers: Record<string, string> = {}, query = ''): WebSocket =>
     new WebSocket(`${http.url.replace('http', 'ws')}/v1/plain${query}`, protocols, { headers })
-  return { dial, drain$, sessions, places: () => places }
+  return { dial, drain$, sessions, places: () => places, url: http.url }
 }
 
 const id = /^[\da-f-]{36}$/
@@ -189,4 +190,15 @@ describe('a socket of a dialect', () => {
     expect(service.sessions.size).toBe(0)
     expect(await statusOf(service.dial(['token', token]))).toBe(503)
   })
+})
+
+it('requests that wait for an answer on one connection end with it', async () => {
+  const service = await started()
+  const { hostname, port } = new URL(service.url)
+  const client = connect(Number(port), hostname)
+  client.write(`GET /v1/endless HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`.repeat(20))
+  await expect.poll(service.places).toBe(20)
+  client.destroy()
+  await expect.poll(service.places).toBe(0)
+  expect(service.sessions.size).toBe(0)
 })
