@@ -115,8 +115,13 @@ export const fieldRows: Readonly<Record<string, FieldRow>> = {
 /** Reads the fields of a form. Throws an `OpenAiError` that names the first wrong one. */
 export const readOptions = (fields: ReadonlyMap<string, readonly string[]>): TranscriptionOptions => {
   let read: Partial<TranscriptionOptions> = {}
+  const seen = new Set<string>()
   for (const [name, values] of fields) {
     const bare = name.replace(/\[[^\]]*\]$/, '')
+    // The one would replace the other.
+    const option = bare === 'languages' ? 'language' : bare
+    if (seen.has(option)) throw invalidField(name, `Send ${option} under one name: ${name} is another one.`)
+    seen.add(option)
     const row = Object.hasOwn(fieldRows, bare) ? fieldRows[bare] : undefined
     if (row === undefined)
       throw invalidField(name, `The field ${name} is not known here; omit it.`, 'unknown_parameter')

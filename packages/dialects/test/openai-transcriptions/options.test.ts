@@ -50,6 +50,14 @@ describe('the fields of a transcription', () => {
     expect(() => read({ [name]: value })).toThrow(name.replace('[]', ''))
   })
 
+  it.each([
+    { keywords: 'Ada', 'keywords[]': 'Babbage' },
+    { language: 'en', 'languages[]': 'de' },
+    { 'timestamp_granularities[]': 'word', timestamp_granularities: 'segment', response_format: 'verbose_json' },
+  ])('have one name, so that none replaces another: %j', (fields) => {
+    expect(() => read(fields)).toThrow(/^Send \w+ under one name: /)
+  })
+
   it('may ask for events, which have no other format', () => {
     expect(read({ stream: 'true' }).isStreamed).toBe(true)
     expect(() => read({ stream: 'true', response_format: 'srt' })).toThrow('stream=true needs response_format=json.')
