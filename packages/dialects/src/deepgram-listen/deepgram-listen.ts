@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Dialect, DialectClient, NamedModel } from 'rxspeech-server/listen/dialect'
 import type { RecordingIntake } from '../conversation/recording-intake.js'
+import { sendAnswer } from '../conversation/send-answer.js'
 import { Upload } from '../conversation/upload.js'
 import { DeepgramError, modelNotFound, refuseAsDeepgram } from './deepgram-error.js'
 import { ListenSession } from './listen-session.js'
@@ -54,12 +55,7 @@ const answerRecording = async (
       return transcribeRecording(client, model, options, file, open)
     },
   )
-  await new Promise<void>((resolve) => {
-    const body = JSON.stringify(answer)
-    response.once('close', resolve)
-    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) })
-    response.end(body, resolve)
-  })
+  await sendAnswer(response, { contentType: 'application/json', body: JSON.stringify(answer) })
 }
 
 const noAddresses = (): DeepgramError =>

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { unreadAnswerMs } from '../conversation/send-answer.js'
 import type { RecordingListener, Transcription } from '../conversation/transcribe.js'
 import { refuseAsOpenAi } from '../openai-errors/openai-error.js'
 import { textOf } from './formats.js'
@@ -26,5 +27,6 @@ export const streamTranscription = async (
     if (refusal === undefined) throw error
     response.write(`event: error\ndata: ${refusal.body}\n\n`)
   }
+  response.setTimeout(unreadAnswerMs)
   response.end()
 }

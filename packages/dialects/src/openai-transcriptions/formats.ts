@@ -3,14 +3,9 @@ import { firstValueFrom, from, reduce } from 'rxjs'
 import { toSrt, toWebVtt } from 'rxspeech/internal/operators/captions/caption-files'
 import { toCaptions } from 'rxspeech/internal/operators/captions/to-captions'
 import type { MilestoneEvent } from 'rxspeech/internal/protocol/session-event'
+import type { Written } from '../conversation/send-answer.js'
 import type { ChannelMilestone, Transcription } from '../conversation/transcribe.js'
 import type { ResponseFormat, TranscriptionOptions } from './options.js'
-
-/** The body of an answer, and its type. */
-export interface Written {
-  readonly contentType: string
-  readonly body: string
-}
 
 /** Writes a transcription in the format that was asked for. */
 export const writeTranscription = async (

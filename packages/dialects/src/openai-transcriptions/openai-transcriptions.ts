@@ -2,11 +2,12 @@ import type { ServerResponse } from 'node:http'
 import type { Dialect, DialectClient, NamedModel } from 'rxspeech-server/listen/dialect'
 import type { RecordingIntake } from '../conversation/recording-intake.js'
 import { mixChannels, type Recording } from '../conversation/recording.js'
+import { sendAnswer } from '../conversation/send-answer.js'
 import { transcribe, type RecordingListener, type Transcription } from '../conversation/transcribe.js'
 import { invalidField, modelNotFound, refuseAsOpenAi, type OpenAiError } from '../openai-errors/openai-error.js'
 import { streamTranscription } from './event-stream.js'
 import { readUploadForm, type UploadForm } from './form.js'
-import { writeTranscription, type Written } from './formats.js'
+import { writeTranscription } from './formats.js'
 import { readOptions } from './options.js'
 
 /** `POST /v1/audio/transcriptions` and `GET /v1/models` of the OpenAI interface. */
@@ -69,7 +70,7 @@ const answerTranscription = async (
   const heard = options.format === 'diarized_json' ? recording : mixChannels(recording)
   const run = (listener?: RecordingListener): Promise<Transcription> => transcribe(client, request, heard, listener)
   if (options.isStreamed) await streamTranscription(response, run)
-  else await send(response, await writeTranscription(await run(), options))
+  else await sendAnswer(response, await writeTranscription(await run(), options))
 }
 
 const oneChannel = (): OpenAiError =>
@@ -90,11 +91,4 @@ const nameIn = ({ pathname }: URL): string => {
 }
 
 const sendJson = (response: ServerResponse, body: object): Promise<void> =>
-  send(response, { contentType: 'application/json', body: JSON.stringify(body) })
-
-const send = (response: ServerResponse, { contentType, body }: Written): Promise<void> =>
-  new Promise((resolve) => {
-    response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) })
-    response.end(body, resolve)
-    response.once('close', resolve)
-  })
+  sendAnswer(response, { contentType: 'application/json', body: JSON.stringify(body) })
