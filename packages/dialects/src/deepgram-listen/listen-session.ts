@@ -159,7 +159,9 @@ export class ListenSession {
   }
 
   #sendResult(index: ChannelIndex, segment: Segment, kind: 'interim' | 'final' | 'endpoint' | 'finalize'): void {
-    if (segment.text !== '') this.#utteranceEnds[index[0]]?.words(segment.words.at(-1)?.endMs ?? segment.endMs)
+    const lastWordEndMs = segment.text === '' ? undefined : (segment.words.at(-1)?.endMs ?? segment.endMs)
+    if (kind === 'finalize') this.#utteranceEnds[index[0]]?.finalized(lastWordEndMs)
+    else if (kind !== 'interim') this.#utteranceEnds[index[0]]?.final(lastWordEndMs)
     const { hasEndpoints, hasSpeakers } = this.#options
     const result = {
       isFinal: kind !== 'interim',

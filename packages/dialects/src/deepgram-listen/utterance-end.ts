@@ -3,6 +3,8 @@ export class UtteranceEnd {
   readonly #silenceMs: number
   #lastWordEndMs: number | undefined
   #isSpeaking = false
+  /** Speech has ended, and its definitive text has not come yet. */
+  #isPending = false
 
   constructor(silenceMs: number) {
     this.#silenceMs = silenceMs
@@ -11,22 +13,30 @@ export class UtteranceEnd {
   /** The utterance continues. */
   speechStarted(): void {
     this.#isSpeaking = true
-    this.#lastWordEndMs = undefined
   }
 
   speechEnded(): void {
     this.#isSpeaking = false
+    this.#isPending = true
   }
 
-  /** Words were recognized up to a time. */
-  words(endMs: number): void {
-    this.#lastWordEndMs = endMs
+  /** A definitive text has come, with words up to a time, or without any. */
+  final(lastWordEndMs: number | undefined): void {
+    this.#isPending = false
+    this.#lastWordEndMs = lastWordEndMs ?? this.#lastWordEndMs
+  }
+
+  /** The client asked for the definitive text of all speech so far, which has come. */
+  finalized(lastWordEndMs: number | undefined): void {
+    this.#isSpeaking = false
+    this.final(lastWordEndMs)
   }
 
   /** The end of the last word, once for each of them, if there was no speech behind it up to this position. */
   due(positionMs: number): number | undefined {
     const lastMs = this.#lastWordEndMs
-    if (lastMs === undefined || this.#isSpeaking || positionMs - lastMs < this.#silenceMs) return undefined
+    const isOpen = this.#isSpeaking || this.#isPending
+    if (lastMs === undefined || isOpen || positionMs - lastMs < this.#silenceMs) return undefined
     this.#lastWordEndMs = undefined
     return lastMs
   }

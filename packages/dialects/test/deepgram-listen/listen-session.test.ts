@@ -141,6 +141,38 @@ describe('a socket of the Deepgram interface', () => {
     expect(messages.slice(3)).toEqual([{ type: 'UtteranceEnd', channel: [0, 1], last_word_end: 2.4 }])
   })
 
+  it('reports the end of an utterance behind its definitive text, however late that comes', async () => {
+    const { recognizer, messages, speak } = await openListen({
+      query: 'encoding=linear16&sample_rate=8000&utterance_end_ms=1000&interim_results=true',
+    })
+    recognizer().tell(event('Speech Started', 0))
+    speak(800)
+    recognizer().tell({ message: 'partial-result', text: 'one', startMs: 0, endMs: 800 })
+    recognizer().tell(event('Speech Ended', 0, 800))
+    speak(2_000)
+    expect(messages.map(({ type }) => type)).toEqual(['Results'])
+    recognizer().tell(milestone('one', 0, 800))
+    speak(100)
+    speak(5_000)
+    expect(messages.slice(2)).toEqual([{ type: 'UtteranceEnd', channel: [0, 1], last_word_end: 0.8 }])
+  })
+
+  it('reports the end of an utterance that a noise without words follows', async () => {
+    const { recognizer, messages, speak } = await openListen({
+      query: 'encoding=linear16&sample_rate=8000&utterance_end_ms=1000',
+    })
+    recognizer().tell(event('Speech Started', 0))
+    speak(900)
+    recognizer().tell(event('Speech Ended', 0, 800))
+    recognizer().tell(milestone('one', 0, 800))
+    recognizer().tell(event('Speech Started', 1_000))
+    speak(1_100)
+    recognizer().tell(event('Speech Ended', 1_000, 1_900))
+    recognizer().tell(event('SR No Match', 1_000, 1_900))
+    speak(100)
+    expect(messages.map(({ type }) => type)).toEqual(['Results', 'Results', 'UtteranceEnd'])
+  })
+
   it.each([
     ['the service ends the recognition', 'going-away', 1011],
     ['the engine fails', 'engine-failed', 1011],
