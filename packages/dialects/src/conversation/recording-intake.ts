@@ -110,6 +110,7 @@ export class RecordingIntake {
 
   /** Rejects with `UploadError` for a file that is no recording, also while the audio is read. */
   async #open(file: Upload, signal: AbortSignal): Promise<Recording> {
+    if (file.byteCount === 0) throw new UploadError(400, 'invalid_audio', 'The file is empty; send a recording.')
     const { maxRecordingMinutes } = this.#limits
     const recording = await this.#read(file, { signal, maxCpuSeconds: minCpuSeconds + maxRecordingMinutes })
     return { ...recording, audio: upTo(maxRecordingMinutes, recording) }

@@ -37,7 +37,7 @@ const only = (accepted: readonly string[], support: string): FieldRow => ({
     if (values.every((value) => accepted.includes(value))) return nothing
     throw invalidField(
       name,
-      `${name} is not supported here, except ${accepted.map((value) => JSON.stringify(value)).join(' or ')}; omit it.`,
+      `${name} is not supported here (supported: ${support.replaceAll('`', '')}); omit it.`,
       'unsupported_parameter',
     )
   },

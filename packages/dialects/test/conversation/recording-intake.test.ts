@@ -116,6 +116,16 @@ describe('the intake of recordings', () => {
     await expect(intakeOf().receive(client, endless, unused)).rejects.toMatchObject({ status: 415 })
   })
 
+  it('says that a file is empty', async () => {
+    const { file } = await storedOf(new Uint8Array())
+    const received = intakeOf().receive(
+      clientOf(),
+      () => Promise.resolve({ file }),
+      (_received, open) => open(),
+    )
+    await expect(received).rejects.toMatchObject({ status: 400, message: 'The file is empty; send a recording.' })
+  })
+
   it('reads a recording up to its longest duration, and removes its file', async () => {
     const format = { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 } as const
     const samples = 61 * 8000

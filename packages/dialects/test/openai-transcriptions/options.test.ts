@@ -58,6 +58,11 @@ describe('the fields of a transcription', () => {
     expect(() => read(fields)).toThrow(/^Send \w+ under one name: /)
   })
 
+  it('are refused with what is supported', () => {
+    const sentence = 'prompt is not supported here (supported: empty); omit it.'
+    expect(() => read({ prompt: 'Ada' })).toThrow(sentence)
+  })
+
   it('may ask for events, which have no other format', () => {
     expect(read({ stream: 'true' }).isStreamed).toBe(true)
     expect(() => read({ stream: 'true', response_format: 'srt' })).toThrow('stream=true needs response_format=json.')
