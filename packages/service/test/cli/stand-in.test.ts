@@ -60,7 +60,8 @@ describe('rxspeech stand-in', () => {
     const [shown] = (await once(command.stdout, 'data')) as [string]
     expect(shown).toContain('The stand-in of deepgram, openai is ready at http://127.0.0.1:')
     expect(shown).toMatch(/^ {2}export OPENAI_BASE_URL=http:\/\/127.0.0.1:\d+\/v1$/m)
-    expect(shown).toContain("new DeepgramClient({ baseUrl: 'ws://127.0.0.1:")
+    expect(shown).toContain("new DeepgramClient({ apiKey: 'stand-in-key', baseUrl: 'http://127.0.0.1:")
+    expect(shown).toMatch(/^ {2}pipecat, OpenAI realtime +base_url="ws:/m)
     command.kill('SIGINT')
     await command.end
   })
@@ -75,6 +76,8 @@ describe('rxspeech stand-in', () => {
     [['--faults', 'dropp'], '--faults must be one of drop, half-open,'],
     [['--text', 'a', '--models', 'b'], 'Set one of --text, --script and --models.'],
     [['--script', 'missing.json'], '--script names missing.json, which cannot be read'],
+    [['--record', '/dev/null/a'], 'The folder /dev/null/a of record cannot be written (ENOTDIR); name another.'],
+    [['--tls', '/dev/null/a'], 'The folder /dev/null/a of tls cannot be written (ENOTDIR); name another.'],
     [['--port', '70000'], '--port must be a whole number from 0 to 65535'],
   ])('refuses %j', async (flags, sentence) => {
     const { code, stderr } = await runInProcess(['stand-in', ...flags])
@@ -83,10 +86,12 @@ describe('rxspeech stand-in', () => {
 
   it('says where a script or a fault is wrong', async () => {
     const script = file('broken.json', [{ text: 'one', endms: 5 }])
-    expect((await runInProcess(['stand-in', '--script', script])).stderr).toContain('"0.endms"; did you mean endMs?')
+    expect((await runInProcess(['stand-in', '--script', script])).stderr).toContain(
+      'broken.json: Unknown option "0.endms"; did you mean endMs?',
+    )
     const faults = file('broken-faults.json', [{ at: { when: 'audio', ms: 1 }, fault: { do: 'late-final' } }])
-    expect((await runInProcess(['stand-in', '--faults', faults])).stderr).toContain(
-      'fault.delayMs must be a number from 0',
+    expect((await runInProcess(['stand-in', '--faults', faults])).stderr).toMatch(
+      /broken-faults\.json: .*fault\.delayMs must be a number from 0/,
     )
     expect((await runInProcess(['stand-in', '--script', file('no.json', 'words')])).stderr).toContain(
       'which is not JSON',

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
+import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { parseJson } from 'rxspeech/internal/protocol/parse-json'
-import type { RecognitionScript } from 'rxspeech/internal/testing/scripted/recognition-script'
-import { standInFaults, type StandInFaults } from '../../testing/stand-in/faults.js'
+import { prepareScript, type RecognitionScript } from 'rxspeech/internal/testing/scripted/recognition-script'
+import { faultSteps, standInFaults, type StandInFaults } from '../../testing/stand-in/faults.js'
 import type { StandIn, StandInOptions } from '../../testing/stand-in/stand-in.js'
 import { vendors, type StandInDialect } from '../../testing/stand-in/vendors.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
@@ -111,7 +112,7 @@ const optionsOf = (flags: StandInCall['flags']): StandInOptions => {
   if (sources.length > 1) throw usageError('Set one of --text, --script and --models.')
   return {
     dialect,
-    script: words ?? (script === undefined ? undefined : (jsonOf('--script', script) as RecognitionScript)),
+    script: words ?? (script === undefined ? undefined : scriptOf(script)),
     models: models.length === 0 ? undefined : models,
     faults: flags.faults.length === 0 ? undefined : (flags.faults.flatMap(faultsOf) as StandInFaults),
     key,
@@ -123,10 +124,29 @@ const optionsOf = (flags: StandInCall['flags']): StandInOptions => {
   }
 }
 
-/** The stand-in itself checks what it is given. */
+const scriptOf = (file: string): RecognitionScript => {
+  const script = jsonOf('--script', file) as RecognitionScript
+  inFile(file, () => prepareScript(script))
+  return script
+}
+
+/** Names the file in the sentence that says what is wrong in it. */
+const inFile = (file: string, check: () => void): void => {
+  try {
+    check()
+  } catch (error) {
+    if (!isSpeechError(error)) throw error
+    throw usageError(`${file}: ${error.message}`, error)
+  }
+}
+
 const faultsOf = (typed: string): unknown => {
   if (Object.hasOwn(standInFaults, typed)) return typed
-  if (existsSync(typed)) return jsonOf('--faults', typed)
+  if (existsSync(typed)) {
+    const steps = jsonOf('--faults', typed)
+    inFile(typed, () => faultSteps(steps as StandInFaults))
+    return steps
+  }
   throw usageError(`--faults must be one of ${Object.keys(standInFaults).join(', ')}, or a file, not ${quoted(typed)}.`)
 }
 

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { asyncScheduler } from 'rxjs'
 import { LineQueue } from 'rxspeech/internal/cassette/record/line-queue'
@@ -19,11 +18,10 @@ const maxQueueBytes = 32 * 1_048_576
 const maxWaiting = 1_000
 
 /**
- * Records the socket of a client into a cassette: its own messages, and those of the stand-in. The file is opened when
+ * Records the socket of a client into a cassette in this folder, which exists: its own messages, and those of the stand-in. The file is opened when
  * the format of the audio is known, which its first line states.
  */
 export const recordSession = (folder: string, session: ClientSession, key: string): WireObserver => {
-  mkdirSync(folder, { recursive: true })
   const path = join(folder, `${session.dialect}-${session.number}.jsonl`)
   let nowMs = asyncScheduler.now()
   let waiting: Waiting[] | undefined = []

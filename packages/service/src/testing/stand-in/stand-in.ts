@@ -1,10 +1,11 @@
+import { access, constants, mkdir } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { asyncScheduler, concat, defer, from, Subject, type Observable, type SchedulerLike } from 'rxjs'
 import type { Dialect } from 'rxspeech-server/listen/dialect'
 import { dialectHandlers } from 'rxspeech-server/listen/dialect-listener'
 import { recognizerUpgrades } from 'rxspeech-server/listen/recognizer-listener'
 import { answerUpgrade, urlOf } from 'rxspeech-server/listen/upgrade-request'
-import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { codeOf, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { listOf } from 'rxspeech/internal/protocol/collections'
 import {
   anything,
@@ -137,6 +138,8 @@ export const standIn = async (options: StandInOptions): Promise<StandIn> => {
     },
   })
   const recognition = openRecognition({ script, modelFolders, key, speed, scheduler })
+  if (options.record !== undefined) await openFolder('record', options.record)
+  if (typeof tls === 'string') await openFolder('tls', tls)
   const certificate = await openCertificate(tls)
   const handlers = handlersOf(names, clients, faults, recognition)
   const asked = { host: options.host ?? '127.0.0.1', port: options.port ?? 0 }
@@ -167,6 +170,17 @@ export const standIn = async (options: StandInOptions): Promise<StandIn> => {
       await certificate?.remove()
       clients.close()
     },
+  }
+}
+
+/** Fails now, and not when a client has come. */
+const openFolder = async (option: 'record' | 'tls', folder: string): Promise<void> => {
+  try {
+    await mkdir(folder, { recursive: true, ...(option === 'tls' && { mode: 0o700 }) })
+    await access(folder, constants.W_OK)
+  } catch (error) {
+    const message = `The folder ${folder} of ${option} cannot be written (${codeOf(error) ?? 'unknown'}); name another.`
+    throw new SpeechError('invalid-options', message, { cause: error })
   }
 }
 

@@ -22,17 +22,17 @@ export const vendors = {
   deepgram: {
     dialects: 'deepgram-',
     env: ({ key }) => ({ DEEPGRAM_API_KEY: key }),
-    settings: ({ url, wsUrl }) => ({
-      '@deepgram/sdk': `new DeepgramClient({ baseUrl: '${wsUrl}' })`,
+    settings: ({ url, wsUrl, key }) => ({
+      '@deepgram/sdk 5': `new DeepgramClient({ apiKey: '${key}', baseUrl: '${url}' })`,
       'deepgram-sdk': `environment=DeepgramClientEnvironment(base="${url}", production="${wsUrl}", agent="${wsUrl}", agent_rest="${url}")`,
       'livekit-plugins-deepgram': `base_url="${url}/v1/listen"`,
-      pipecat: `base_url="${url}"`,
+      'pipecat, Deepgram': `base_url="${url}"`,
     }),
   },
   openai: {
     dialects: 'openai-',
     env: ({ url, key }) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key }),
-    settings: ({ wsUrl }) => ({ pipecat: `base_url="${wsUrl}/v1/realtime"` }),
+    settings: ({ wsUrl }) => ({ 'pipecat, OpenAI realtime': `base_url="${wsUrl}/v1/realtime"` }),
   },
   rxspeech: {
     dialects: 'rxspeech',
