@@ -10,7 +10,7 @@ it('the table of clients has a row for each fault of sockets, and a cell for eac
   ] as const
   const [head, , drop, ...others] = vendorTable(clients, runs).trimEnd().split('\n')
   expect(head).toBe('| Fault | a | b |')
-  expect(drop).toBe('| `drop` | 2000 ms, 3 words; close 1006 | 0 ms, 0 words; complete |')
+  expect(drop).toBe('| `drop` | **2000 ms, 3 texts**; close 1006 | **nothing**; complete |')
   expect(others).toHaveLength(socketFaults.length - 1)
   expect(socketFaults).toHaveLength(12)
 })
