@@ -3,7 +3,7 @@ import { bytesPerSample, joinBytes, type AudioFormat } from 'rxspeech/internal/a
 import { FrameAligner } from 'rxspeech/internal/audio/frame-aligner'
 import { bytesOf } from 'rxspeech/internal/audio/pcm'
 import { lengthAt, nameAt, riffNames } from 'rxspeech/internal/audio/wav-chunks'
-import { parseWavFormat, refuseOtherFile, refuseWav, remedy, type WavFormat } from 'rxspeech/internal/audio/wav-header'
+import { copyRemedy, parseWavFormat, refuseOtherFile, refuseWav, remedy, type WavFormat } from 'rxspeech/internal/audio/wav-header'
 import { streamedSamples, wavSampleBytes } from 'rxspeech/internal/audio/wav-samples'
 
 const nothing: Uint8Array = new Uint8Array(0)
@@ -43,6 +43,11 @@ const maxHeaderBytes = 16_384
 /** Reads the header of a WAV file that is cut anywhere. */
 export class WavHeaderInput {
   #bytes = nothing
+
+  /** Throws `invalid-wav` if the header has begun, and is not over. */
+  end(): void {
+    if (this.#bytes.length > 0) refuseWav(`The WAV file ended before its samples; ${copyRemedy}`)
+  }
 
   /**
    * Returns the format and the first samples, once they are there. Throws `invalid-wav` for another file, and for

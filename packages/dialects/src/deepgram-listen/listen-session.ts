@@ -263,6 +263,12 @@ export class ListenSession {
 
   /** A client may leave at the first message that follows, so there is one result for each channel at most. */
   #closeStream(): void {
+    try {
+      if (this.#audio instanceof WavHeaderInput) this.#audio.end()
+    } catch (error) {
+      this.#fail(toSpeechError(error, 'internal', errorTable.internal.help))
+      return
+    }
     this.#state = 'closing'
     const { hasEndpoints } = this.#options
     const received = {

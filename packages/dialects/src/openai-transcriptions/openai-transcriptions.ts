@@ -4,7 +4,7 @@ import type { RecordingIntake } from '../conversation/recording-intake.js'
 import { mixChannels, type Recording } from '../conversation/recording.js'
 import { sendAnswer } from '../conversation/send-answer.js'
 import { transcribe, type RecordingListener, type Transcription } from '../conversation/transcribe.js'
-import { invalidField, modelNotFound, refuseAsOpenAi, type OpenAiError } from '../openai-errors/openai-error.js'
+import { invalidField, modelNotFound, OpenAiError, refuseAsOpenAi } from '../openai-errors/openai-error.js'
 import { streamTranscription } from './event-stream.js'
 import { readUploadForm, type UploadForm } from './form.js'
 import { writeTranscription } from './formats.js'
@@ -43,10 +43,16 @@ export const openAiTranscriptions = (intake: RecordingIntake): Dialect => ({
         await sendJson(response, { ...modelOf(model), id: name })
       },
     },
+    { method: 'POST', path: /^\/audio\/transcriptions$/, answer: withoutVersion },
+    { method: 'GET', path: /^\/models$/, answer: withoutVersion },
   ],
   sockets: [],
   refuse: refuseAsOpenAi,
 })
+
+/** A client appends the rest of the path to its base address. */
+const withoutVersion = (): Promise<never> =>
+  Promise.reject(new OpenAiError(404, 'The base address of the client must end with /v1.', 'not_found'))
 
 const answerTranscription = async (
   client: DialectClient,

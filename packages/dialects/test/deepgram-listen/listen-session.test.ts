@@ -300,6 +300,16 @@ describe('a socket of the Deepgram interface', () => {
     expect(closedWith()).toMatchObject({ code: 'too-many-requests', closeCode: 1011 })
   })
 
+  it('does not take a WAV file that ends within its header for a success', async () => {
+    const { page, messages, say, closedWith } = await openListen({ query: 'model=m' })
+    page.send(Buffer.from('RIFF\0\0\0\0WA', 'latin1'))
+    say('CloseStream')
+    expect(closedWith()).toMatchObject({ code: 'invalid-wav', closeCode: 1008 })
+    expect(messages).toMatchObject([
+      { type: 'Error', message: expect.stringContaining('ended before its samples') as unknown },
+    ])
+  })
+
   it('never throws for a text message', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (text) => {

@@ -419,6 +419,15 @@ describe('GET /v1/models', () => {
     })
   })
 
+  it.each([
+    ['POST', '/audio/transcriptions'],
+    ['GET', '/models'],
+  ])('says that the base address must end with /v1: %s %s', async (method, path) => {
+    const response = await fetch(urlOf(path), { method, headers: { Authorization: `Bearer ${service.token}` } })
+    expect(response.status).toBe(404)
+    expect(((await response.json()) as Refused).error.message).toBe('The base address of the client must end with /v1.')
+  })
+
   it('can be asked by a page, which reads the answer and its headers', async () => {
     const origin = 'https://example.com'
     const asked = { Origin: origin, 'Access-Control-Request-Method': 'POST' }
