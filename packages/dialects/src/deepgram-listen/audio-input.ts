@@ -3,7 +3,14 @@ import { bytesPerSample, joinBytes, type AudioFormat } from 'rxspeech/internal/a
 import { FrameAligner } from 'rxspeech/internal/audio/frame-aligner'
 import { bytesOf } from 'rxspeech/internal/audio/pcm'
 import { lengthAt, nameAt, riffNames } from 'rxspeech/internal/audio/wav-chunks'
-import { copyRemedy, parseWavFormat, refuseOtherFile, refuseWav, remedy, type WavFormat } from 'rxspeech/internal/audio/wav-header'
+import {
+  copyRemedy,
+  parseWavFormat,
+  refuseOtherFile,
+  refuseWav,
+  remedy,
+  type WavFormat,
+} from 'rxspeech/internal/audio/wav-header'
 import { streamedSamples, wavSampleBytes } from 'rxspeech/internal/audio/wav-samples'
 
 const nothing: Uint8Array = new Uint8Array(0)

@@ -14,13 +14,13 @@ const closing = async (drainMs: number) => {
   const headers = { Authorization: `Bearer ${service.token}` }
   const request = httpRequest(`${service.started.authUrl}/v1/audio/transcriptions`, {
     method: 'POST',
-    headers: { ...headers, 'Content-Type': 'multipart/form-data; boundary=b' },
+    headers: { ...headers, 'Content-Type': 'multipart/form-data; boundary=b', Expect: '100-continue' },
   })
+  request.flushHeaders()
+  await once(request, 'continue')
   request.write(`--b\r\n${head}"model"\r\n\r\nm\r\n--b\r\n${head}"file"; filename="a"\r\n\r\n`)
-  const [socket] = (await once(request, 'socket')) as [NodeJS.EventEmitter & { readonly connecting: boolean }]
-  if (socket.connecting) await once(socket, 'connect')
   const models = () => fetch(`${service.started.authUrl}/v1/models`, { headers })
-  // The service has the head of the request above, which came before.
+  // The request above came before, so its client is admitted, too.
   await models()
   const closed = service.started.close({ drainMs })
   const answered = once(request, 'response') as Promise<[IncomingMessage]>
