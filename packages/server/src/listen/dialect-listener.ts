@@ -215,14 +215,30 @@ const clientAdmission = (options: DialectListenerOptions) => {
     }
   }
 
-  return async ({ request, by, until, sessionId }: Visit): Promise<DialectClient> => {
-    const peer = connections.addressOf(request) ?? 'unknown'
+  const admitVisit = async (
+    request: IncomingMessage,
+    by: SessionInterface,
+    peer: string,
+    until: Closing,
+  ): Promise<Admission> => {
     const tooMany = isDraining ? goingAway() : await connections.refuseSession(request, until)
     if (tooMany !== undefined) throw counted(tooMany, by, peer)
     const admission = await admitSession(request, by, peer)
     connections.succeeded(request)
-    const conversations = new Set<Conversation>()
+    return admission
+  }
+
+  return async ({ request, by, until, sessionId }: Visit): Promise<DialectClient> => {
+    const peer = connections.addressOf(request) ?? 'unknown'
     const ended = new AbortController()
+    // A request is a session from its head to its answer, which a service that closes waits for.
+    const open = by === 'http' && options.sessions.add(openUntilClosed(until, () => ended.abort(goingAway())))
+    const admission = await admitVisit(request, by, peer, until).catch((error: unknown) => {
+      // Not for the rest of a request that is refused: a stranger could delay the end of the service.
+      if (open !== false) open.unsubscribe()
+      throw error
+    })
+    const conversations = new Set<Conversation>()
     const revocation = admission.ended$.subscribe((error) => ended.abort(error))
     const close = (): void => {
       revocation.unsubscribe()
@@ -232,8 +248,6 @@ const clientAdmission = (options: DialectListenerOptions) => {
     }
     if (until.destroyed) close()
     else until.once('close', close)
-    // A request is a session from its first byte to its answer, which a service that closes waits for.
-    if (by === 'http') options.sessions.add(openUntilClosed(until, () => ended.abort(goingAway())))
     let count = 0
     let hasPlace = true
     const converse = async (asked: ConversationOptions = {}): Promise<Conversation> => {
