@@ -1,26 +1,12 @@
 // `npm run bench dialects`: what a socket of each dialect costs the service, beside the recognition socket. Their
 // sessions take turns in one process of the service; compare ratios. Goal: at most 1.2.
 import { child } from './child.mjs'
+import { chunkCost, median, sessions } from './chunk-cost.mjs'
 
 const here = (file) => new URL(file, import.meta.url).pathname
 
-const sessions = Number(process.env['SESSIONS'] ?? 200)
-const seconds = Number(process.env['SECONDS'] ?? 3)
 const rounds = Number(process.env['ROUNDS'] ?? 5)
 const interfaces = { ws: 'recognition socket', deepgram: '/v1/listen', realtime: '/v1/realtime' }
-
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
-
-/** CPU time of the service for a chunk, in µs. */
-const chunkCost = async ({ server, clients }, by, warmUpMs) => {
-  await clients.request('open', { by, count: sessions })
-  await clients.request('pace', { durationMs: warmUpMs })
-  await server.request('begin', false)
-  const { chunks } = await clients.request('pace', { durationMs: seconds * 1000 })
-  const { cpuMs } = await server.request('end', false)
-  await clients.request('close')
-  return (cpuMs * 1000) / chunks
-}
 
 export const benchDialects = async () => {
   const server = await child(here('measured-service.mjs'), '', JSON.stringify({ maxLoopDelayMs: 0 }))

@@ -2,6 +2,7 @@
 // take turns in one run; compare ratios, because the speed of a machine varies. BEFORE=<folder of a built checkout>
 // also measures the service of that checkout, in turn with this one.
 import { child } from './child.mjs'
+import { chunkCost, median, seconds, sessions } from './chunk-cost.mjs'
 
 const here = (file) => new URL(file, import.meta.url).pathname
 
@@ -15,15 +16,12 @@ const servers = {
 const names = Object.keys(servers)
 const interfaces = { ws: 'WebSocket', grpc: 'gRPC' }
 
-const sessions = Number(process.env['SESSIONS'] ?? 200)
-const seconds = Number(process.env['SECONDS'] ?? 3)
 const rounds = Number(process.env['ROUNDS'] ?? 3)
 /** The load at which latency is measured, as a share of a core. */
 const load = 0.7
 
 const column = (text, width) => String(text).padStart(width)
 const line = (name, cells) => console.log(`${name.padEnd(12)}${cells.map((cell) => column(cell, 15)).join('')}`)
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
 const ms = (value) => `${value.toFixed(1)} ms`
 
 /** Starts a server and a load generator that knows it. */
@@ -39,17 +37,6 @@ const start = async (name) => {
       server.end()
     },
   }
-}
-
-/** CPU time of the server for a chunk, in µs. */
-const chunkCost = async ({ server, clients }, by, warmUpMs) => {
-  await clients.request('open', { by, count: sessions })
-  await clients.request('pace', { durationMs: warmUpMs })
-  await server.request('begin', false)
-  const { chunks } = await clients.request('pace', { durationMs: seconds * 1000 })
-  const { cpuMs } = await server.request('end', false)
-  await clients.request('close')
-  return (cpuMs * 1000) / chunks
 }
 
 const measureChunks = async (running) => {

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { filter, firstValueFrom, lastValueFrom, map, merge, NEVER, share, Subject, takeUntil } from 'rxjs'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { deinterleaveChannels } from '../../../../src/audio/channels.js'
 import { decodeSamples } from '../../../../src/audio/codec.js'
 import { bytesOf } from '../../../../src/audio/pcm.js'
@@ -18,7 +19,7 @@ import { patience } from '../interop/session-options.js'
 import type { InstalledClients, Steps } from './client-programs.js'
 
 /** A service with all dialects, and the first speaker of the sample call. */
-export interface ClientService {
+interface ClientService {
   /** What our own client makes of the recording. */
   readonly text: string
   /** The environment of a program: addresses, a token of its own, the recording. */
@@ -32,7 +33,7 @@ export interface ClientService {
 
 const sessionsPerToken = 2
 
-export const clientService = async (): Promise<ClientService> => {
+const clientService = async (): Promise<ClientService> => {
   const folder = await mkdtemp(join(tmpdir(), 'rxspeech-recording-'))
   const recording = join(folder, 'call.wav')
   const call = await readRecording(callFile)
@@ -114,5 +115,40 @@ export const clientService = async (): Promise<ClientService> => {
       await live.close()
       await rm(folder, { recursive: true })
     },
+  }
+}
+
+/** The clients and the service of the tests of a file, which are skipped if the clients cannot be had. */
+export class ClientTests {
+  #clients: InstalledClients | undefined
+  #service: ClientService | undefined
+
+  constructor(install: () => Promise<InstalledClients | undefined>) {
+    beforeAll(async () => {
+      this.#clients = await install()
+      if (this.#clients !== undefined) this.#service = await clientService()
+    })
+    afterAll(async () => {
+      await this.#service?.close()
+      await this.#clients?.remove()
+    })
+    beforeEach(({ skip }) => {
+      skip(this.#clients === undefined, 'the clients cannot be installed')
+    })
+  }
+
+  get clients(): InstalledClients {
+    if (this.#clients === undefined) throw new Error('There are no clients.')
+    return this.#clients
+  }
+
+  get service(): ClientService {
+    if (this.#service === undefined) throw new Error('There is no service.')
+    return this.#service
+  }
+
+  /** Runs a program, by default while the service is full until it has refused the program. */
+  run(program: string, way: 'run' | 'runWhenFull' = 'runWhenFull'): Promise<Steps> {
+    return this.service[way](this.clients, program)
   }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { installNodeClients, type InstalledClients, type Steps } from './client-programs.js'
-import { clientService, type ClientService } from './client-service.js'
+import { describe, expect, it } from 'vitest'
+import { installNodeClients } from './client-programs.js'
+import { ClientTests } from './client-service.js'
 
 // Clients that others wrote, unmodified, of npm; each program in `clients` prints what its steps have.
 
@@ -9,31 +9,12 @@ const { turns } = JSON.parse(readFileSync('samples/call.json', 'utf8')) as {
   readonly turns: readonly { readonly text: string }[]
 }
 
-let clients: InstalledClients | undefined
-let service: ClientService
-
-beforeAll(async () => {
-  clients = await installNodeClients()
-  if (clients !== undefined) service = await clientService()
-})
-afterAll(async () => {
-  if (clients === undefined) return
-  await service.close()
-  await clients.remove()
-})
-beforeEach(({ skip }) => {
-  skip(clients === undefined, 'the clients cannot be installed')
-})
-
-const run = (program: string, way: 'run' | 'runWhenFull' = 'runWhenFull'): Promise<Steps> => {
-  if (clients === undefined) throw new Error('There are no clients.')
-  return service[way](clients, program)
-}
+const tests = new ClientTests(installNodeClients)
 
 describe('a client of npm', () => {
   it('openai sends recordings, lists models, and tries again while the service is full', async () => {
-    const steps = await run('openai-transcriptions.mjs')
-    const { text } = service
+    const steps = await tests.run('openai-transcriptions.mjs')
+    const { text } = tests.service
     expect(steps).toMatchObject({
       'a stream': text,
       'a file': text,
@@ -50,8 +31,8 @@ describe('a client of npm', () => {
   })
 
   it('ai 7 reads recordings with @ai-sdk/openai and with rxspeech/ai-sdk', async () => {
-    const steps = await run('ai-sdk.mjs')
-    const { text } = service
+    const steps = await tests.run('ai-sdk.mjs')
+    const { text } = tests.service
     expect(steps).toMatchObject({
       openai: { text, segments: text },
       'openai, another model': { text },
@@ -68,16 +49,16 @@ describe('a client of npm', () => {
   })
 
   it('ai 6 reads recordings with rxspeech/ai-sdk, and tries again while the service is full', async () => {
-    const steps = await run('ai-sdk-6.mjs')
+    const steps = await tests.run('ai-sdk-6.mjs')
     expect(steps).toMatchObject({
-      rxspeech: service.text,
+      rxspeech: tests.service.text,
       'rxspeech, a wrong key': { isTyped: true, isRetryable: false },
     })
   })
 
   it('openai transcribes live audio over TLS, and is refused with its own error', async () => {
-    const { text } = service
-    expect(await run('openai-realtime.mjs', 'run')).toMatchObject({
+    const { text } = tests.service
+    expect(await tests.run('openai-realtime.mjs', 'run')).toMatchObject({
       'a commit': { text, deltas: text, items: 1 },
       turns: { text, deltas: text, items: 7 },
       'a wrong key': { name: 'OpenAIRealtimeError', message: expect.stringContaining('401') as unknown },
@@ -86,8 +67,8 @@ describe('a client of npm', () => {
   })
 
   it('@openai/agents-realtime transcribes live audio in a session without answers', async () => {
-    const { text } = service
-    expect(await run('agents-realtime.mjs', 'run')).toMatchObject({
+    const { text } = tests.service
+    expect(await tests.run('agents-realtime.mjs', 'run')).toMatchObject({
       turns: { text, retrieved: text, errors: [] },
       'a wrong key': expect.stringContaining('401') as unknown,
       sessions: 1,
@@ -95,9 +76,9 @@ describe('a client of npm', () => {
   })
 
   it('@deepgram/sdk 5 transcribes, and does not connect again after the close', async () => {
-    const { text } = service
+    const { text } = tests.service
     const stream = { text, code: 1000, metadata: 1, hasInterims: true, opens: 1, errors: [] }
-    expect(await run('deepgram.mjs', 'run')).toMatchObject({
+    expect(await tests.run('deepgram.mjs', 'run')).toMatchObject({
       'a stream': stream,
       'a WAV file as a stream': { ...stream, hasInterims: false },
       'a wrong key': {
@@ -114,8 +95,8 @@ describe('a client of npm', () => {
   })
 
   it('@deepgram/sdk 4 transcribes with the WebSocket of Node', async () => {
-    const { text } = service
-    expect(await run('deepgram-4.mjs', 'run')).toMatchObject({
+    const { text } = tests.service
+    expect(await tests.run('deepgram-4.mjs', 'run')).toMatchObject({
       'a stream': { text, metadata: 1, errors: 0, code: 1000 },
       'a wrong key': { text: '', errors: 1 },
       'a recording': text,
@@ -125,8 +106,8 @@ describe('a client of npm', () => {
   })
 
   it("LiveKit's plugins transcribe, and do not connect again after the close", async () => {
-    const { text } = service
-    expect(await run('livekit.mjs', 'run')).toMatchObject({
+    const { text } = tests.service
+    expect(await tests.run('livekit.mjs', 'run')).toMatchObject({
       // At this speed a turn may begin before the text of the one before it, and then counts as the same.
       'deepgram, live': { text, starts: expect.toSatisfy(isUpTo7) as unknown, errors: [] },
       'openai, live': { text, starts: expect.toSatisfy(isUpTo7) as unknown, errors: [] },
@@ -145,16 +126,16 @@ describe('a recipe', () => {
     ['of a Deepgram app', 'deepgram.test.mjs', 2],
     ['of an OpenAI realtime app', 'realtime.test.mjs', 1],
   ])('%s tests it with a stand-in: %s', async (_app, file, count) => {
-    const printed = await clients?.output(['--test', '--test-reporter=tap', file], {})
+    const printed = await tests.clients.output(['--test', '--test-reporter=tap', file], {})
     expect(printed).toContain(`# pass ${count}\n`)
   })
 
   it('of the AI SDK transcribes a recording and live audio', async () => {
-    const access = await service.newAccess()
-    const lines = (await clients?.output(['transcribe.mjs'], access))?.trimEnd().split('\n') ?? []
+    const access = await tests.service.newAccess()
+    const lines = (await tests.clients.output(['transcribe.mjs'], access)).trimEnd().split('\n')
     expect(lines.slice(0, -1).map((line) => line.replace(/^[\d.]+ /, ''))).toEqual(turns.map(({ text }) => text))
     expect(lines.at(-1)).toBe('2 channels, 33 s')
-    const live = (await clients?.output(['stream.mjs', access['RECORDING'] ?? ''], access))?.trimEnd().split('\n') ?? []
-    expect(live.map((line) => line.replace(/^[\d.]+ /, '')).join(' ')).toBe(service.text)
+    const live = (await tests.clients.output(['stream.mjs', access['RECORDING'] ?? ''], access)).trimEnd().split('\n')
+    expect(live.map((line) => line.replace(/^[\d.]+ /, '')).join(' ')).toBe(tests.service.text)
   })
 })

@@ -1,34 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { installPythonClients, type InstalledClients, type Steps } from './client-programs.js'
-import { clientService, type ClientService } from './client-service.js'
+import { describe, expect, it } from 'vitest'
+import { installPythonClients } from './client-programs.js'
+import { ClientTests } from './client-service.js'
 
 // Clients that others wrote, unmodified, of PyPI; each program in `clients` prints what its steps have.
 
-let clients: InstalledClients | undefined
-let service: ClientService
-
-beforeAll(async () => {
-  clients = await installPythonClients()
-  if (clients !== undefined) service = await clientService()
-})
-afterAll(async () => {
-  if (clients === undefined) return
-  await service.close()
-  await clients.remove()
-})
-beforeEach(({ skip }) => {
-  skip(clients === undefined, 'the clients cannot be installed')
-})
-
-const run = (program: string, way: 'run' | 'runWhenFull' = 'runWhenFull'): Promise<Steps> => {
-  if (clients === undefined) throw new Error('There are no clients.')
-  return service[way](clients, program)
-}
+const tests = new ClientTests(installPythonClients)
 
 describe('a client of PyPI', () => {
   it('openai sends recordings, lists models, and tries again while the service is full', async () => {
-    const steps = await run('openai_transcriptions.py')
-    const { text } = service
+    const steps = await tests.run('openai_transcriptions.py')
+    const { text } = tests.service
     expect(steps).toMatchObject({
       json: text,
       text: `${text}\n`,
@@ -43,22 +24,22 @@ describe('a client of PyPI', () => {
   })
 
   it("LiveKit's plugin for OpenAI sends recordings", async () => {
-    const steps = await run('livekit_openai.py')
-    expect(steps).toMatchObject({ 'a frame': service.text, 'a wrong key': { status: 401, retryable: false } })
+    const steps = await tests.run('livekit_openai.py')
+    expect(steps).toMatchObject({ 'a frame': tests.service.text, 'a wrong key': { status: 401, retryable: false } })
   })
 
   it("Pipecat's service for OpenAI sends segments of speech", async () => {
-    const steps = await run('pipecat_openai.py')
+    const steps = await tests.run('pipecat_openai.py')
     expect(steps).toMatchObject({
-      'a segment': { text: service.text, errors: [] },
+      'a segment': { text: tests.service.text, errors: [] },
       'a wrong key': { text: '', errors: [expect.stringContaining('401 - The token is not valid') as unknown] },
     })
   })
 
   it('deepgram-sdk transcribes, and raises its own errors', async () => {
-    const { text } = service
+    const { text } = tests.service
     const stream = { text, code: 1000, metadata: 1 }
-    expect(await run('deepgram_listen.py', 'run')).toMatchObject({
+    expect(await tests.run('deepgram_listen.py', 'run')).toMatchObject({
       'a stream': stream,
       'a stream with an access token': stream,
       'a wrong key': { status: 401 },
@@ -69,23 +50,23 @@ describe('a client of PyPI', () => {
   })
 
   it("LiveKit's plugin for Deepgram transcribes, and does not connect again after the close", async () => {
-    expect(await run('livekit_deepgram.py', 'run')).toMatchObject({
-      'a stream': { text: service.text, hasSpeech: true, isEven: true },
+    expect(await tests.run('livekit_deepgram.py', 'run')).toMatchObject({
+      'a stream': { text: tests.service.text, hasSpeech: true, isEven: true },
       'a wrong key': { status: 401, retryable: false },
       sessions: 1,
     })
   })
 
   it("Pipecat's service for Deepgram transcribes, and does not connect again after the close", async () => {
-    expect(await run('pipecat_deepgram.py', 'run')).toMatchObject({
-      'a stream': { text: service.text, errors: [] },
+    expect(await tests.run('pipecat_deepgram.py', 'run')).toMatchObject({
+      'a stream': { text: tests.service.text, errors: [] },
       sessions: 1,
     })
   })
 
   it('openai transcribes live audio, and is refused with the error of its WebSocket', async () => {
-    const { text } = service
-    expect(await run('openai_realtime.py', 'run')).toMatchObject({
+    const { text } = tests.service
+    expect(await tests.run('openai_realtime.py', 'run')).toMatchObject({
       'a commit': { text, isPrefix: true },
       speech: text,
       'an option': { code: 'unsupported_parameter', param: 'session.audio.input.transcription.prompt' },
@@ -94,15 +75,15 @@ describe('a client of PyPI', () => {
   })
 
   it("LiveKit's plugin for OpenAI transcribes live audio", async () => {
-    expect(await run('livekit_openai_realtime.py', 'run')).toMatchObject({
-      'a stream': { text: service.text, hasSpeech: true, isEven: true },
+    expect(await tests.run('livekit_openai_realtime.py', 'run')).toMatchObject({
+      'a stream': { text: tests.service.text, hasSpeech: true, isEven: true },
       sessions: 1,
     })
   })
 
   it("Pipecat's service for OpenAI transcribes live audio, committed by itself and by the service", async () => {
-    const { text } = service
-    expect(await run('pipecat_openai_realtime.py', 'run')).toMatchObject({
+    const { text } = tests.service
+    expect(await tests.run('pipecat_openai_realtime.py', 'run')).toMatchObject({
       'a segment': { text, errors: [] },
       speech: { text, hasSpeech: true, errors: [] },
       sessions: 2,
@@ -112,13 +93,15 @@ describe('a client of PyPI', () => {
 
 describe('a recipe', () => {
   it('of pytest tests an app with a stand-in', async () => {
-    expect(await clients?.output(['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'test_app.py'], {})).toContain(
+    expect(await tests.clients.output(['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'test_app.py'], {})).toContain(
       '1 passed',
     )
   })
 
   it('of a LiveKit agent transcribes on this machine', async () => {
-    const access = await service.newAccess()
-    expect(await clients?.output(['agent_stt.py', access['RECORDING'] ?? ''], access)).toBe(`${service.text}\n`)
+    const access = await tests.service.newAccess()
+    expect(await tests.clients.output(['agent_stt.py', access['RECORDING'] ?? ''], access)).toBe(
+      `${tests.service.text}\n`,
+    )
   })
 })

@@ -1,19 +1,14 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { isSpeechError } from '../../../../../src/errors/speech-error.js'
 import { standInFaults, type StandInFaultName, type StandInFaults } from '../../../src/testing/stand-in/faults.js'
 import { standIn, type StandIn, type StandInOptions } from '../../../src/testing/stand-in/stand-in.js'
+import { closedAfterEach } from './started.js'
 import { transcribe } from './post-recording.js'
 import { listenPath, openListen, openSocket, sendAll, speech, type SeenBySocket } from './raw-client.js'
 
-const started: StandIn[] = []
-const start = async (options: Partial<StandInOptions>): Promise<StandIn> => {
-  const vendor = await standIn({ dialect: ['deepgram', 'openai'], script: ['one', 'two', 'three', 'four'], ...options })
-  started.push(vendor)
-  return vendor
-}
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((vendor) => vendor.close()))
-})
+const startStandIn = closedAfterEach()
+const start = (options: Partial<StandInOptions>): Promise<StandIn> =>
+  startStandIn({ dialect: ['deepgram', 'openai'], script: ['one', 'two', 'three', 'four'], ...options })
 
 const closeStream = { type: 'CloseStream' }
 const perfect = ['open', 'final one', 'final two', 'final three', 'final four', 'Metadata', 'closed 1000']

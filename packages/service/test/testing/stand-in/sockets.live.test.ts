@@ -1,17 +1,9 @@
 import { createHash } from 'node:crypto'
-import { afterEach, describe, expect, it } from 'vitest'
-import { standIn, type StandIn, type StandInOptions } from '../../../src/testing/stand-in/stand-in.js'
+import { describe, expect, it } from 'vitest'
+import { closedAfterEach } from './started.js'
 import { openListen, openSocket, sendAll, speech } from './raw-client.js'
 
-const started: StandIn[] = []
-const start = async (options: StandInOptions): Promise<StandIn> => {
-  const vendor = await standIn(options)
-  started.push(vendor)
-  return vendor
-}
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((vendor) => vendor.close()))
-})
+const start = closedAfterEach()
 
 const closeStream = { type: 'CloseStream' }
 

@@ -1,24 +1,17 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { lastValueFrom, toArray } from 'rxjs'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { recognize } from '../../../../../src/client/recognizer/recognize.js'
 import { isSpeechError } from '../../../../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../../../../src/protocol/session-event.js'
 import { transcribe } from './post-recording.js'
 import { speech } from './raw-client.js'
-import { standIn, type StandIn, type StandInOptions } from '../../../src/testing/stand-in/stand-in.js'
+import { standIn, type StandIn } from '../../../src/testing/stand-in/stand-in.js'
+import { closedAfterEach } from './started.js'
 
-const started: StandIn[] = []
-const start = async (options: StandInOptions): Promise<StandIn> => {
-  const vendor = await standIn(options)
-  started.push(vendor)
-  return vendor
-}
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((vendor) => vendor.close()))
-})
+const start = closedAfterEach()
 
 const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 
