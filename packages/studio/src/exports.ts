@@ -16,7 +16,7 @@ export const exportFormats: Readonly<Record<ExportFormat, { readonly file: strin
   cassette: { file: 'session.jsonl', type: 'application/jsonl' },
 }
 
-type Exported = Pick<StudioState, 'turns' | 'channels' | 'results'>
+type Exported = Pick<StudioState, 'lines' | 'channels' | 'results'>
 
 /** The content of a file: of the state that is shown, or of what the session has kept. */
 export const contentOf = (
@@ -37,10 +37,10 @@ export const contentOf = (
   }
 }
 
-/** A line for each turn, in the order of time. */
-export const toText = ({ turns, channels }: Exported): string =>
-  turns
-    .filter(({ isRejected }) => isRejected !== true)
+/** The lines that have words, in the order of time. */
+export const toText = ({ lines, channels }: Exported): string =>
+  lines
+    .filter(({ status }) => status === 'recognized')
     .sort((a, b) => a.startMs - b.startMs)
     .map(({ startMs, channel, words }) => {
       const text = words.map((word) => word.text).join(' ')

@@ -177,8 +177,8 @@ class Studio {
 
   #sessionEnded(): void {
     this.#player.stop()
-    const { failure, turns } = this.#state
-    renderProposal(this.#config, failure === undefined && turns.every(({ words }) => words.length === 0))
+    const { failure, lines } = this.#state
+    renderProposal(this.#config, failure === undefined && lines.every(({ words }) => words.length === 0))
     if (failure !== undefined && isOfMicrophone(failure)) this.#report(failureSentence(failure))
     else if (this.#source.kind === 'microphone') void this.#source.listMicrophones()
   }

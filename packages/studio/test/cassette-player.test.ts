@@ -93,7 +93,7 @@ describe('a cassette in the studio', () => {
       (before, { input }) => reduce(before, input),
       reduce(initialState, { type: 'started', title: played.title, channels: played.channels }),
     )
-    expect(state.turns.map(({ words }) => words.map(({ text }) => text).join(' '))).toEqual(['good morning thank you'])
+    expect(state.lines.map(({ words }) => words.map(({ text }) => text).join(' '))).toEqual(['good morning thank you'])
     expect(state).toMatchObject({ phase: 'ended', failure: undefined, stopped: false })
     expect(state.ledger).toMatchObject({ capturedMs: 4000, finalizedMs: 4000, pendingMs: 0, droppedMs: 0 })
     expect(state.incidents.map((incident) => incidentSentence(incident))).toEqual([
@@ -109,8 +109,8 @@ describe('a cassette in the studio', () => {
     const until = (ms: number) =>
       inputs.filter(({ audioMs }) => audioMs <= ms).reduce((state, { input }) => reduce(state, input), initialState)
     expect(until(1000).partials).toEqual(['good'])
-    expect(until(1000).turns).toEqual([])
-    expect(until(2000).turns).toHaveLength(1)
+    expect(until(1000).lines).toEqual([])
+    expect(until(2000).lines).toHaveLength(1)
     expect(until(2000).phase).toBe('reconnecting')
   })
 
@@ -119,7 +119,7 @@ describe('a cassette in the studio', () => {
     const close = { atMs: 1450, connection: 1, event: 'close' }
     const unsubscribed = { atMs: 1460, event: 'end', outcome: 'unsubscribed' }
     const left = await stateOf(cassette([...cut, close, unsubscribed]))
-    expect(left.turns).toHaveLength(1)
+    expect(left.lines.map(({ status }) => status)).toEqual(['recognized', 'gap'])
     expect(left).toMatchObject({ phase: 'ended', incidents: [] })
     const lost = { atMs: 1450, connection: 1, event: 'ended', code: 'connection-lost' }
     const failed = { atMs: 1460, event: 'end', outcome: 'error', code: 'connection-lost', message: 'The line is dead.' }
@@ -169,7 +169,7 @@ describe('a cassette in the studio', () => {
     const played = await playCassette(parseCassette(text), 'call.jsonl')
     const state = await stateOf(text)
     expect(state).toMatchObject({ phase: 'ended', failure: undefined, stopped: false, incidents: [], gaps: [] })
-    expect(state.turns.map(({ channel, words }) => [channel, ...words])).toEqual([
+    expect(state.lines.map(({ channel, words }) => [channel, ...words])).toEqual([
       [
         0,
         { text: 'good', startMs: 120, endMs: 300, confidence: 0.5, times: 'service' },

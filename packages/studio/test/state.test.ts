@@ -43,8 +43,8 @@ const partial = (text: string, startMs: number, endMs: number, stableLength = 0)
 
 const run = (...inputs: readonly StudioInput[]): StudioState => inputs.reduce(reduce, reduce(initialState, started))
 
-const texts = ({ turns }: StudioState): readonly string[] =>
-  turns.map(({ channel, words }) => `${channel}: ${words.map(({ text }) => text).join(' ')}`)
+const texts = ({ lines }: StudioState): readonly string[] =>
+  lines.map(({ channel, words }) => `${channel}: ${words.map(({ text }) => text).join(' ')}`)
 
 describe('the state of the studio', () => {
   it('keeps partial text apart from definitive text, for each channel', () => {
@@ -75,7 +75,7 @@ describe('the state of the studio', () => {
       at(3000, milestone('three', 2000, 2900)),
     )
     expect(texts(state)).toEqual(['0: one', '0: ', '0: three'])
-    expect(state.turns[1]).toMatchObject({ startMs: 1100, endMs: 1900, isRejected: true })
+    expect(state.lines[1]).toMatchObject({ startMs: 1100, endMs: 1900, status: 'rejected' })
     expect(state.partials).toEqual([''])
     expect(state.speaking).toEqual([undefined])
     expect(state.rejected).toEqual([
@@ -92,7 +92,7 @@ describe('the state of the studio', () => {
       at(9000, milestone('four', 8000, 8900), 1),
     )
     expect(texts(state)).toEqual(['0: one two', '1: three', '1: four'])
-    expect(state.turns.map(({ id }) => id)).toEqual([1, 2, 3])
+    expect(state.lines.map(({ id }) => id)).toEqual([1, 2, 3])
   })
 
   it('has the paragraphs in the order of time, however the results of the channels arrive', () => {
@@ -103,7 +103,7 @@ describe('the state of the studio', () => {
       at(4300, milestone('fine', 5000, 5300), 1),
     )
     expect(texts(late)).toEqual(['0: good morning how are you', '1: hello there fine'])
-    expect(late.turns.map(({ id }) => id)).toEqual([2, 1])
+    expect(late.lines.map(({ id }) => id)).toEqual([2, 1])
     const between = run(
       at(1000, milestone('one', 0, 900)),
       at(9000, milestone('three', 8000, 8900)),
@@ -124,19 +124,19 @@ describe('the state of the studio', () => {
       '1: thank you',
       '0: at eight',
     ])
-    expect(inside.turns.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([
+    expect(inside.lines.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([
       [0, 1000],
       [1500, 2000],
       [3000, 4000],
       [3500, 3900],
       [4000, 5000],
     ])
-    expect(inside.turns.map(({ id }) => id).toSorted()).toEqual([1, 2, 3, 4, 5])
+    expect(inside.lines.map(({ id }) => id).toSorted()).toEqual([1, 2, 3, 4, 5])
   })
 
   it('never changes a word that is definitive when a partial arrives', () => {
     const before = run(at(1000, milestone('one', 0, 900)))
-    expect(reduce(before, at(1500, partial('two', 1000, 1400))).turns).toBe(before.turns)
+    expect(reduce(before, at(1500, partial('two', 1000, 1400))).lines).toBe(before.lines)
   })
 
   it('is in the phase of the channel that is furthest behind', () => {
@@ -229,8 +229,8 @@ describe('the sentence about a lost connection', () => {
     ])
   })
 
-  it('says how much was lost', () => {
-    const { incidents } = run(
+  it('says how much was lost, also in the text', () => {
+    const { incidents, lines } = run(
       at(5000, reconnecting(1, 100)),
       at(5100, { type: 'gap', fromMs: 1000, toMs: 3000, cause: 'replay-full' }),
       at(5200, { type: 'gap', fromMs: 3000, toMs: 4000, cause: 'silence' }),
@@ -239,6 +239,7 @@ describe('the sentence about a lost connection', () => {
     expect(incidents.map((incident) => incidentSentence(incident))).toEqual([
       'Connection lost at 5.0 s, resumed after 1.0 s, 0.1 s of audio sent again, 2.0 s of audio lost.',
     ])
+    expect(lines).toMatchObject([{ status: 'gap', startMs: 1000, endMs: 3000, cause: 'replay-full', words: [] }])
   })
 
   it('is about another loss after the session has resumed', () => {

@@ -1,4 +1,4 @@
-import { errorTable, isSpeechError, type SessionEvent } from 'rxspeech'
+import { errorTable, isSpeechError, type GapCause, type SessionEvent } from 'rxspeech'
 import type { Failure, Incident, StudioState } from './state.js'
 
 export const secondsText = (ms: number): string => `${(Math.max(0, ms) / 1000).toFixed(1)} s`
@@ -23,6 +23,20 @@ export const incidentSentence = (incident: Incident, hasEnded = false): string =
   }
   const loss = droppedMs > 0 ? `${secondsText(droppedMs)} of audio lost` : 'nothing lost'
   return `${lost}, resumed after ${secondsText(resumedAfterMs)}, ${secondsText(replayedMs)} of audio sent again, ${loss}.`
+}
+
+/** What a gap lost, and why. */
+export const gapSentence = (cause: GapCause | undefined, ms: number): string =>
+  `${secondsText(ms)} without words: ${cause === undefined ? 'lost' : gapCauses[cause]}`
+
+const gapCauses: Readonly<Record<GapCause, string>> = {
+  silence: 'it was silence',
+  'buffer-full': 'the connection was too slow for the audio',
+  'cut-sample': 'the audio ended within a sample',
+  stopped: 'the session was stopped before its results came',
+  ended: 'the service ended the session before',
+  failed: 'the session failed before its results came',
+  'replay-full': 'the connection was lost for too long',
 }
 
 /** What the session does now, in one sentence. */

@@ -9,6 +9,7 @@ import type {
   SessionMetrics,
   SessionState,
 } from 'rxspeech'
+import type { TranscriptLine } from './transcript.js'
 import { splitWords, wordsOf, type CaptionWord, type PartialWords } from './words.js'
 
 /** What happens in the studio. `atMs` is time since the start, `audioMs` the audio that was captured by then. */
@@ -35,19 +36,6 @@ export interface SessionInput {
 export interface Failure {
   readonly code: ErrorCode | 'unknown'
   readonly message: string
-}
-
-/** Definitive words of one speaker, shown as a paragraph. */
-export interface Turn {
-  readonly id: number
-  readonly channel: number
-  readonly startMs: number
-  readonly endMs: number
-  readonly words: readonly CaptionWord[]
-  /** The indexes of the words with which the results begin. */
-  readonly starts: readonly number[]
-  /** Sound without words: it was no speech, or none that the model knows. */
-  readonly isRejected?: true
 }
 
 /** A range of the timeline. */
@@ -91,7 +79,7 @@ export interface StudioState {
   readonly phase: Phase
   readonly title: string
   readonly channels: readonly string[]
-  readonly turns: readonly Turn[]
+  readonly lines: readonly TranscriptLine[]
   /** The text of each channel that is not definitive. */
   readonly partials: readonly string[]
   /** How much of each no longer changes, in UTF-16 code units from its beginning. */
@@ -126,7 +114,7 @@ export const initialState: StudioState = {
   phase: 'idle',
   title: '',
   channels: [],
-  turns: [],
+  lines: [],
   partials: [],
   stableLengths: [],
   results: [],
@@ -150,9 +138,9 @@ export const initialState: StudioState = {
   speaking: [],
 }
 
-/** A pause of this length or a turn of this many words starts a new paragraph. */
-const turnPauseMs = 2500
-const maxTurnWords = 60
+/** A pause of this length or a line of this many words starts a new line. */
+const linePauseMs = 2500
+const maxLineWords = 60
 const maxHistory = 200
 /** Losses of several channels within this time are one incident. */
 const sameIncidentMs = 1500
@@ -197,7 +185,7 @@ const reduceEvent = (state: StudioState, input: SessionInput): StudioState => {
       const words = wordsOf(event, state.history[channel] ?? [])
       return {
         ...withoutPartial(state, channel),
-        turns: words.length === 0 ? state.turns : addWords(state.turns, channel, words),
+        lines: words.length === 0 ? state.lines : addWords(state.lines, channel, words),
         results: [...state.results, { ...event, channel }],
         speech: [...state.speech, { channel, fromMs: startMs, toMs: endMs }],
         milestones: [...state.milestones, { channel, atMs: audioMs }],
@@ -215,6 +203,9 @@ const reduceEvent = (state: StudioState, input: SessionInput): StudioState => {
         ...state,
         results: [...state.results, { ...event, channel }],
         gaps: [...state.gaps, { channel, fromMs, toMs, cause }],
+        lines: harmless.has(cause)
+          ? state.lines
+          : addLine(state.lines, { channel, startMs: fromMs, endMs: toMs, status: 'gap', words: [], cause }),
         incidents:
           cause === 'replay-full' || cause === 'buffer-full'
             ? dropped(state.incidents, toMs - fromMs)
@@ -239,7 +230,10 @@ const reduceEvent = (state: StudioState, input: SessionInput): StudioState => {
       const span = { channel, fromMs: event.startMs, toMs: event.endMs }
       return {
         ...withoutPartial(state, channel),
-        turns: addTurn(state.turns, { channel, startMs: span.fromMs, endMs: span.toMs, words: [], isRejected: true }),
+        lines: addLine(state.lines, {
+          ...{ channel, startMs: span.fromMs, endMs: span.toMs },
+          ...{ status: 'rejected', words: [] },
+        }),
         rejected: [...state.rejected, span],
       }
     }
@@ -247,6 +241,9 @@ const reduceEvent = (state: StudioState, input: SessionInput): StudioState => {
       return state
   }
 }
+
+/** Gaps in which no word is lost. */
+const harmless: ReadonlySet<GapEvent['cause']> = new Set(['silence', 'cut-sample'])
 
 const stableLengthOf = ({ text, stableLength = 0 }: PartialEvent): number => text.slice(0, stableLength).trim().length
 
@@ -261,33 +258,41 @@ const withoutPartial = (state: StudioState, channel: number): StudioState => ({
   speaking: put(state.speaking, channel, undefined, undefined),
 })
 
-const addWords = (turns: readonly Turn[], channel: number, words: readonly CaptionWord[]): readonly Turn[] => {
+const addWords = (
+  lines: readonly TranscriptLine[],
+  channel: number,
+  words: readonly CaptionWord[],
+): readonly TranscriptLine[] => {
   const startMs = words[0]?.startMs ?? 0
-  return addTurn(turns, { channel, startMs, endMs: words.at(-1)?.endMs ?? startMs, words })
+  return addLine(lines, { channel, startMs, endMs: words.at(-1)?.endMs ?? startMs, status: 'recognized', words })
 }
 
 /**
- * Adds a result to the turns, which are in the order of time: the results of one channel may arrive after later ones of
- * the other, and then belong between two results that were one turn so far.
+ * Adds a result to the lines, which are in the order of time: the results of one channel may arrive after later ones of
+ * the other, and then belong between two results that were one line so far.
  */
-const addTurn = (turns: readonly Turn[], result: Omit<Turn, 'id' | 'starts'>): readonly Turn[] => {
-  const { channel, startMs, endMs, words, isRejected } = result
-  const at = turns.findLastIndex((turn) => turn.startMs <= startMs)
-  const before = turns[at]
+const addLine = (
+  lines: readonly TranscriptLine[],
+  result: Omit<TranscriptLine, 'id' | 'starts'>,
+): readonly TranscriptLine[] => {
+  const { channel, startMs, endMs, words, status } = result
+  const at = lines.findLastIndex((line) => line.startMs <= startMs)
+  const before = lines[at]
   if (
     before?.channel === channel &&
-    before.isRejected === isRejected &&
-    startMs - before.endMs < turnPauseMs &&
-    before.words.length + words.length <= maxTurnWords
+    before.status === status &&
+    status !== 'gap' &&
+    startMs - before.endMs < linePauseMs &&
+    before.words.length + words.length <= maxLineWords
   ) {
     const starts = [...before.starts, before.words.length]
-    return turns.with(at, { ...before, endMs, words: [...before.words, ...words], starts })
+    return lines.with(at, { ...before, endMs, words: [...before.words, ...words], starts })
   }
-  const turn = { ...result, id: turns.length + 1, starts: [0] }
+  const line = { ...result, id: lines.length + 1, starts: [0] }
   const cut = before?.starts.find((start) => (before.words[start]?.startMs ?? 0) > startMs)
-  if (before === undefined || cut === undefined) return turns.toSpliced(at + 1, 0, turn)
+  if (before === undefined || cut === undefined) return lines.toSpliced(at + 1, 0, line)
   const [first, second] = [before.words.slice(0, cut), before.words.slice(cut)]
-  return turns.toSpliced(
+  return lines.toSpliced(
     at,
     1,
     {
@@ -296,10 +301,10 @@ const addTurn = (turns: readonly Turn[], result: Omit<Turn, 'id' | 'starts'>): r
       words: first,
       starts: before.starts.filter((start) => start < cut),
     },
-    turn,
+    line,
     {
       ...before,
-      id: turns.length + 2,
+      id: lines.length + 2,
       startMs: second[0]?.startMs ?? startMs,
       words: second,
       starts: before.starts.filter((start) => start >= cut).map((start) => start - cut),

@@ -9,6 +9,8 @@ export interface CaptionWord {
   readonly confidence?: number | undefined
   /** Where the times come from: the service, or an estimate from the partial results. */
   readonly times: 'service' | 'estimate'
+  /** What was recognized, if a person has corrected the word. */
+  readonly recognized?: string | undefined
 }
 
 /** The words of a partial result, and the end of the audio that the service had read. */

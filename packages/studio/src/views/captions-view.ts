@@ -1,11 +1,13 @@
 import { clock } from '../state/sentences.js'
-import type { StudioState, Turn } from '../state/state.js'
+import { gapSentence } from '../state/sentences.js'
+import type { StudioState } from '../state/state.js'
+import type { TranscriptLine } from '../state/transcript.js'
 import type { WordAt } from '../state/word-cursor.js'
 import type { CaptionWord } from '../state/words.js'
 import { create, element } from './page.js'
 
 /** How many turns the page has at first, and how many "Show earlier" adds. */
-const shownTurns = 60
+const shownLines = 60
 /** Announced texts that a screen reader may still read. */
 const keptAnnouncements = 8
 
@@ -16,9 +18,9 @@ export class CaptionsView {
   readonly #announcer = element('announcer')
   readonly #earlier = element('earlier')
   readonly #empty = element('empty')
-  readonly #rendered = new Map<number, { readonly turn: Turn; readonly element: HTMLElement }>()
+  readonly #rendered = new Map<number, { readonly line: TranscriptLine; readonly element: HTMLElement }>()
   #state: StudioState | undefined
-  #limit = shownTurns
+  #limit = shownLines
   /** Whether the newest text stays in sight; a person who scrolls back is left alone. */
   #isFollowing = true
   /** How many results have been announced. */
@@ -26,7 +28,7 @@ export class CaptionsView {
 
   constructor(changed: () => void, play: (word: WordAt) => void) {
     this.#earlier.addEventListener('click', () => {
-      this.#limit += shownTurns
+      this.#limit += shownLines
       changed()
     })
     this.#turns.addEventListener('scroll', () => {
@@ -39,16 +41,16 @@ export class CaptionsView {
     })
     this.#turns.addEventListener('pointerover', ({ target }) => {
       const at = wordAt(target)
-      const turn = at === undefined ? undefined : this.#rendered.get(at.turn)?.turn
-      const word = turn?.words[at?.word ?? 0]
+      const line = at === undefined ? undefined : this.#rendered.get(at.line)?.line
+      const word = line?.words[at?.word ?? 0]
       if (word !== undefined && target instanceof HTMLElement) target.title = titleOf(word)
     })
   }
 
   render(state: StudioState, current: WordAt | undefined, playing: WordAt | undefined): void {
-    this.#empty.hidden = state.phase !== 'idle' && !(state.phase === 'ended' && state.turns.length === 0)
+    this.#empty.hidden = state.phase !== 'idle' && !(state.phase === 'ended' && state.lines.length === 0)
     if (state.phase === 'connecting') this.#isFollowing = true
-    if (state.turns !== this.#state?.turns) this.#renderTurns(state)
+    if (state.lines !== this.#state?.lines) this.#renderLines(state)
     // Each partial makes a new list of them.
     if (state.partials !== this.#state?.partials || state.channels !== this.#state.channels) this.#renderLive(state)
     this.#state = state
@@ -56,26 +58,26 @@ export class CaptionsView {
     this.#mark('playing', playing)
   }
 
-  #renderTurns(state: StudioState): void {
-    const { turns, channels } = state
-    const shown = turns.slice(-this.#limit)
+  #renderLines(state: StudioState): void {
+    const { lines, channels } = state
+    const shown = lines.slice(-this.#limit)
     const ids = new Set(shown.map(({ id }) => id))
     for (const [id, { element: paragraph }] of this.#rendered) {
       if (ids.has(id)) continue
       paragraph.remove()
       this.#rendered.delete(id)
     }
-    for (const [index, turn] of shown.entries()) {
-      const rendered = this.#rendered.get(turn.id)
-      if (rendered?.turn === turn) continue
-      const paragraph = paragraphOf(turn, channels)
+    for (const [index, line] of shown.entries()) {
+      const rendered = this.#rendered.get(line.id)
+      if (rendered?.line === line) continue
+      const paragraph = paragraphOf(line, channels)
       const next = rendered ?? this.#nextRendered(shown, index)
       if (rendered !== undefined) rendered.element.replaceWith(paragraph)
       else if (next === undefined) this.#turns.append(paragraph)
       else next.element.before(paragraph)
-      this.#rendered.set(turn.id, { turn, element: paragraph })
+      this.#rendered.set(line.id, { line, element: paragraph })
     }
-    this.#earlier.hidden = turns.length <= shown.length
+    this.#earlier.hidden = lines.length <= shown.length
     this.#announce(state)
     this.#scrollToEnd()
   }
@@ -84,7 +86,7 @@ export class CaptionsView {
     if (this.#isFollowing) this.#turns.scrollTop = this.#turns.scrollHeight
   }
 
-  #nextRendered(shown: readonly Turn[], index: number) {
+  #nextRendered(shown: readonly TranscriptLine[], index: number) {
     for (const { id } of shown.slice(index + 1)) {
       const rendered = this.#rendered.get(id)
       if (rendered !== undefined) return rendered
@@ -130,7 +132,7 @@ export class CaptionsView {
     const target =
       word === undefined
         ? null
-        : (this.#rendered.get(word.turn)?.element.querySelector(`[data-word="${word.word}"]`) ?? null)
+        : (this.#rendered.get(word.line)?.element.querySelector(`[data-word="${word.word}"]`) ?? null)
     if (marked === target) return
     marked?.classList.remove(className)
     target?.classList.add(className)
@@ -138,25 +140,28 @@ export class CaptionsView {
   }
 }
 
-const paragraphOf = (turn: Turn, channels: readonly string[]): HTMLElement => {
-  const text = create('span', turn.isRejected ? { text: 'not in this model' } : {})
-  if (turn.isRejected) text.title = rejectedTitle(turn)
-  for (const [index, word] of turn.words.entries()) {
+const paragraphOf = (line: TranscriptLine, channels: readonly string[]): HTMLElement => {
+  const text = create('span', line.status === 'recognized' ? {} : { text: wordlessText(line) })
+  if (line.status === 'rejected') text.title = rejectedTitle(line)
+  for (const [index, word] of line.words.entries()) {
     const shown = create('span', { className: `word${sureness(word.confidence)}`, text: word.text })
     shown.dataset['word'] = String(index)
     text.append(shown, ' ')
   }
   const paragraph = create(
     'p',
-    { className: turn.isRejected ? 'turn rejected' : 'turn' },
-    create('span', { className: 'name', text: channels[turn.channel] ?? '' }),
+    { className: line.status === 'recognized' ? 'turn' : `turn ${line.status}` },
+    create('span', { className: 'name', text: channels[line.channel] ?? '' }),
     text,
   )
-  paragraph.dataset['turn'] = String(turn.id)
+  paragraph.dataset['line'] = String(line.id)
   return paragraph
 }
 
-const rejectedTitle = ({ startMs, endMs }: Turn): string =>
+const wordlessText = ({ status, cause, startMs, endMs }: TranscriptLine): string =>
+  status === 'gap' ? gapSentence(cause, endMs - startMs) : 'not in this model'
+
+const rejectedTitle = ({ startMs, endMs }: TranscriptLine): string =>
   `${clock(startMs)} to ${clock(endMs)}: sound that matches nothing that the model knows`
 
 const sureness = (confidence = 1): string => (confidence < 0.6 ? ' doubtful' : confidence < 0.85 ? ' unsure' : '')
@@ -171,6 +176,6 @@ const titleOf = ({ startMs, endMs, confidence, times }: CaptionWord): string =>
 const wordAt = (target: EventTarget | null): WordAt | undefined => {
   if (!(target instanceof HTMLElement)) return undefined
   const word = target.dataset['word']
-  const turn = target.closest<HTMLElement>('[data-turn]')?.dataset['turn']
-  return word === undefined || turn === undefined ? undefined : { turn: Number(turn), word: Number(word) }
+  const line = target.closest<HTMLElement>('[data-line]')?.dataset['line']
+  return word === undefined || line === undefined ? undefined : { line: Number(line), word: Number(word) }
 }
