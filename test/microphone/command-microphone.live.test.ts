@@ -223,6 +223,36 @@ describe('the program that records', () => {
     expect(named.join(' ')).toContain('-f dshow -i audio=Headset ')
   })
 
+  it('without a device on Windows says how to list them, unless another program has a default', async () => {
+    install('ffmpeg.exe')
+    await expect(findRecordingCommand(recording, 'win32')).rejects.toMatchObject({
+      code: 'invalid-options',
+      message:
+        'ffmpeg has no default device here; name one. This lists them: ffmpeg -f dshow -list_devices true -i dummy',
+    })
+  })
+
+  it('is the one that is named, by its name, its path or as rec', async () => {
+    const path = install('sox')
+    install('arecord')
+    const startOf = async (program: string): Promise<string> =>
+      (await findRecordingCommand({ ...recording, program }, 'linux')).slice(0, 2).join(' ')
+    expect(await startOf('sox')).toBe('sox -q')
+    expect(await startOf('rec')).toBe('sox -q')
+    expect(await startOf(path)).toBe(`${path} -q`)
+    await expect(startOf('ffmpeg')).rejects.toMatchObject({
+      code: 'missing-dependency',
+      message: 'There is no program ffmpeg in PATH; install it.',
+    })
+    await expect(startOf('/no/such/arecord')).rejects.toMatchObject({
+      message: 'There is no program /no/such/arecord; install it.',
+    })
+    await expect(startOf('parec')).rejects.toMatchObject({
+      code: 'invalid-options',
+      message: 'parec is none of the programs that record here: arecord, ffmpeg, sox.',
+    })
+  })
+
   it('is none on other platforms', async () => {
     install('arecord')
     await expect(findRecordingCommand(recording, 'aix')).rejects.toMatchObject({

@@ -55,6 +55,8 @@ export const startInProcess = (
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    raise: (signal) => kill(signal),
+    suspend: () => undefined,
     onExit: () => () => undefined,
     exit: refuseExit,
   }

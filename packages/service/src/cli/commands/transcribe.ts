@@ -15,8 +15,9 @@ import { oneOf, speakers, speed, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import { embeddedModel } from '../process/package-files.js'
 import type { ServicePlan } from '../service/reach-service.js'
-import { formatExtensions, type OutputPlan, type TranscriptFormat } from '../transcription/recording-output.js'
+import type { OutputPlan } from '../transcription/recording-output.js'
 import type { TranscriptionPlan } from '../transcription/transcribe-recordings.js'
+import { formatExtensions, type TranscriptFormat } from '../view/format-view.js'
 
 const formats = Object.keys(formatExtensions) as readonly TranscriptFormat[]
 const transports = ['grpc', 'websocket'] as const

@@ -12,6 +12,10 @@ export interface Host {
   readonly stderr: NodeJS.WriteStream
   /** Calls the listener at each signal that asks the process to end; returns a function that removes it. */
   readonly onSignal: (listener: (signal: EndingSignal) => void) => () => void
+  /** Handles a key of the terminal as the signal that it stands for. */
+  readonly raise: (signal: EndingSignal) => void
+  /** Stops the processes of this job until the shell continues them; returns then. */
+  readonly suspend: () => void
   /** Runs synchronous work when the process ends in any way; returns a function that removes it. */
   readonly onExit: (work: () => void) => () => void
   /** Ends the process at once. */
@@ -32,6 +36,13 @@ export const processHost = (process: NodeJS.Process): Host => ({
     return () => {
       for (const signal of endingSignals) process.off(signal, listener)
     }
+  },
+  // Not `kill`, which ends a process of Windows whatever listens.
+  raise: (signal) => {
+    if (!process.emit(signal)) process.exit(signalExitCode(signal))
+  },
+  suspend: () => {
+    if (process.platform !== 'win32') process.kill(0, 'SIGTSTP')
   },
   onExit: (work) => {
     process.once('exit', work)

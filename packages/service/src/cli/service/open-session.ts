@@ -1,4 +1,4 @@
-import { share, type Observable } from 'rxjs'
+import { share, type Observable, type ObservableInput } from 'rxjs'
 import type { AudioFormat } from 'rxspeech/internal/audio/format'
 import type { RecordedSession } from 'rxspeech/internal/cassette/record/record'
 import type { SessionOptions, TokenSource } from 'rxspeech/internal/client/options'
@@ -26,7 +26,7 @@ export interface SessionRequest {
 /** The options of both transports. */
 type CommonOptions = Omit<SessionOptions, 'url'> & Pick<SessionRequest, 'language' | 'phrases'>
 
-type OpenSession = (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
+type OpenSession = (audio: ObservableInput<Uint8Array>) => Observable<SessionEvent>
 
 /** Opens sessions with the service, over either transport. Loads only the code of that transport. */
 export const openSession = async (request: SessionRequest): Promise<OpenSession> => {

@@ -7,22 +7,16 @@ import type { Pace } from '../input/sendable-audio.js'
 import { failureOf, SilentExit, usageError } from '../process/failure.js'
 import type { Output } from '../process/output.js'
 import { openOutputFile, type OutputFile } from '../process/output-file.js'
-import { captionView } from '../view/caption-view.js'
-import { jsonView, recordingJson } from '../view/json-view.js'
-import { ndjsonView } from '../view/ndjson-view.js'
+import { formatExtensions, openFormatView, type TranscriptFormat } from '../view/format-view.js'
+import { recordingJson } from '../view/json-view.js'
 import type { Paint } from '../view/paint.js'
 import type { Pane } from '../view/panes.js'
 import { Segments } from '../view/segments.js'
-import { openTextView } from '../view/text-view.js'
 import { secondsText, summaryLine, type TranscriptReader } from '../view/transcript-reader.js'
 import type { View } from '../view/view.js'
 import { errorsOf, wordErrorsText, type WordErrorsStyle } from '../view/word-errors-view.js'
 import { ReferenceComparison } from './reference.js'
 import { interruptedText, type Outcome, type Recording } from './transcribe-recordings.js'
-
-/** The formats of transcripts, with the extensions of their files. */
-export const formatExtensions = { text: 'txt', json: 'json', ndjson: 'ndjson', vtt: 'vtt', srt: 'srt' } as const
-export type TranscriptFormat = keyof typeof formatExtensions
 
 /** What the transcripts of all recordings have in common. */
 export interface OutputPlan {
@@ -154,36 +148,17 @@ export class RecordingOutput implements Recording {
     pane: Pane,
   ): View {
     const { format, pace, hasWords, outputDir } = this.#plan
-    const speakers = this.#speakers
-    switch (format) {
-      case 'text': {
-        const paint: Paint = outputDir === undefined ? this.#options.paint : (_color, text) => text
-        return openTextView({
-          pane,
-          reader,
-          style: { speakers, paint, hasWords },
-          channels,
-          // Of a recording only results tell how far the service is; live audio from a pipe has no known duration.
-          isPaced: durationMs === undefined,
-        })
-      }
-      case 'json':
-        return jsonView({ segments: this.#segments, reader, pane, speakers })
-      case 'ndjson':
-        return ndjsonView(pane.write, reader)
-      case 'vtt':
-      case 'srt':
-        return captionView({
-          format,
-          reader,
-          speakers,
-          // The cues of a recording of known length are put in order; those of live audio are written at once.
-          channels: durationMs === undefined ? undefined : channels,
-          isHurried: durationMs !== undefined && pace.speed > 1,
-          write: pane.write,
-          note: (line) => pane.note(`${line}\n`),
-        })
-    }
+    const paint: Paint = outputDir === undefined ? this.#options.paint : (_color, text) => text
+    return openFormatView({
+      format,
+      pane,
+      reader,
+      segments: this.#segments,
+      style: { speakers: this.#speakers, paint, hasWords },
+      channels,
+      isLive: durationMs === undefined,
+      isHurried: pace.speed > 1,
+    })
   }
 }
 

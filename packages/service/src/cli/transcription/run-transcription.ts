@@ -1,4 +1,5 @@
-import { defer, map, type Observable } from 'rxjs'
+import { defer, map, tap, type Observable } from 'rxjs'
+import { type AudioFormat, msForBytes } from 'rxspeech/internal/audio/format'
 import { refusalError } from 'rxspeech/internal/errors/refusal'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { accumulate, type Accumulated, emptyTranscript } from 'rxspeech/internal/operators/results/transcript'
@@ -9,13 +10,10 @@ import { clockText } from '../view/transcript-line.js'
 import type { RunSummary } from '../view/transcript-reader.js'
 import type { View } from '../view/view.js'
 
-export interface Transcription {
-  readonly audio: SendableAudio
-  readonly session: (audio: AsyncIterable<Uint8Array>) => Observable<SessionEvent>
+/** A session, and what shows it. */
+interface ShownSession<Audio> {
+  readonly session: (audio: Audio) => Observable<SessionEvent>
   readonly view: View
-  readonly pace: Pace
-  /** Resolves when the output can take more; undefined when it can now. */
-  readonly whenWritable: () => Promise<void> | undefined
   readonly interruption: AbortSignal
   /** Called when the service has accepted the connection. */
   readonly connected: () => void
@@ -23,27 +21,65 @@ export interface Transcription {
   readonly isEndedEarly: () => boolean
 }
 
+export interface Transcription extends ShownSession<AsyncIterable<Uint8Array>> {
+  readonly audio: SendableAudio
+  readonly pace: Pace
+  /** Resolves when the output can take more; undefined when it can now. */
+  readonly whenWritable: () => Promise<void> | undefined
+}
+
 /**
  * Runs one session to its end and shows it. Rejects with the cause of its end: the session's error, the interruption's
  * reason, or a `CommandError` when the service ended it before the audio did.
  */
-export const runTranscription = async (transcription: Transcription): Promise<RunSummary> => {
-  const { audio, session, view, pace, whenWritable, interruption, connected, isEndedEarly } = transcription
+export const runTranscription = ({ audio, pace, whenWritable, ...shown }: Transcription): Promise<RunSummary> =>
+  runSession(shown, async function* (sent, ended) {
+    yield* delivered(audio, { pace, whenWritable, sent })
+    ended()
+    return undefined
+  })
+
+export interface LiveTranscription extends ShownSession<Observable<Uint8Array>> {
+  /** Audio in real time, which the session buffers. */
+  readonly audio$: Observable<Uint8Array>
+  readonly format: AudioFormat
+}
+
+/** The same for audio that comes by itself, such as that of a microphone. */
+export const runLiveTranscription = ({ audio$, format, ...shown }: LiveTranscription): Promise<RunSummary> =>
+  runSession(shown, (sent, ended) => {
+    let bytes = 0
+    return audio$.pipe(
+      tap({
+        next: (chunk) => {
+          bytes += chunk.length
+          sent(msForBytes(format, bytes))
+        },
+        complete: ended,
+      }),
+    )
+  })
+
+/** @param sourceOf makes the audio; it reports how much was sent, and its end */
+const runSession = async <Audio>(
+  { session, view, interruption, connected, isEndedEarly }: ShownSession<Audio>,
+  sourceOf: (sent: (audioMs: number) => void, ended: () => void) => Audio,
+): Promise<RunSummary> => {
   interruption.throwIfAborted()
   let audioMs = 0
   let isAllSent = false
-  const sent = (ms: number): void => {
-    audioMs = ms
-    view.sent(ms)
-  }
-  async function* source(): AsyncGenerator<Uint8Array, undefined> {
-    yield* delivered(audio, { pace, whenWritable, sent })
-    isAllSent = true
-    return undefined
-  }
+  const source = sourceOf(
+    (ms) => {
+      audioMs = ms
+      view.sent(ms)
+    },
+    () => {
+      isAllSent = true
+    },
+  )
   const outcome = new SessionOutcome()
   await new Promise<void>((resolve, reject) => {
-    const subscription = withTranscript(session(source())).subscribe({
+    const subscription = withTranscript(session(source)).subscribe({
       next: ([event, transcript]) => {
         outcome.take(event)
         if (event.type === 'connection' && event.state === 'starting') connected()

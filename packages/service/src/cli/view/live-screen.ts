@@ -1,4 +1,4 @@
-import { displayWidth } from './plain-text.js'
+import { rowsOf } from './plain-text.js'
 
 /** A stream that may be a terminal. */
 export interface ScreenStream {
@@ -43,7 +43,7 @@ export class LiveScreen {
     this.showsProgress = isCapable && err.isTTY === true
   }
 
-  /** Columns that a changing line may take: one less than the terminal has, so that it does not wrap the line. */
+  /** Columns of a changing line in one row: one less than the terminal has, so that it does not wrap the line. */
   get columns(): number {
     const { columns = 0 } = this.showsLive ? this.#out : this.#err
     return Math.max(1, (columns === 0 ? defaultColumns : columns) - 1)
@@ -67,7 +67,7 @@ export class LiveScreen {
     this.#err.write(lines)
   }
 
-  /** Replaces the changing lines by these, none wider than `columns` and not more than `rows` together. */
+  /** Replaces the changing lines by these, which take not more than `rows` together. */
   paint(live: readonly string[], progress: readonly string[]): void {
     const lines = this.showsLive ? live : []
     const bars = this.showsProgress ? progress : []
@@ -92,13 +92,12 @@ export class LiveScreen {
     return this.#painted.length === 0 ? '' : erase(this.#rows() - 1)
   }
 
-  /** A terminal that became narrower has wrapped the lines. */
+  /** The terminal has wrapped long lines, and others when it became narrower. */
   #rows(): number {
     const columns = this.columns + 1
-    return this.#painted.reduce((rows, line) => rows + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)
+    return this.#painted.reduce((rows, line) => rows + rowsOf(line.replace(styling, ''), columns), 0)
   }
 }
 
 // eslint-disable-next-line no-control-regex -- the sequences that `paint` of this folder writes itself
 const styling = /\u001b\[\d*m/g
-const widthOf = (line: string): number => displayWidth(line.replace(styling, ''))

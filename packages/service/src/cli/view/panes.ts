@@ -1,10 +1,10 @@
 import { interval, type Subscription } from 'rxjs'
 import type { LiveScreen } from './live-screen.js'
 
-/** What changes while a recording runs. It is asked for whenever it is painted; no line is wider than `columns`. */
+/** What changes while a recording runs. It is asked for whenever it is painted; no progress is wider than `columns`. */
 interface PaneContent {
-  /** Words that may still change, and lines that wait for their turn. */
-  readonly live?: (columns: number) => readonly string[]
+  /** Words that may still change, and lines that wait for their turn; together they may take `rows`. */
+  readonly live?: (columns: number, rows: number) => readonly string[]
   readonly progress?: (columns: number) => string
 }
 
@@ -115,7 +115,7 @@ export class Panes {
     const progress = bars.slice(0, barRows)
     if (this.#status !== undefined) progress.push(this.#status(bars.length - barRows, columns))
     const liveRows = rows - progress.length
-    const live = this.#panes[0]?.content.live?.(columns) ?? []
+    const live = this.#panes[0]?.content.live?.(columns, liveRows) ?? []
     this.#screen.paint(liveRows === 0 ? [] : live.slice(-liveRows), progress)
   }
 }

@@ -18,6 +18,20 @@ export const displayWidth = (text: string): number => {
   return width
 }
 
+/** How many rows of a terminal the text takes, which wraps a character of two columns as a whole. */
+export const rowsOf = (text: string, columns: number): number => {
+  let [rows, used] = [1, 0]
+  for (const character of text) {
+    const width = columnsOf(character)
+    if (used + width > columns) {
+      rows += 1
+      used = 0
+    }
+    used += width
+  }
+  return rows
+}
+
 /** The end of the text that fits in `columns`, after `…` if something is missing. */
 export const lastColumns = (text: string, columns: number): string => {
   if (displayWidth(text) <= columns) return text

@@ -29,10 +29,11 @@ const maxWaitingShown = 4
 export const openTextView = ({ pane, reader, style, channels, isPaced }: TextViewOptions): View => {
   const order = new LineOrder({ channels, isPaced })
   pane.show({
-    live: (columns) =>
+    live: (columns, rows) =>
       [...order.waiting().slice(-maxWaitingShown), ...reader.live()]
         .toSorted((a, b) => timeOf(a) - timeOf(b))
-        .map((spoken) => liveLine(spoken, style, columns)),
+        // A single one wraps as its finished line does, so that no word moves when it becomes definitive.
+        .map((spoken) => liveLine(spoken, style, channels === 1 ? columns * rows : columns)),
   })
   const print = (lines: readonly SpokenText[]): void => {
     if (lines.length > 0) pane.write(lines.map((spoken) => finishedLines(spoken, style)).join(''))
