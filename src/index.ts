@@ -69,6 +69,8 @@ export type { AnnouncedState, SessionState } from './protocol/states.js'
 
 export { transcript, type Transcript, type TranscriptChannel } from './operators/results/transcript.js'
 
+export { spot, type SpottedPhrase } from './operators/phrases/spot.js'
+
 // Measurements of a session
 
 export { ledger, type LedgerAccount, type LedgerReport, type LedgerState } from './operators/metrics/ledger.js'

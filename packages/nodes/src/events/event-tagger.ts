@@ -9,7 +9,7 @@ import {
   wholeNumberFrom,
 } from 'rxspeech-server/nodes'
 import { eventItem, isOfChannel, matchesPattern, textContains } from 'rxspeech-server/nodes/core/events'
-import { foldCase } from 'rxspeech-server/nodes/core/fold-words'
+import { foldCase } from 'rxspeech/internal/protocol/fold-words'
 import { optionsItem } from 'rxspeech-server/nodes/core/node-options'
 import { stepItems } from 'rxspeech-server/nodes/core/node-steps'
 import type { Settings } from 'rxspeech/internal/protocol/dataflow-messages'

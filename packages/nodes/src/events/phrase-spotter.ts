@@ -11,13 +11,14 @@ import {
   oneOfWords,
 } from 'rxspeech-server/nodes'
 import { eventItem } from 'rxspeech-server/nodes/core/events'
-import { foldWords } from 'rxspeech-server/nodes/core/fold-words'
 import { type NodeSteps, stepItems } from 'rxspeech-server/nodes/core/node-steps'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { recognitionData, type RecognitionData } from 'rxspeech/internal/protocol/dataflow-events'
+import { PhraseAutomaton } from 'rxspeech/internal/operators/phrases/phrase-automaton'
+import { type FoundPhrase, PhraseSearch, spokenWords } from 'rxspeech/internal/operators/phrases/phrase-search'
+import { recognitionData } from 'rxspeech/internal/protocol/dataflow-events'
+import { foldWords } from 'rxspeech/internal/protocol/fold-words'
 import { decodeWith } from 'rxspeech/internal/protocol/message-codec'
 import { codec } from 'rxspeech/internal/protocol/validation'
-import { PhraseAutomaton, type PhraseState } from './phrase-automaton.js'
 
 const maxPhrases = 10_000
 /** The service has channels 0 and 1; other nodes may name others, up to this bound. */
@@ -71,27 +72,33 @@ const spotterSteps = (
   list: readonly string[],
   automaton: PhraseAutomaton,
 ): NodeSteps => {
-  const searches = new Map<number, ChannelSearch>()
-  const searchOf = (channel: number): ChannelSearch => {
-    const search = searches.get(channel) ?? new ChannelSearch(automaton)
+  const searches = new Map<number, PhraseSearch>()
+  let lastId = 0
+  const searchOf = (channel: number): PhraseSearch => {
+    const search = searches.get(channel) ?? new PhraseSearch(automaton, () => ++lastId)
     searches.set(channel, search)
     const [oldest] = searches.keys()
     if (searches.size > maxChannels && oldest !== undefined) searches.delete(oldest)
     return search
   }
+  const isReported = ({ state, isFirst }: FoundPhrase): boolean =>
+    state === (where === 'milestones' ? 'final' : 'live') || (where === 'both' && state === 'final' && isFirst)
   const matchesIn = (event: EventEnvelope): readonly FoundPhrase[] => {
     const search = searchOf(event.channel ?? -1)
     const isPartial = event.name === eventName.partial
-    if (event.name === eventName.final) search.reset()
+    if (event.name === eventName.final) search.end()
     if (!isPartial && event.name !== eventName.milestone) return []
     if (isPartial && where === 'milestones') return []
     const data = decodeWith(recognitionData, event.data)
     if (either.isLeft(data)) return []
-    const words = spokenWords(event, data.right)
-    const found = isPartial ? search.partial(words) : search.milestone(words)
-    return isPartial || where !== 'partials' ? found : []
+    const { startMs, endMs } = event
+    const words = spokenWords({ ...data.right, startMs, endMs })
+    return (isPartial ? search.partial(words) : search.milestone(words)).filter(isReported)
   }
-  const reportOf = (event: EventEnvelope, { phrase, startMs, endMs, confidence }: FoundPhrase): EventEnvelope => ({
+  const reportOf = (
+    event: EventEnvelope,
+    { phrase, startMs = -1, endMs = -1, confidence }: FoundPhrase,
+  ): EventEnvelope => ({
     name,
     channel: event.channel ?? -1,
     startMs,
@@ -105,109 +112,5 @@ const spotterSteps = (
       const { event } = item
       return [eventItem(event), ...matchesIn(event).map((found) => eventItem(reportOf(event, found)))]
     },
-  }
-}
-
-/** The words of a text with their times if `Data.Words` are the same words, and with the times of the result if not. */
-const spokenWords = (event: EventEnvelope, { text: spoken, words = [] }: RecognitionData): readonly SpokenWord[] => {
-  const plain = foldWords(spoken)
-  const timed = words.flatMap(({ text: timedText, startMs, endMs, confidence }) =>
-    foldWords(timedText).map((word): SpokenWord => ({ word, startMs, endMs, confidence })),
-  )
-  if (timed.length === plain.length && timed.every(({ word }, index) => word === plain[index])) return timed
-  return plain.map((word) => ({ word, startMs: event.startMs ?? -1, endMs: event.endMs ?? -1 }))
-}
-
-interface SpokenWord {
-  /** The word as folded by `foldWords`. */
-  readonly word: string
-  /** Milliseconds since the session's first sample; -1 if unknown. */
-  readonly startMs: number
-  readonly endMs: number
-  readonly confidence?: number | undefined
-}
-
-interface FoundPhrase {
-  /** Its index in the list of phrases. */
-  readonly phrase: number
-  readonly startMs: number
-  readonly endMs: number
-  /** The lowest confidence of its words, if all have one. */
-  readonly confidence?: number
-}
-
-/**
- * Searches the results of one channel. Each partial is searched from the last milestone on. The n-th match of a phrase
- * since that milestone is reported once, in a partial or in the milestone that replaces it. The search keeps the words
- * before the milestone with which a phrase may begin, and counts the matches of each phrase since.
- */
-class ChannelSearch {
-  readonly #automaton: PhraseAutomaton
-  #state: PhraseState
-  #before: readonly SpokenWord[] = []
-  /** How often each phrase was reported since the last milestone. */
-  #reported = new Map<number, number>()
-
-  constructor(automaton: PhraseAutomaton) {
-    this.#automaton = automaton
-    this.#state = automaton.start
-  }
-
-  /** The new matches of a partial. */
-  partial(words: readonly SpokenWord[]): readonly FoundPhrase[] {
-    return this.#unreported(this.#search(words).found)
-  }
-
-  /** The new matches of a milestone; later searches continue from its end. */
-  milestone(words: readonly SpokenWord[]): readonly FoundPhrase[] {
-    const { found, state } = this.#search(words)
-    const unreported = this.#unreported(found)
-    this.#reported.clear()
-    this.#state = state
-    const kept = this.#automaton.maxWords - 1
-    this.#before = kept < 1 ? [] : [...this.#before, ...words].slice(-kept)
-    return unreported
-  }
-
-  /** The recognition ended; no phrase continues after it. */
-  reset(): void {
-    this.#state = this.#automaton.start
-    this.#before = []
-    this.#reported.clear()
-  }
-
-  #search(words: readonly SpokenWord[]): { readonly found: readonly FoundPhrase[]; readonly state: PhraseState } {
-    const all = [...this.#before, ...words]
-    const found: FoundPhrase[] = []
-    let state = this.#state
-    words.forEach(({ word }, index) => {
-      const step = this.#automaton.step(state, word)
-      state = step.state
-      const end = this.#before.length + index + 1
-      for (const { phrase, wordCount } of step.ends) {
-        found.push({ phrase, ...spanOf(all.slice(Math.max(0, end - wordCount), end)) })
-      }
-    })
-    return { found, state }
-  }
-
-  #unreported(found: readonly FoundPhrase[]): readonly FoundPhrase[] {
-    const seen = new Map<number, number>()
-    return found.filter(({ phrase }) => {
-      const count = (seen.get(phrase) ?? 0) + 1
-      seen.set(phrase, count)
-      if (count <= (this.#reported.get(phrase) ?? 0)) return false
-      this.#reported.set(phrase, count)
-      return true
-    })
-  }
-}
-
-const spanOf = (words: readonly SpokenWord[]): Omit<FoundPhrase, 'phrase'> => {
-  const confidences = words.flatMap(({ confidence }) => (confidence === undefined ? [] : [confidence]))
-  return {
-    startMs: words[0]?.startMs ?? -1,
-    endMs: words.at(-1)?.endMs ?? -1,
-    ...(confidences.length === words.length ? { confidence: Math.min(...confidences) } : {}),
   }
 }

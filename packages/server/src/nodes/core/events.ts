@@ -1,7 +1,7 @@
 import type { EventEnvelope } from 'rxspeech/internal/protocol/dataflow-events'
 import { isJsonObject } from 'rxspeech/internal/protocol/json-object'
 import { ownValue } from 'rxspeech/internal/protocol/parse-json'
-import { foldCase } from './fold-words.js'
+import { foldCase } from 'rxspeech/internal/protocol/fold-words'
 import type { NodeItem } from './node.js'
 
 /** The channel number of events that belong to all channels (PROTOCOL 3.3). */

@@ -1,4 +1,4 @@
-import { foldCase } from 'rxspeech-server/nodes/core/fold-words'
+import { foldCase } from 'rxspeech/internal/protocol/fold-words'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { unspacedScript } from 'rxspeech/internal/protocol/unspaced-script'
 

@@ -1,4 +1,4 @@
-import { unspacedScript } from 'rxspeech/internal/protocol/unspaced-script'
+import { unspacedScript } from './unspaced-script.js'
 
 /** The members of the character class. In these scripts each letter counts as a word. */
 const unspaced = unspacedScript.source.slice(1, -1)
