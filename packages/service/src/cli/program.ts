@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { CommandContext } from './parsing/command.js'
 import { exampleText, helpColumns, itemText, sectionsText, wrapText } from './parsing/help-text.js'
+import type { CalledCommand } from './process/failure.js'
 import { packageVersion } from './process/package-files.js'
 import { paintFor } from './view/paint.js'
 
@@ -92,6 +93,7 @@ export const createProgram = async (args: readonly string[], context: CommandCon
         sectionsText(
           {
             Environment: [
+              ['RXSPEECH_ACCESS, RXSPEECH_MODELS, RXSPEECH_MODEL, …', settingsHelp],
               ['RXSPEECH_CLIENT_SECRET', 'the secret of --client-id, safer than the flag'],
               ['RXSPEECH_TOKEN', 'a token, instead of --client-id and its secret'],
               ['RXSPEECH_NATS_PASSWORD', 'the password of --nats-user'],
@@ -115,6 +117,10 @@ export const createProgram = async (args: readonly string[], context: CommandCon
   return program
 }
 
+const settingsHelp =
+  'what --access, --models, --model and the other options of a service have where they are not typed; ' +
+  'so does ~/.config/rxspeech/config.yaml, with the keys access, models, model, authUrl …; rxspeech doctor lists them'
+
 /** A program without commands and options: its errors are thrown, its help goes to the streams of the host. */
 export const createRootCommand = async (name: string, { host, output }: CommandContext): Promise<Command> => {
   const { Command } = await import('commander')
@@ -137,14 +143,24 @@ export const createRootCommand = async (name: string, { host, output }: CommandC
       })
       // So that a command can have its own --version.
       .enablePositionalOptions()
+      // `runCli` suggests names, as everywhere.
+      .showSuggestionAfterError(false)
       .helpOption('-h, --help', 'show this help')
   )
 }
 
-/** The program and those of the arguments that name commands, such as `rxspeech models add`. */
-export const commandPath = (program: Command, [word, ...rest]: readonly string[]): string => {
+/** The program, or the command that the first arguments name, such as `rxspeech models add`. */
+export const calledCommand = (program: Command, [word, ...rest]: readonly string[], above = ''): CalledCommand => {
+  const name = `${above}${program.name()}`
   const command = program.commands.find((candidate) => candidate.name() === word)
-  return command === undefined ? program.name() : `${program.name()} ${commandPath(command, rest)}`
+  if (command !== undefined) return calledCommand(command, rest, `${name} `)
+  const options = [...program.options, ...(program.commands.find((each) => each.name() === 'list')?.options ?? [])]
+  const words = [
+    ...program.commands.map((each) => each.name()),
+    ...options.flatMap(({ long, short }) => [long ?? '', short ?? '']),
+    '--help',
+  ]
+  return { name, words: words.filter((each) => each !== '') }
 }
 
 /**

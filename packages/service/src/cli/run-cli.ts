@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { CommandContext } from './parsing/command.js'
-import { exitCode, failureOf, usageError } from './process/failure.js'
+import { exitCode, failureOf, usageError, type CalledCommand } from './process/failure.js'
 import type { Host } from './process/host.js'
 import { openOutput } from './process/output.js'
 
@@ -20,12 +20,12 @@ export const runCli = async (args: readonly string[], host: Host, create = creat
   const output = openOutput(host)
   // A closed stderr does not cause another error.
   host.stderr.on('error', () => undefined)
-  let command: string | undefined
+  let command: CalledCommand | undefined
   try {
     requireWorkingFolder()
     const program = await create(args, { host, output })
-    const { commandPath, withHelpOption } = await import('./program.js')
-    command = commandPath(program, args)
+    const { calledCommand, withHelpOption } = await import('./program.js')
+    command = calledCommand(program, args)
     await program.parseAsync(withHelpOption(program, args), { from: 'user' })
     await output.flushed()
     output.closed.throwIfAborted()
@@ -46,7 +46,7 @@ const requireWorkingFolder = (): void => {
 
 const report = async (
   error: unknown,
-  command: string | undefined,
+  command: CalledCommand | undefined,
   { stderr, env }: Host,
   flushed: () => Promise<void>,
 ): Promise<number> => {

@@ -28,6 +28,12 @@ export const readConfiguration = (
 ): Promise<either.Either<readonly ConfigurationFault[], ServiceConfiguration>> =>
   readFile(source, configuration.codec, findConflicts)
 
+/** The same for a file with other keys, between which there are no conflicts. */
+export const readSections = <Values>(
+  source: string,
+  codec: t.Decoder<unknown, Values>,
+): Promise<either.Either<readonly ConfigurationFault[], Values>> => readFile(source, codec, () => [])
+
 /** The same for the file of an engine process. */
 export const readEngineConfiguration = (
   source: string,

@@ -109,7 +109,17 @@ export const workers: t.Type<WorkerCount, unknown> = codecOf(workerCount.name, (
 )
 
 export const oneOfWords = <Word extends string>(words: readonly Word[]): t.Type<Word, unknown> =>
-  codecOf(words.join(' or '), (value) => words.find((word) => word === value))
+  new t.Type<Word, unknown>(
+    words.join(' or '),
+    (value): value is Word => words.some((word) => word === value),
+    (value, context) => {
+      const found = words.find((word) => word === value)
+      const near = typeof value === 'string' ? nearestName(value, words) : undefined
+      const end = near === undefined ? '' : `; did you mean ${near}?`
+      return found === undefined ? t.failure(value, context, `expected ${words.join(' or ')}${end}`) : t.success(found)
+    },
+    (value) => value,
+  )
 
 export const webAddress = codecOf('an http or https address', (value) =>
   typeof value === 'string' && URL.canParse(value) && /^https?:/.test(value) ? value : undefined,

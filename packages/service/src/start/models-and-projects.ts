@@ -7,6 +7,7 @@ import { projectRegistry, type ProjectRegistry } from 'rxspeech-server/project/p
 import { transcribeProjects } from 'rxspeech-server/project/transcribe-projects'
 import { sharedTenant } from 'rxspeech-server/sessions/rights'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { suggestionEnd } from 'rxspeech/internal/protocol/nearest-name'
 import { builtInEngines, nodeCatalog } from './built-ins.js'
 import type { ServiceOptions } from '../configuration/service-options.js'
 
@@ -165,10 +166,9 @@ const firstSharedModel = (models: FoundModels): string | undefined => {
 
 export const checkDefaultModel = (models: FoundModels, name: string | undefined): void => {
   if (name === undefined || models.find({ tenant: sharedTenant, name, version: '' }) !== undefined) return
-  const known = models.list().map((model) => model.name)
-  const list = known.length === 0 ? 'there are none' : `there are ${[...new Set(known)].join(', ')}`
+  const known = [...new Set(models.list().map((model) => model.name))]
   throw new SpeechError(
     'invalid-options',
-    `There is no model ${JSON.stringify(name)} of the tenant ${sharedTenant}; ${list}.`,
+    `There is no model ${JSON.stringify(name)} of the tenant ${sharedTenant}; ${suggestionEnd(name, known)}`,
   )
 }

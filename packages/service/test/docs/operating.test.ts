@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { flagName } from '../../src/cli/parsing/flags.js'
+import { userSettings } from '../../src/cli/parsing/user-settings.js'
 import { engineConfiguration } from '../../src/configuration/engine-configuration.js'
 import { configurationRows } from '../../src/configuration/service-configuration.js'
 import { metricTable } from '../../../server/src/operations/metric-table.js'
@@ -11,6 +13,16 @@ describe('docs/OPERATING.md', () => {
   it('has every key of the configuration file, in its order, and no other', () => {
     expect(tableBelow(page, 'Configuration')).toEqual(
       configurationRows().map(({ key, takes, byDefault, help }) => [`\`${key}\``, takes, byDefault, help]),
+    )
+  })
+
+  it('has every setting of the command, in the order of the flags, and no other', () => {
+    expect(tableBelow(page, 'Settings of the command')).toEqual(
+      userSettings.map(({ name, variable, isSecret }) => [
+        `\`${flagName(name)}\``,
+        `\`${variable}\``,
+        isSecret === true ? 'none, it is a secret' : `\`${name}\``,
+      ]),
     )
   })
 

@@ -15,6 +15,8 @@ import type { Access } from '../service/access.js'
 import { readCertificates } from '../service/certificate-files.js'
 import { helpColumns } from '../parsing/help-text.js'
 import { findingsSummary, findingText } from '../doctor/findings-view.js'
+import { userModelFolders } from '../parsing/user-settings.js'
+import { settingsCheck } from '../doctor/settings-check.js'
 import { LiveScreen } from '../view/live-screen.js'
 import { paintFor } from '../view/paint.js'
 import { developmentPorts } from './serve.js'
@@ -48,6 +50,8 @@ export const addDoctor = (command: Command, context: CommandContext): void =>
       'with what to do. Exit code 1 if anything is wrong.',
     argument: ['[address...]', 'of a service: wss://HOST, HOST:PORT for gRPC, https://HOST for tokens'],
     flags: doctorFlags,
+    // The address of a setting would leave no way to check this machine.
+    usesSettings: false,
     examples: [
       ['rxspeech doctor', 'this machine'],
       ['rxspeech doctor --access .rxspeech/development.json', 'the service of serve --dev'],
@@ -177,9 +181,10 @@ const checksOf = async ({ target, ...plan }: DoctorPlan, host: Host): Promise<re
   const ports = Object.values(developmentPorts).map((port) => ({ host: '127.0.0.1', port }))
   const { configurationChecks } = await import('../doctor/configuration-checks.js')
   const limitMs = Math.max(timeoutMs, recognitionLimitMs)
-  const folders = modelFolders.length === 0 ? packageModels() : modelFolders
+  const folders = modelFolders.length === 0 ? [...(await userModelFolders(host)), ...packageModels()] : modelFolders
   return [
     ...versions,
+    await settingsCheck(host),
     machine.modelsCheck(folders, host.env, limitMs),
     { ...machine.recognitionCheck(host, limitMs), limitMs },
     ...(config === undefined ? [machine.portsCheck(ports)] : await configurationChecks(config, host.env, limitMs)),

@@ -3,6 +3,7 @@ import { addModel, checkModelName, copyFiles } from 'rxspeech-engines/models/add
 import type { FoundModel } from 'rxspeech-engines/models/model-folders'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { builtInEngines } from '../../start/built-ins.js'
+import { modelsPlace, modelsPlaceFlag } from '../input/find-models.js'
 import type { CommandCall } from '../parsing/command.js'
 import { flag, flagName, switchFlag, type Flag, type Flags, type FlagValues } from '../parsing/flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
@@ -11,7 +12,7 @@ import { usageError } from '../process/failure.js'
 import { plainText } from '../view/plain-text.js'
 
 const placeFlags = {
-  models: flag('<dir>', 'the folder of models to add it to', text),
+  models: modelsPlaceFlag,
   tenant: flag('<name>', 'its tenant (default: Default)', (typed) => checkModelName('tenant', typed)),
   version: flag('<version>', 'its version (default: the newest plus one)', (typed) => checkModelName('version', typed)),
   batch: switchFlag('audio may come faster than real time'),
@@ -66,11 +67,11 @@ type AddFlags = FlagValues<typeof addFlags>
 
 /** Adds a model once its engine has loaded it: of the files of flags, or of a folder. */
 export const addToModels = async (
-  { argument: typedFolder, flags, given }: CommandCall<typeof addFlags, string | undefined>,
+  { argument: typedFolder, flags, given, host }: CommandCall<typeof addFlags, string | undefined>,
   name: string,
 ): Promise<FoundModel['model']> => {
-  const { models: folder, tenant = 'Default', version, batch } = flags
-  if (folder === undefined) throw usageError('A model needs a folder of models; set it with --models.')
+  const { models, tenant = 'Default', version, batch } = flags
+  const folder = modelsPlace(models, host)
   const { options, files, kind } = await planContent(typedFolder, flags, given)
   const place = { folder, tenant, name: checkModelName('name', name), version }
   try {

@@ -11,12 +11,14 @@ import { type FoundModel, scanModelFolder } from 'rxspeech-engines/models/model-
 import { nearestName } from 'rxspeech/internal/protocol/nearest-name'
 import { parseJsonObject } from 'rxspeech/internal/protocol/parse-json'
 import { ask } from '../input/ask.js'
+import { modelsPlace, modelsPlaceFlag } from '../input/find-models.js'
 import type { CommandCall } from '../parsing/command.js'
 import { flag, flagOr, switchFlag, type ParseValue } from '../parsing/flags.js'
 import { jsonFlag, proxyFlag } from '../parsing/service-flags.js'
 import { quoted, text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import { watchInterruption } from '../process/interruption.js'
+import { userModels } from '../process/user-folders.js'
 import { LiveScreen } from '../view/live-screen.js'
 import { plainText } from '../view/plain-text.js'
 import { PullView } from '../view/pull-view.js'
@@ -30,7 +32,7 @@ const mirrorUrl: ParseValue<URL> = (typed, name) => {
 }
 
 export const pullFlags = {
-  models: flagOr('<dir>', 'the folder of models to add it to', text, './models'),
+  models: modelsPlaceFlag,
   as: flag('<name>', 'what clients call it (default: its name in the catalogue)', (typed) =>
     checkModelName('name', typed),
   ),
@@ -51,7 +53,8 @@ export const pull = async ({
   host,
   output,
 }: CommandCall<typeof pullFlags, string>): Promise<FoundModel['model'] | undefined> => {
-  const { models: folder, tenant, version, language, accept, acceptLicence, proxy, json } = flags
+  const { models, tenant, version, language, accept, acceptLicence, proxy, json } = flags
+  const folder = modelsPlace(models, host)
   const { source, known, stem } = findSource(typed, flags.mirror)
   const name = checkModelName('name', flags.as ?? known?.name ?? stem.replace(/^sherpa-onnx-/, '').slice(0, 64))
   const present = known === undefined || version !== undefined ? undefined : findPresent(folder, tenant, name, known)
@@ -87,7 +90,7 @@ export const pull = async ({
       onNote: (sentence) => view.note(sentence),
     })
     view.end()
-    if (!json) output.write(pulledText(model, known, folder))
+    if (!json) output.write(pulledText(model, known, folder === userModels(host.env) ? undefined : folder))
     return json ? model : undefined
   } catch (error) {
     view.end()
@@ -160,14 +163,20 @@ const licenceQuestion = (licence: string | undefined): string => {
   return `${what}; read it at its source. Do you accept it?`
 }
 
-const pulledText = (model: FoundModel['model'], known: CatalogueModel | undefined, folder: string): string => {
+/** @param folder undefined for the one that commands search without being asked to */
+const pulledText = (
+  model: FoundModel['model'],
+  known: CatalogueModel | undefined,
+  folder: string | undefined,
+): string => {
   const { tenant, name, version } = model
   const facts =
     known === undefined ? '' : ` It reads ${readsWhat(known)}; its licence is ${known.licence ?? 'not known'}.`
+  const folders = folder === undefined ? '' : ` --models ${shellWord(folder)}`
   const named = tenant === 'Default' ? name : `${name} --tenant ${tenant}`
   return plainLines([
     `The model ${tenant}/${name}/${version} is in ${model.folder}.${facts}`,
-    `Try it: rxspeech transcribe my.wav --models ${shellWord(folder)} --model ${named}`,
+    `Try it: rxspeech transcribe my.wav${folders} --model ${named}`,
   ])
 }
 

@@ -6,17 +6,19 @@ import { type FoundModel, scanModelFolder } from 'rxspeech-engines/models/model-
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import { makeUnfinished, removeAbandoned } from 'rxspeech-engines/models/unfinished-folders'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
+import { suggestionEnd } from 'rxspeech/internal/protocol/nearest-name'
 import { ask } from '../input/ask.js'
+import { modelsPlace, modelsPlaceFlag } from '../input/find-models.js'
 import type { CommandCall } from '../parsing/command.js'
-import { flagOr, switchFlag } from '../parsing/flags.js'
+import { switchFlag } from '../parsing/flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
-import { quoted, text } from '../parsing/values.js'
+import { quoted } from '../parsing/values.js'
 import { CommandError, exitCode, SilentExit, usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { watchInterruption } from '../process/interruption.js'
 
 export const removeFlags = {
-  models: flagOr('<dir>', 'the folder of models that has it', text, './models'),
+  models: modelsPlaceFlag,
   yes: switchFlag('remove it without a question'),
   json: jsonFlag,
 }
@@ -24,11 +26,11 @@ export const removeFlags = {
 /** Removes a version of a model, or all versions. */
 export const removeModel = async ({
   argument: typed,
-  flags: { models: folder, yes, json },
+  flags: { models, yes, json },
   host,
   output,
 }: CommandCall<typeof removeFlags, string>): Promise<void> => {
-  const root = resolve(folder)
+  const root = resolve(modelsPlace(models, host))
   const found = findVersions(root, typed)
   const removed = found.map(({ model }) => ({
     model: modelLabel(model),
@@ -66,7 +68,10 @@ const findVersions = (root: string, typed: string): readonly FoundModel[] => {
   if (tenants.length > 1) {
     throw usageError(`${quoted(typed)} is a model of ${tenants.join(' and ')}; write <tenant>/<name>.`)
   }
-  if (found.length === 0) throw usageError(`There is no model ${quoted(typed)} in ${root}; rxspeech models lists them.`)
+  if (found.length === 0) {
+    const names = [...new Set(all.map(({ model }) => model.name))]
+    throw usageError(`There is no model ${quoted(typed)} in ${root}; ${suggestionEnd(typed, names)}`)
+  }
   if (found.some(({ model }) => model.folder === root)) {
     throw usageError(`${root} is a model itself; remove that folder, or name the folder of models.`)
   }

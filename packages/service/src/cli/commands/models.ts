@@ -3,7 +3,7 @@ import type { FoundModel } from 'rxspeech-engines/models/model-folders'
 import { findModels } from 'rxspeech-engines/models/model-registry'
 import { whatItReads } from 'rxspeech-engines/models/what-it-reads'
 import { builtInEngines } from '../../start/built-ins.js'
-import { modelFolders } from '../input/find-models.js'
+import { modelFolders, namedModelFlags } from '../input/find-models.js'
 import {
   defineCommand,
   defineCommandGroup,
@@ -11,9 +11,7 @@ import {
   type CommandCall,
   type CommandContext,
 } from '../parsing/command.js'
-import { repeatedFlag } from '../parsing/flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
-import { text } from '../parsing/values.js'
 import { sampleModel } from '../process/package-files.js'
 import { tableText } from '../view/plain-text.js'
 import { addFlags, addToModels } from './models-add.js'
@@ -25,14 +23,7 @@ import { removeFlags, removeModel } from './models-remove.js'
 import { searchFlags, searchModels } from './models-search.js'
 import { typesFlags, writeTypes } from './models-types.js'
 
-const listFlags = {
-  models: repeatedFlag(
-    '<dir>',
-    'models, <tenant>/<name>/<version>/model.json; may be repeated (default: those of the package)',
-    text,
-  ),
-  json: jsonFlag,
-}
+const listFlags = { ...namedModelFlags, json: jsonFlag }
 
 /** `rxspeech models`. */
 export const addModels = (command: Command, context: CommandContext): void => {
@@ -42,7 +33,7 @@ export const addModels = (command: Command, context: CommandContext): void => {
     examples: [
       ['rxspeech models --models ./models', 'list the models and their faults'],
       ['rxspeech models search fr', 'models of the catalogue that read French'],
-      ['rxspeech models pull kroko-fr', 'download one of them to ./models'],
+      ['rxspeech models pull kroko-fr', 'download one of them'],
       ['rxspeech models add orders --phrases orders.txt --models ./models', 'a model of sentences, one per line'],
       ['rxspeech models add english ./zipformer-en --models ./models', 'a model of a folder, for any speech'],
     ],
@@ -82,7 +73,7 @@ export const addModels = (command: Command, context: CommandContext): void => {
     argument: ['<model>', 'a name of rxspeech models search, or the address or the file of a .tar.bz2'],
     flags: pullFlags,
     examples: [
-      ['rxspeech models pull kroko-en', 'text while someone speaks English, to ./models'],
+      ['rxspeech models pull kroko-en', 'text while someone speaks English'],
       ['rxspeech models pull parakeet-v3 --mirror https://files.example.com/asr', 'from another place'],
       ['rxspeech models pull ./sherpa-onnx-whisper-tiny.tar.bz2', 'from a file, without a network'],
     ],

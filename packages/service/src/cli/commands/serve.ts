@@ -70,6 +70,13 @@ export const addServe = (command: Command, context: CommandContext): void =>
     run: serve,
   })
 
+/** A service for others has the folders of its own flags or file alone, and not those of the account that runs it. */
+const withUserModels = async (flags: ServeFlags, host: Host): Promise<ServeFlags> => {
+  if (flags.models.length > 0) return flags
+  const { userModelFolders } = await import('../parsing/user-settings.js')
+  return { ...flags, models: await userModelFolders(host) }
+}
+
 const loopback = (port: number): ListenAddress => ({ host: '127.0.0.1', port })
 const anyPort = loopback(0)
 
@@ -147,9 +154,8 @@ const serve = async ({ flags, given, host, output }: ServeCall): Promise<void> =
   const logger = await openLog(host, { level: flags.logLevel ?? level, format: flags.logFormat ?? format })
   const start = async (): Promise<StartedService> => {
     if (loaded !== undefined) return (await loadConfigured()).startConfigured(loaded, logger, host.env)
-    const plan = planServe(flags, host.env)
-    const { modelFolders } = plan.options
-    if (modelFolders.length > 0) (await import('../input/find-models.js')).requireModels(modelFolders)
+    if (flags.models.length > 0) (await import('../input/find-models.js')).requireModels(flags.models)
+    const plan = planServe(flags.dev ? await withUserModels(flags, host) : flags, host.env)
     const { startPlanned } = await import('../service/start-planned.js')
     return startPlanned(plan, logger, host.env)
   }

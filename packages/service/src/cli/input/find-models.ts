@@ -4,12 +4,15 @@ import type { EngineKind } from 'rxspeech-engines/engine'
 import type { FoundModel } from 'rxspeech-engines/models/model-folders'
 import { findModels } from 'rxspeech-engines/models/model-registry'
 import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { nearestName } from 'rxspeech/internal/protocol/nearest-name'
 import { builtInEngines } from '../../start/built-ins.js'
-import { repeatedFlag } from '../parsing/flags.js'
+import { flag, settable } from '../parsing/flags.js'
+import { modelsFlag } from '../parsing/service-flags.js'
 import { text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { packageModels } from '../process/package-files.js'
+import { existingUserModels, userModels } from '../process/user-folders.js'
 import { shellWord } from '../view/typed-command.js'
 
 /** Whether the text names a file or a folder that exists. */
@@ -20,12 +23,22 @@ const kindOfPath = (path: string): 'file' | 'folder' | undefined => {
 
 /** For commands that take a model by its name. */
 export const namedModelFlags = {
-  models: repeatedFlag(
-    '<dir>',
-    'models to find the name in, <tenant>/<name>/<version>/model.json; may be repeated (default: those of the package)',
-    text,
-  ),
+  models: {
+    ...modelsFlag,
+    help: 'models to find the name in, <tenant>/<name>/<version>/model.json; may be repeated (default: those of the user and of the package)',
+  },
 }
+
+/** For commands that write to one folder of models. */
+export const modelsPlaceFlag = settable(
+  flag('<dir>', 'the folder of models (default: that of the user, ~/.local/share/rxspeech/models)', text),
+  'models',
+  { isPath: true },
+)
+
+/** The folder of that flag; without a home folder `./models`. */
+export const modelsPlace = (models: string | undefined, { env }: Pick<Host, 'env'>): string =>
+  models ?? userModels(env) ?? './models'
 
 /** Where models are looked up by their names. */
 interface ModelFolders {
@@ -33,10 +46,11 @@ interface ModelFolders {
   readonly kinds: readonly EngineKind[]
 }
 
-/** The folders of the flag, or those of the package. Throws `invalid-options` as `checkModelFolders` does. */
+/** The folders of the flag, or those of the user and of the package. Throws `invalid-options` as `checkModelFolders` does. */
 export const modelFolders = (models: readonly string[], { env }: Pick<Host, 'env'>): ModelFolders => {
   checkModelFolders(models)
-  return { folders: models.length === 0 ? packageModels() : models, kinds: builtInEngines(env) }
+  const folders = models.length === 0 ? [...existingUserModels(env), ...packageModels()] : models
+  return { folders, kinds: builtInEngines(env) }
 }
 
 /** Throws `invalid-options` for a folder that has no models where they are expected, unless it has none anywhere. */
@@ -124,7 +138,8 @@ export const modelsAt = (typed: string, { folders, kinds }: ModelFolders): reado
   const inFolder = isFolder ? findModels({ folders: [typed], kinds }) : []
   if (hasModels(inFolder)) return inFolder
   // The versions of each model are sorted from old to new.
-  const named = findModels({ folders, kinds }).filter((found) => namesOf(found).includes(typed))
+  const known = findModels({ folders, kinds })
+  const named = known.filter((found) => namesOf(found).includes(typed))
   const tenants = [...new Set(named.map(({ model }) => model.tenant))]
   if (tenants.length > 1) {
     throw usageError(`${JSON.stringify(typed)} is a model of ${tenants.join(' and ')}; write <tenant>/<name>.`)
@@ -132,7 +147,9 @@ export const modelsAt = (typed: string, { folders, kinds }: ModelFolders): reado
   const newest = named.at(-1)
   if (newest !== undefined) return [newest]
   if (isFolder) throw noModelsIn(typed, inFolder)
-  throw usageError(`There is no model ${JSON.stringify(typed)}, as a folder or in ${folders.join(', ')}; set --models.`)
+  const near = nearestName(typed, known.flatMap(namesOf))
+  const remedy = near === undefined ? 'set --models.' : `did you mean ${near}?`
+  throw usageError(`There is no model ${JSON.stringify(typed)}, as a folder or in ${folders.join(', ')}; ${remedy}`)
 }
 
 /** The model with a name, or the only one of a folder. Throws as `modelsAt`, and for faults of its `model.json`. */

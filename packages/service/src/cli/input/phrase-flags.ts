@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
 import { decodeText } from 'rxspeech-engines/models/decode-text'
 import { flag, repeatedFlag, type FlagValues, type ParseValue } from '../parsing/flags.js'
-import { language, text } from '../parsing/values.js'
+import { text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 
 /** The lines of a file with something but a comment. */
@@ -25,15 +25,6 @@ export const phraseFlags = {
     text,
   ),
   phrases: flag('<file>', 'a file with such sentences, one per line; # starts a comment', phrasesOfFile),
-}
-
-/** What is spoken. */
-export const languageFlags = {
-  language: flag(
-    '<tag>',
-    'the language of the speech, such as fr or pt-BR, for a model of several; auto if the model detects it (default: that of the model)',
-    language,
-  ),
 }
 
 /** Those that were typed, then those of the file; undefined if there are none. */

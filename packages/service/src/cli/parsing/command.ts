@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
 import { paintFor } from '../view/paint.js'
-import { addFlags, readFlags, type Flags, type FlagValues, type TypedFlags } from './flags.js'
+import { addFlags, flagName, readFlags, type Flags, type FlagValues, type TypedFlags } from './flags.js'
+import type { ResolvedFlags } from './user-settings.js'
 import { exampleText, helpColumns, type Section } from './help-text.js'
 
 /** The environment of every command. */
@@ -27,6 +28,8 @@ export interface CommandDefinition<F extends Flags, Argument extends string | re
   /** The argument as shown in the help, such as `<file>`, `[jti]` or `<file...>`, and its description. */
   readonly argument?: readonly [usage: string, help: string]
   readonly flags: F
+  /** Whether flags that are not typed have the values of the environment and of the file of the user. @default true */
+  readonly usesSettings?: boolean
   readonly examples?: Section
   readonly run: (call: CommandCall<F, Argument>) => Promise<void> | void
 }
@@ -35,7 +38,7 @@ export interface CommandDefinition<F extends Flags, Argument extends string | re
 export const defineCommand = <F extends Flags, Argument extends string | readonly string[] | undefined = undefined>(
   command: Command,
   { host, output }: CommandContext,
-  { description, argument: taken, flags, examples, run }: CommandDefinition<F, Argument>,
+  { description, argument: taken, flags, usesSettings = true, examples, run }: CommandDefinition<F, Argument>,
 ): void => {
   if (description !== undefined) command.description(description)
   if (taken !== undefined) command.argument(...taken)
@@ -45,8 +48,16 @@ export const defineCommand = <F extends Flags, Argument extends string | readonl
   command.action(async (...received: unknown[]) => {
     const argument = (taken === undefined ? undefined : received.at(-3)) as Argument
     const typed: TypedFlags = command.opts()
-    await run({ argument, flags: readFlags(flags, typed), given: Object.keys(typed), host, output })
+    const { values, nameOf } = usesSettings ? await resolved(flags, typed, host) : { values: typed, nameOf: flagName }
+    await run({ argument, flags: readFlags(flags, values, nameOf), given: Object.keys(typed), host, output })
   })
+}
+
+/** The settings are read only for a command that has one. */
+const resolved = async (flags: Flags, typed: TypedFlags, host: Host): Promise<ResolvedFlags> => {
+  if (Object.values(flags).every(({ setting }) => setting === undefined)) return { values: typed, nameOf: flagName }
+  const { settingSources, withSettings } = await import('./user-settings.js')
+  return withSettings(flags, typed, await settingSources(host))
 }
 
 /** A command that consists only of subcommands. */

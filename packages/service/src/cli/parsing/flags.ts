@@ -18,9 +18,31 @@ export interface Flag<A> {
   readonly negation?: string
   /** The title above it in the help. */
   readonly group?: string
+  /** How it gets a value where it is not typed; undefined for a flag that only the command line sets. */
+  readonly setting?: SettingTraits
   /** The value of the flag, also if it is absent. */
   readonly valueOf: (typed: Typed, flag: string) => A
 }
+
+/** A flag whose value can also come from a variable of the environment, or from the file of the user. */
+export interface SettingTraits {
+  /**
+   * What it is about: the address of a service, models of this process, how to reach a service, what to use there, or
+   * nothing of these. An address or models that take precedence replace all others of the first four.
+   */
+  readonly about: 'service' | 'models' | 'connection' | 'session' | 'command'
+  /** Whether it is a path, which in a file may be relative to it. */
+  readonly isPath?: true
+  /** Only a variable has it, which the command reads itself, and nothing shows it. */
+  readonly isSecret?: true
+}
+
+/** The same flag, with those other sources. */
+export const settable = <A>(
+  declaration: Flag<A>,
+  about: SettingTraits['about'],
+  traits: Omit<SettingTraits, 'about'> = {},
+): Flag<A> => ({ ...declaration, setting: { about, ...traits } })
 
 /** Flags by their names in camel case: `authUrl` is `--auth-url`. */
 export type Flags = Readonly<Record<string, Flag<unknown>>>
@@ -99,10 +121,14 @@ export const addFlags = (command: Command, flags: Flags): void => {
 
 const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
 
-/** The values of all flags. Throws `invalid-options` for the first, in their order, whose value is wrong. */
-export const readFlags = <F extends Flags>(flags: F, typed: TypedFlags): FlagValues<F> =>
+/**
+ * The values of all flags. Throws `invalid-options` for the first, in their order, whose value is wrong.
+ *
+ * @param nameOf how messages name a flag
+ */
+export const readFlags = <F extends Flags>(flags: F, typed: TypedFlags, nameOf = flagName): FlagValues<F> =>
   Object.fromEntries(
-    Object.entries(flags).map(([name, { valueOf }]) => [name, valueOf(typed[name], flagName(name))]),
+    Object.entries(flags).map(([name, { valueOf }]) => [name, valueOf(typed[name], nameOf(name))]),
   ) as FlagValues<F>
 
 /**

@@ -10,8 +10,17 @@ import type { ServiceAccess } from '../../start/development-service.js'
 import type { ClientCredentials, Credentials } from '../service/access.js'
 import type { RemotePlan, ServicePlan } from '../service/reach-service.js'
 import { authUrl, grpcAddress, hostOf, proxyAddress, socketUrl } from './addresses.js'
-import { flag, flagGroup, repeatedFlag, switchFlag, withNegation, type FlagValues, type ParseValue } from './flags.js'
-import { text, wholeNumber } from './values.js'
+import {
+  flag,
+  flagGroup,
+  repeatedFlag,
+  settable,
+  switchFlag,
+  withNegation,
+  type FlagValues,
+  type ParseValue,
+} from './flags.js'
+import { language, text, wholeNumber } from './values.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -20,13 +29,17 @@ export const jsonFlag = switchFlag('print JSON')
 
 /** The client that requests a token. */
 export const clientFlags = {
-  authUrl: flag('<url>', 'base address of the token endpoint', authUrl),
-  clientId: flag('<id>', 'the client that requests the token', text),
-  clientSecret: flag('<secret>', 'its secret; RXSPEECH_CLIENT_SECRET is safer', text),
+  authUrl: settable(flag('<url>', 'base address of the token endpoint', authUrl), 'connection'),
+  clientId: settable(flag('<id>', 'the client that requests the token', text), 'connection'),
+  clientSecret: settable(flag('<secret>', 'its secret; RXSPEECH_CLIENT_SECRET is safer', text), 'connection', {
+    isSecret: true,
+  }),
 }
 
 /** The CA certificates of a service, and the proxy to it. */
-export const caFlag = flag('<file>', 'CA certificates in PEM, instead of those of Node', text)
+export const caFlag = settable(flag('<file>', 'CA certificates in PEM, instead of those of Node', text), 'connection', {
+  isPath: true,
+})
 export const proxyFlag = withNegation(
   flag('<url>', 'HTTP proxy to use (default: from HTTPS_PROXY and NO_PROXY)', proxyAddress),
   'use no proxy and ignore the environment',
@@ -52,7 +65,11 @@ const accessFile: ParseValue<AccessFile> = (typed, name) => {
   throw usageError(`${name} names ${typed}, which is not the development.json of a service of serve --dev.`)
 }
 
-export const accessFlag = flag('<file>', 'the development.json of serve --dev, in place of the others', accessFile)
+export const accessFlag = settable(
+  flag('<file>', 'the development.json of serve --dev, in place of the others', accessFile),
+  'service',
+  { isPath: true },
+)
 
 interface AccessFlags extends ClientFlags {
   readonly access: AccessFile | undefined
@@ -75,13 +92,15 @@ export const withAccess = <F extends AccessFlags>(flags: F): F => {
 /** The address of another service, and the client of its tokens. */
 export const serviceFlags = flagGroup('Another service:', {
   access: accessFlag,
-  grpc: flag('<host:port>', 'its gRPC address', grpcAddress),
-  url: flag('<url>', 'its WebSocket address, wss://…', socketUrl),
+  grpc: settable(flag('<host:port>', 'its gRPC address', grpcAddress), 'service'),
+  url: settable(flag('<url>', 'its WebSocket address, wss://…', socketUrl), 'service'),
   ...clientFlags,
-  token: flag('<token>', 'an existing token; RXSPEECH_TOKEN is safer', text),
+  token: settable(flag('<token>', 'an existing token; RXSPEECH_TOKEN is safer', text), 'connection', {
+    isSecret: true,
+  }),
   ca: caFlag,
-  tenant: flag('<name>', 'the tenant, also of the model (default: Default)', text),
-  project: flag('<name>', 'the project of a gRPC session (default: transcribe)', text),
+  tenant: settable(flag('<name>', 'the tenant, also of the model (default: Default)', text), 'session'),
+  project: settable(flag('<name>', 'the project of a gRPC session (default: transcribe)', text), 'session'),
   plaintext: switchFlag('no TLS for --grpc; on this machine only'),
   proxy: proxyFlag,
   timeoutMs: flag(
@@ -91,11 +110,33 @@ export const serviceFlags = flagGroup('Another service:', {
   ),
 })
 
+/** A folder of models, or several. */
+export const modelsFlag = settable(
+  repeatedFlag('<dir>', 'a folder of models, <tenant>/<name>/<version>/model.json; may be repeated', text),
+  'models',
+  { isPath: true },
+)
+
 /** The model of a session. */
 export const modelFlags = {
-  model: flag('<name>', 'the model; required with --url (default: the only one of --models, or English)', text),
-  modelTenant: flag('<name>', 'the tenant of the model (default: that of --tenant)', text),
-  models: repeatedFlag('<dir>', 'a folder of models, <tenant>/<name>/<version>/model.json; may be repeated', text),
+  model: settable(
+    flag('<name>', 'the model; required with --url (default: the only one of --models, or English)', text),
+    'session',
+  ),
+  modelTenant: settable(flag('<name>', 'the tenant of the model (default: that of --tenant)', text), 'session'),
+  models: modelsFlag,
+}
+
+/** What is spoken. */
+export const languageFlags = {
+  language: settable(
+    flag(
+      '<tag>',
+      'the language of the speech, such as fr or pt-BR, for a model of several; auto if the model detects it (default: that of the model)',
+      language,
+    ),
+    'command',
+  ),
 }
 
 /** The environment keeps a secret out of the list of processes. An empty variable counts as not set. */

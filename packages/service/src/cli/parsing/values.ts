@@ -11,6 +11,7 @@ import {
   oneOf as oneOfValues,
   wholeNumber as wholeNumberOf,
 } from 'rxspeech/internal/protocol/validation'
+import { nearestName } from 'rxspeech/internal/protocol/nearest-name'
 import { usageError } from '../process/failure.js'
 import type { ParseValue } from './flags.js'
 
@@ -24,13 +25,20 @@ const expectedBy = ({ name }: { readonly name: string }): string => name.replace
  * A flag that a codec of the validation kit decodes.
  *
  * @param read converts the text to the input of the codec
+ * @param words what the codec accepts, to suggest the nearest one
  */
 const decoded =
-  <A>(codec: Codec<A>, read: (typed: string) => unknown = (typed) => typed): ParseValue<A> =>
+  <A>(
+    codec: Codec<A>,
+    read: (typed: string) => unknown = (typed) => typed,
+    words: readonly string[] = [],
+  ): ParseValue<A> =>
   (typed, flag) => {
     const result = codec.decode(read(typed))
     if (either.isRight(result)) return result.right
-    throw usageError(`${flag} must be ${expectedBy(codec)}, not ${quoted(typed)}.`)
+    const near = nearestName(typed, words)
+    const end = near === undefined ? '.' : `; did you mean ${near}?`
+    throw usageError(`${flag} must be ${expectedBy(codec)}, not ${quoted(typed)}${end}`)
   }
 
 /** A language such as en or en-US, or auto. */
@@ -42,7 +50,8 @@ export const text: ParseValue<string> = (typed, flag) => {
   return typed
 }
 
-export const oneOf = <A extends string>(choices: readonly A[]): ParseValue<A> => decoded(oneOfValues(...choices))
+export const oneOf = <A extends string>(choices: readonly A[]): ParseValue<A> =>
+  decoded(oneOfValues(...choices), undefined, choices)
 
 /** Reads digits only: `Number` also accepts an empty text and "0x10". */
 const readNumber = (typed: string): unknown => (/^\d{1,15}(\.\d{1,6})?$/.test(typed) ? Number(typed) : typed)

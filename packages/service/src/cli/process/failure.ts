@@ -1,4 +1,5 @@
 import type { ErrorCode } from 'rxspeech/internal/errors/error-table'
+import { nearestName } from 'rxspeech/internal/protocol/nearest-name'
 import { codeOf, isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { plainText } from '../view/plain-text.js'
 
@@ -48,13 +49,17 @@ export class CommandError extends Error {
 export const usageError = (sentence: string, cause?: unknown): SpeechError =>
   new SpeechError('invalid-options', sentence, { cause })
 
-/**
- * The failure for an error, with its sentence as one line that is safe for a terminal. `command`: the command, such as
- * `rxspeech models add`.
- */
+/** The command that was called: its name, such as `rxspeech models add`, and what can be typed after it. */
+export interface CalledCommand {
+  readonly name: string
+  /** Its options and subcommands. */
+  readonly words: readonly string[]
+}
+
+/** The failure for an error, with its sentence as one line that is safe for a terminal. */
 export const failureOf = (
   error: unknown,
-  command = 'rxspeech',
+  command: CalledCommand = { name: 'rxspeech', words: [] },
   versions: Readonly<Record<string, string | undefined>> = process.versions,
 ): Failure => {
   if (error instanceof SilentExit) return { exitCode: error.exitCode }
@@ -109,18 +114,16 @@ const isUsageRefusal = (error: unknown): error is Error => codeOf(error)?.starts
 const isHelp = (error: unknown): boolean => isUsageRefusal(error) && error.message === '(outputHelp)'
 
 /** One sentence, without the value of an unknown option: it may be a secret in the wrong place. */
-const usageSentence = (message: string, command: string): string => {
-  const [what = '', suggestion] = message.replace(/^error: /, '').split('\n')
-  const sentence = what
+const usageSentence = (message: string, { name, words }: CalledCommand): string => {
+  const sentence = message
+    .replace(/^error: /, '')
     .replace('. Expected', ': expected')
     .replace(/^(unknown option '[^=']*)=.*'$/, "$1'")
     .replace(/\.$/, '')
-  const hint = suggestion?.replace(
-    /^\((.*)\?\)$/,
-    (_all, question: string) => question.charAt(0).toLowerCase() + question.slice(1),
-  )
-  const file = /^unknown option '(-[^-].*\.[A-Za-z]\w*)'$/.exec(sentence)?.[1]
-  const usage = file === undefined ? `${command} --help shows the usage` : `type ./${file} if it is a file`
-  const remedy = hint === undefined || hint === '' ? usage : `${hint}?`
-  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}; ${remedy}${remedy.endsWith('?') ? '' : '.'}`
+  const [, unknown = ''] = /^unknown (?:option|command) '(.*)'$/.exec(sentence) ?? []
+  const near = nearestName(unknown, words)
+  const isFile = /^-[^-].*\.[A-Za-z]\w*$/.test(unknown)
+  const remedy = isFile ? `type ./${unknown} if it is a file` : `${name} --help shows the usage`
+  const end = near === undefined ? `${remedy}.` : `did you mean ${near}?`
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}; ${end}`
 }

@@ -8,8 +8,10 @@ import { readCertificates } from './certificate-files.js'
 import type { ModelDescription } from 'rxspeech-engines/engine'
 import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
+import { suggestionEnd } from 'rxspeech/internal/protocol/nearest-name'
 import { usageError } from '../process/failure.js'
 import { embeddedModel, missingEmbeddedModel, packageModels } from '../process/package-files.js'
+import { existingUserModels } from '../process/user-folders.js'
 
 /** A service of this process. */
 export interface EmbeddedPlan extends EmbeddedOptions {
@@ -41,7 +43,7 @@ interface ModelSelection {
 }
 
 interface EmbeddedOptions extends ModelSelection {
-  /** Folders of models, before that of the package. */
+  /** Folders of models, before that of the package; without any, the default folder of the user is searched, too. */
   readonly modelFolders: readonly string[]
   readonly tenant: string
   readonly project: string
@@ -85,7 +87,7 @@ const startEmbedded = async (
       stateFolder,
       env: host.env,
       engines: [soundswallower({ workers: embeddedThreads(usableCpus()) })],
-      modelFolders: [...modelFolders, ...packageModels()],
+      modelFolders: [...(modelFolders.length > 0 ? modelFolders : existingUserModels(host.env)), ...packageModels()],
       tenants: [tenant],
     })
     opened.push(() => service.close({ drainMs: 0 }))
@@ -157,9 +159,11 @@ const refusal = (
   tenant: string | undefined,
   candidates: readonly ModelDescription[],
 ): string => {
-  const names = [...new Set(candidates.map(({ name }) => name))].join(', ')
+  const names = [...new Set(candidates.map(({ name }) => name))]
   if (candidates.length === 0) return '--models contains no model; the layout is <tenant>/<name>/<version>/model.json.'
-  if (model === undefined && tenant === undefined) return `--models contains ${names}; choose one with --model.`
+  if (model === undefined && tenant === undefined)
+    return `--models contains ${names.join(', ')}; choose one with --model.`
   const selected = model === undefined ? 'model' : `model ${JSON.stringify(model)}`
-  return `There is no ${selected}${tenant === undefined ? '' : ` of the tenant ${tenant}`}; there is ${names}.`
+  const missing = `There is no ${selected}${tenant === undefined ? '' : ` of the tenant ${tenant}`}`
+  return `${missing}; ${suggestionEnd(model ?? '', names)}`
 }

@@ -59,7 +59,7 @@ describe('failureOf', () => {
   })
 
   it('names the runtime after an unexpected error if it is not Node', () => {
-    expect(failureOf(undefined, 'rxspeech transcribe', { node: '24.3.0', bun: '1.3.1' }).sentence).toBe(
+    expect(failureOf(undefined, undefined, { node: '24.3.0', bun: '1.3.1' }).sentence).toBe(
       'An unexpected error occurred (undefined); the command needs Node, and this is bun 1.3.1: run it with node.',
     )
   })
