@@ -83,7 +83,13 @@ class MemoryLink<In, Out> implements Link<In, Out> {
   send(message: Out): void {
     if (this.#state !== 'open') return
     const sizeBytes = this.#options.sizeOf(message)
-    this.#wire.carry({ type: 'message', message, sizeBytes }, sizeBytes)
+    if (this.#options.latencyMs > 0) {
+      this.#wire.carry({ type: 'message', message, sizeBytes }, sizeBytes)
+      return
+    }
+    const peer = this.#peer
+    if (peer !== undefined) peer.#receiveMessage(message, sizeBytes)
+    this.#drain.update()
   }
 
   pause(): void {
@@ -113,19 +119,24 @@ class MemoryLink<In, Out> implements Link<In, Out> {
   }
 
   #receive(parcel: Parcel<In>): void {
-    const { maxMessageBytes } = this.#options
     if (parcel.type === 'finish') this.#inbox.finish()
     else if (parcel.type === 'close') {
       const { reason } = parcel
       this.#state = 'closed'
       this.#inbox.finish(reason && new SpeechError(reason.code, reason.message))
       this.#drain.end()
-    } else if (parcel.sizeBytes <= maxMessageBytes) this.#inbox.push(parcel.message, parcel.sizeBytes)
-    else {
-      const message = `A message of ${parcel.sizeBytes} bytes is larger than the ${maxMessageBytes} allowed.`
-      this.#inbox.finish(new SpeechError('message-too-big', message))
-      this.#closeSending({ code: 'message-too-big', message })
+    } else this.#receiveMessage(parcel.message, parcel.sizeBytes)
+  }
+
+  #receiveMessage(message: In, sizeBytes: number): void {
+    const { maxMessageBytes } = this.#options
+    if (sizeBytes <= maxMessageBytes) {
+      this.#inbox.push(message, sizeBytes)
+      return
     }
+    const problem = `A message of ${sizeBytes} bytes is larger than the ${maxMessageBytes} allowed.`
+    this.#inbox.finish(new SpeechError('message-too-big', problem))
+    this.#closeSending({ code: 'message-too-big', message: problem })
   }
 }
 

@@ -16,6 +16,7 @@ const pausedPongMs = 1_000
  */
 export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatTarget {
   readonly #onTaken = (): void => this.drain.update()
+  readonly #batch: WriteBatch | undefined
   #isReadPaused = false
   #sentBytes = 0
   #heartbeat: Heartbeat | undefined
@@ -26,8 +27,10 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
   #terminateTimer: Subscription | undefined
   #closeTimer: Subscription | undefined
 
-  constructor(socket: NodeSocket, limits: WebSocketLimits) {
+  /** @param connection that of the socket; with it the messages of one turn leave together, by one system call */
+  constructor(socket: NodeSocket, limits: WebSocketLimits, connection?: Corkable) {
     super(socket, limits, true)
+    if (connection !== undefined) this.#batch = new WriteBatch(connection)
     // 'arraybuffer' copies every message; a Buffer is a view.
     socket.binaryType = 'nodebuffer'
     if (limits.heartbeatMs > 0) this.#heartbeat = new Heartbeat(socket, limits.heartbeatMs, limits.scheduler, this)
@@ -58,6 +61,7 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
 
   protected override write(message: SocketMessage): void {
     const { socket } = this
+    this.#batch?.begin()
     this.#sentBytes += message.length
     // Below the low-water mark no sender can be waiting for this message to be taken, so no callback is needed.
     const mayWait = socket.bufferedAmount + message.length > this.limits.lowWaterMarkBytes
@@ -160,6 +164,33 @@ export class NodeSocketLink extends SocketLink<NodeSocket> implements HeartbeatT
     this.#stopPings()
     if (this.#terminateTimer !== undefined || this.socket.readyState > 2) return
     this.#terminateTimer = this.limits.scheduler.schedule(() => this.socket.terminate(), this.limits.closeTimeoutMs)
+  }
+}
+
+/** A stream of Node that can hold back what is written. */
+export interface Corkable {
+  cork(): void
+  uncork(): void
+}
+
+/** Holds back what is written to a connection until the end of the turn. */
+class WriteBatch {
+  readonly #connection: Corkable
+  readonly #end = (): void => {
+    this.#isOpen = false
+    this.#connection.uncork()
+  }
+  #isOpen = false
+
+  constructor(connection: Corkable) {
+    this.#connection = connection
+  }
+
+  begin(): void {
+    if (this.#isOpen) return
+    this.#isOpen = true
+    this.#connection.cork()
+    queueMicrotask(this.#end)
   }
 }
 

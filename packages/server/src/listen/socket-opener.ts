@@ -3,7 +3,8 @@ import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 import { errorTable } from 'rxspeech/internal/errors/error-table'
 import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
-import { webSocketLink } from 'rxspeech/internal/transport/websocket/server'
+import { NodeSocketLink } from 'rxspeech/internal/transport/websocket/node-link'
+import { resolveWebSocketLimits } from 'rxspeech/internal/transport/websocket/socket'
 import type { RequestLimit } from '../sessions/request-limit.js'
 import { FrameCounter } from './frame-counter.js'
 
@@ -28,6 +29,7 @@ export const socketOpener = (
     WebSocket: ProtocolErrorSocket,
     handleProtocols: select,
   })
+  const limits = resolveWebSocketLimits({ maxMessageBytes, heartbeatMs: 30_000 })
   if (headersOf !== undefined) server.on('headers', (lines, request) => lines.push(...headersOf(request)))
   return (
     upgrade: UpgradeArguments,
@@ -37,7 +39,7 @@ export const socketOpener = (
     let isOpen = false
     server.handleUpgrade(...upgrade, (socket) => {
       isOpen = true
-      const link = webSocketLink(socket, { maxMessageBytes, heartbeatMs: 30_000 })
+      const link = new NodeSocketLink(socket, limits, upgrade[1])
       limitFrames(socket, upgrade[1], frames)
       onOpen(link)
     })

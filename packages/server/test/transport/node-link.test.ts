@@ -2,7 +2,8 @@ import { VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { Pausable } from '../../src/sessions/back-pressure.js'
 import { webSocketLink } from '../../../../src/transport/websocket/server.js'
-import type { WebSocketLinkOptions } from '../../../../src/transport/websocket/socket.js'
+import { NodeSocketLink } from '../../../../src/transport/websocket/node-link.js'
+import { resolveWebSocketLimits, type WebSocketLinkOptions } from '../../../../src/transport/websocket/socket.js'
 import { errorCode } from '../../../../test/transport/error-code.js'
 import { FakeBrowserSocket } from '../../../../test/transport/websocket/fake-browser-socket.js'
 import { FakeNodeSocket } from '../../../../test/transport/websocket/fake-node-socket.js'
@@ -275,5 +276,25 @@ describe('webSocketLink in Node', () => {
     link.close({ code: 'connection-lost', message: '' })
     expect(socket.terminated).toBe(1)
     expect(socket.closedWith).toBeUndefined()
+  })
+})
+
+const endOfTurn = () => new Promise<void>((resolve) => process.nextTick(resolve))
+
+describe('a link that knows the connection of its socket', () => {
+  it('writes the messages of one turn together, and those of the next one apart', async () => {
+    const log: string[] = []
+    const connection = { cork: () => void log.push('cork'), uncork: () => void log.push('uncork') }
+    const socket = new FakeNodeSocket()
+    socket.send = (data) => void log.push(String(data))
+    const link = new NodeSocketLink(socket, resolveWebSocketLimits({ heartbeatMs: 0 }), connection)
+    socket.open()
+    link.send('one')
+    link.send('two')
+    await endOfTurn()
+    expect(log).toEqual(['cork', 'one', 'two', 'uncork'])
+    link.send('three')
+    await endOfTurn()
+    expect(log.slice(4)).toEqual(['cork', 'three', 'uncork'])
   })
 })
