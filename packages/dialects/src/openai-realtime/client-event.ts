@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from 'rxspeech/internal/protocol/json-object'
 import { parseJson } from 'rxspeech/internal/protocol/parse-json'
 import { invalidField, OpenAiError } from '../openai-errors/openai-error.js'
+import { base64Bytes, readUsualAppend } from './append-message.js'
 
 /** A message of the client. */
 export type ClientEvent = ClientMessage & { readonly eventId: string | undefined }
@@ -78,6 +79,12 @@ export const eventRows: Readonly<Record<string, EventRow>> = {
 
 /** Reads a message of the client. Never throws. */
 export const readClientEvent = (message: string | Uint8Array): ClientEvent | Unreadable => {
+  const audio = typeof message === 'string' ? readUsualAppend(message) : undefined
+  return audio === undefined ? readAnyEvent(message) : { type: 'append', audio, eventId: undefined }
+}
+
+/** Reads a message whatever its spelling. */
+export const readAnyEvent = (message: string | Uint8Array): ClientEvent | Unreadable => {
   let eventId: string | undefined
   try {
     if (typeof message !== 'string') throw unreadable('Send JSON as text; audio is the base64 in audio of append.')
@@ -101,13 +108,8 @@ const unknownEvent = (name: string): OpenAiError => {
   return invalidField('type', `The type ${shown} is not known here; send one of ${Object.keys(eventRows).join(', ')}.`)
 }
 
-/** Node ignores what is no base64; then there are fewer bytes than there are characters for. */
 const audioOf = (base64: string): Uint8Array => {
-  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
-  const characters = base64.length - padding
-  const bytes = Buffer.from(base64, 'base64')
-  if (characters % 4 === 1 || bytes.length !== Math.floor((characters * 3) / 4)) {
-    throw invalidField('audio', 'audio must be base64.', 'invalid_audio')
-  }
-  return bytes
+  const audio = base64Bytes(base64)
+  if (audio === undefined) throw invalidField('audio', 'audio must be base64.', 'invalid_audio')
+  return audio
 }
