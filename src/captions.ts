@@ -1,6 +1,6 @@
 /**
- * Captions from the results of a session: cues of limited length and reading speed, as SRT and WebVTT. For Node and
- * browsers.
+ * Captions from the results of a session: lines for a page, or cues of limited length and reading speed, as SRT and
+ * WebVTT. For Node and browsers.
  *
  * @module rxspeech/captions
  */
@@ -8,3 +8,5 @@ export { toCaptions } from './operators/captions/to-captions.js'
 export { toSrt, toWebVtt, type CaptionFileOptions } from './operators/captions/caption-files.js'
 export type { CaptionCue, CaptionLine, CueTimes } from './operators/captions/caption-cue.js'
 export type { CaptionOptions } from './operators/captions/caption-options.js'
+export { captionLines, type CaptionLinesOptions } from './operators/captions/caption-lines.js'
+export type { GapLine, RejectedLine, SpokenLine, TranscriptLine } from './operators/captions/transcript-line.js'

@@ -71,8 +71,15 @@ export { transcript, type Transcript, type TranscriptChannel } from './operators
 
 export { spot, type SpottedPhrase } from './operators/phrases/spot.js'
 
-// Measurements of a session
+// State and measurements of a session
 
+export {
+  sessionState,
+  type ReconnectingStage,
+  type SessionStage,
+  type SessionStateOptions,
+  type SessionStatus,
+} from './operators/session-state.js'
 export { ledger, type LedgerAccount, type LedgerReport, type LedgerState } from './operators/metrics/ledger.js'
 export type { DropSum, LedgerDrop } from './operators/metrics/drop-counter.js'
 export {

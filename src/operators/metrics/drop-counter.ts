@@ -66,4 +66,4 @@ export class DropCounter {
 }
 
 /** Positions are fractions of milliseconds: a sample at 48 kHz lasts 0.02 ms. */
-const isAdjacent = (endMs: number, startMs: number): boolean => Math.abs(endMs - startMs) < 0.01
+export const isAdjacent = (endMs: number, startMs: number): boolean => Math.abs(endMs - startMs) < 0.01
