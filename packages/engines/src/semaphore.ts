@@ -53,6 +53,31 @@ export class Semaphore {
     )
   }
 
+  /** Waits for a permit, however many do. Rejects with the reason of the signal if that is aborted before. */
+  acquire(signal: AbortSignal, key = ''): Promise<Release> {
+    const release = this.tryAcquire(key)
+    if (release !== undefined) return Promise.resolve(release)
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
+        reject(signal.reason as Error)
+      }
+      const waiting: Waiting = {
+        key,
+        start: (acquired) => {
+          signal.removeEventListener('abort', leave)
+          resolve(acquired)
+        },
+      }
+      if (signal.aborted) {
+        reject(signal.reason as Error)
+        return
+      }
+      this.#waiting.push(waiting)
+      signal.addEventListener('abort', leave, { once: true })
+    })
+  }
+
   #isFree(key: string): boolean {
     return this.#held < this.#permits && (key === '' || (this.#heldByKey.get(key) ?? 0) < this.#permitsPerKey)
   }

@@ -83,3 +83,21 @@ describe('Semaphore.tryAcquire', () => {
     expect(semaphore.held).toBe(1)
   })
 })
+
+describe('Semaphore.acquire', () => {
+  it('waits for a permit until its signal is aborted, and takes none then', async () => {
+    const semaphore = new Semaphore({ permits: 1 })
+    const leaving = new AbortController()
+    const release = await semaphore.acquire(leaving.signal)
+    const left = semaphore.acquire(leaving.signal)
+    const next = semaphore.acquire(new AbortController().signal)
+    leaving.abort(new Error('left'))
+    await expect(left).rejects.toThrow('left')
+    await expect(semaphore.acquire(leaving.signal)).rejects.toThrow('left')
+    release()
+    const last = await next
+    expect(semaphore.held).toBe(1)
+    last()
+    expect(semaphore.held).toBe(0)
+  })
+})

@@ -17,9 +17,14 @@ export interface UploadLimits {
   readonly maxRecordingMinutes: number
   /** Files of one tenant at the same time, and of one address, in each process. @default 20 */
   readonly maxUploadsPerTenant: number
+  /**
+   * How many processes of ffmpeg decode files at the same time, with all worker processes; further files wait, for
+   * `maxUploadSeconds`. @default 2 for each CPU
+   */
+  readonly maxDecoders: number
 }
 
-export const defaultUploadLimits: UploadLimits = {
+export const defaultUploadLimits: Omit<UploadLimits, 'maxDecoders'> = {
   maxUploadBytes: 25 * 1_048_576,
   maxUploadSeconds: 120,
   maxRecordingMinutes: 240,
@@ -32,14 +37,18 @@ export class RecordingIntake {
   readonly #ffmpeg: string | undefined
   readonly #ofTenants: Semaphore
   readonly #ofAddresses: Semaphore
+  readonly #decoders: Semaphore
 
   /** @param ffmpeg its path; without it only WAV files are read */
-  constructor(limits: UploadLimits = defaultUploadLimits, ffmpeg?: string) {
+  constructor(limits: UploadLimits, ffmpeg?: string) {
     this.#limits = limits
     this.#ffmpeg = ffmpeg
     const places = { permits: Infinity, permitsPerKey: limits.maxUploadsPerTenant }
     this.#ofTenants = new Semaphore(places)
     this.#ofAddresses = new Semaphore(places)
+    const { maxDecoders } = limits
+    // One tenant leaves one to the others.
+    this.#decoders = new Semaphore({ permits: maxDecoders, permitsPerKey: Math.max(1, maxDecoders - 1) })
   }
 
   /**
@@ -64,7 +73,7 @@ export class RecordingIntake {
     try {
       const received = await this.#inTime(client, receive)
       try {
-        return await use(received, () => this.#open(received.file, AbortSignal.any([signal, used.signal])))
+        return await use(received, () => this.#open(client, received.file, AbortSignal.any([signal, used.signal])))
       } finally {
         used.abort()
         await received.file.remove()
@@ -109,25 +118,55 @@ export class RecordingIntake {
   }
 
   /** Rejects with `UploadError` for a file that is no recording, also while the audio is read. */
-  async #open(file: Upload, signal: AbortSignal): Promise<Recording> {
+  async #open(client: DialectClient, file: Upload, signal: AbortSignal): Promise<Recording> {
     if (file.byteCount === 0) throw new UploadError(400, 'invalid_audio', 'The file is empty; send a recording.')
     const { maxRecordingMinutes } = this.#limits
-    const recording = await this.#read(file, { signal, maxCpuSeconds: minCpuSeconds + maxRecordingMinutes })
+    const recording = await this.#read(client, file, { signal, maxCpuSeconds: minCpuSeconds + maxRecordingMinutes })
     return { ...recording, audio: upTo(maxRecordingMinutes, recording) }
   }
 
-  async #read(file: Upload, options: DecodeOptions): Promise<Recording> {
+  async #read(client: DialectClient, file: Upload, options: DecodeOptions): Promise<Recording> {
     try {
       return await readRecording(file.read())
     } catch (error) {
       if (!isSpeechError(error) || error.code !== 'invalid-wav') throw error
-      if (this.#ffmpeg !== undefined) return readRecording(decode(this.#ffmpeg, file, options))
+      if (this.#ffmpeg !== undefined) {
+        const release = await this.#waitForDecoder(client, options.signal)
+        return readRecording(releasing(decode(this.#ffmpeg, file, options), options.signal, release))
+      }
       throw new UploadError(
         400,
         'invalid_audio',
         `${error.message} With ffmpeg on its PATH the service reads other files, too.`,
       )
     }
+  }
+
+  /** Waits for a place for ffmpeg, as long as a file may take to arrive. */
+  async #waitForDecoder({ tenant, scheduler }: DialectClient, signal: AbortSignal): Promise<() => void> {
+    const late = new AbortController()
+    const { maxUploadSeconds } = this.#limits
+    const deadline = schedule(scheduler, maxUploadSeconds * 1000, () => late.abort(tooBusy(maxUploadSeconds)))
+    try {
+      return await this.#decoders.acquire(AbortSignal.any([signal, late.signal]), tenant)
+    } finally {
+      deadline.unsubscribe()
+    }
+  }
+}
+
+/** Calls back when the parts end for any reason, or are no longer read. */
+async function* releasing(
+  parts: AsyncGenerator<Uint8Array, undefined>,
+  signal: AbortSignal,
+  release: () => void,
+): AsyncGenerator<Uint8Array, undefined> {
+  // A reader that fails may leave the parts unread, or never begin.
+  signal.addEventListener('abort', release, { once: true })
+  try {
+    yield* parts
+  } finally {
+    release()
   }
 }
 
@@ -154,6 +193,13 @@ const endOf = ({ reason }: AbortSignal): Error => (isSpeechError(reason) ? reaso
 
 const tooSlow = (seconds: number): UploadError =>
   new UploadError(408, 'upload_too_slow', `The file did not arrive within ${seconds} s; send a smaller one.`)
+
+const tooBusy = (seconds: number): UploadError =>
+  new UploadError(
+    503,
+    'decoders_busy',
+    `The service decodes other files, and this one has waited for ${seconds} s; try again later, or send WAV.`,
+  )
 
 const encoded = (encoding: string): UploadError =>
   new UploadError(

@@ -33,7 +33,9 @@ export const modelNotFound = (name: string): DeepgramError =>
 export const refuseAsDeepgram = (error: unknown, requestId: string): HttpRefusal | undefined => {
   if (error instanceof DeepgramError) return refusal(error, requestId)
   if (error instanceof UploadError) {
-    return refusal(new DeepgramError(error.status, error.code.toUpperCase(), error.message), requestId)
+    const { status, code, message, isRetryable } = error
+    const retryAfter = isRetryable ? spreadRetryAfter(undefined) : undefined
+    return refusal(new DeepgramError(status, code.toUpperCase(), message), requestId, retryAfter)
   }
   if (!isSpeechError(error)) return undefined
   const { code, message, retryAfterMs } = error

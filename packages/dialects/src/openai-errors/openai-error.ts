@@ -42,7 +42,9 @@ export const modelNotFound = (name: string): OpenAiError =>
 /** The answer to a request that is refused (`error.message`, `type`, `param` and `code`). Undefined for a fault of the service. */
 export const refuseAsOpenAi = (error: unknown): HttpRefusal | undefined => {
   const known = toOpenAiError(error)
-  if (known === undefined || !isSpeechError(error)) return known && refusal(known)
+  if (known === undefined || !isSpeechError(error)) {
+    return known && refusal(known, error instanceof UploadError && error.isRetryable)
+  }
   const isRetryable = error.code !== 'internal' && errorTable[error.code].retryable
   return refusal(known, isRetryable, error.retryAfterMs)
 }

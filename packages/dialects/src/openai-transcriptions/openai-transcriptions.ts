@@ -63,9 +63,9 @@ const answerTranscription = async (
   const options = readOptions(fields)
   const model = client.findModel(options.model)
   if (model === undefined) throw modelNotFound(options.model)
-  const recording = await open()
   // The request is complete, and nothing may be sent before the end; the limits of the session remain.
   response.setTimeout(0)
+  const recording = await open()
   const request = {
     modelName: model.name,
     modelTenant: model.tenant,

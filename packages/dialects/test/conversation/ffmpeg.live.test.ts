@@ -2,9 +2,13 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { Readable } from 'node:stream'
+import { VirtualTimeScheduler } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { decode, findFfmpeg } from '../../src/conversation/ffmpeg.js'
+import { defaultUploadLimits, RecordingIntake } from '../../src/conversation/recording-intake.js'
 import { Upload } from '../../src/conversation/upload.js'
+import { clientOf } from './upload-client.js'
 
 let folder: string
 let file: Upload
@@ -84,6 +88,45 @@ describe('ffmpeg', () => {
       await expect(rest).rejects.toThrow('abort')
     }
     await expect.poll(() => isRunning(pid)).toBe(false)
+  })
+
+  it('runs for a bounded number of files; others wait, and are refused at a deadline', async () => {
+    const scheduler = new VirtualTimeScheduler()
+    const header = join(folder, 'header.wav')
+    await writeFile(header, wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, 8000))
+    const intake = new RecordingIntake(
+      { ...defaultUploadLimits, maxDecoders: 2 },
+      await programOf(`cat ${header}; exec sleep 600`),
+    )
+    const opened: string[] = []
+    const receive = async (tenant: string, until: Promise<void>): Promise<string> => {
+      const stored = { file: await Upload.store(Readable.from([Buffer.from('recording')]), 1_000) }
+      const client = clientOf({ tenant, address: tenant, scheduler })
+      return intake.receive(
+        client,
+        () => Promise.resolve(stored),
+        async (_received, open) => {
+          await open()
+          opened.push(tenant)
+          await until
+          return tenant
+        },
+      )
+    }
+    let leave = (): void => undefined
+    const left = new Promise<void>((resolve) => (leave = resolve))
+    const first = receive('a', left)
+    await expect.poll(() => opened).toEqual(['a'])
+    const second = receive('a', Promise.resolve())
+    await receive('b', Promise.resolve())
+    expect(opened).toEqual(['a', 'b'])
+    const late = expect(second).rejects.toMatchObject({ status: 503, code: 'decoders_busy' })
+    await expect.poll(() => scheduler.actions.filter(({ closed }) => !closed)).toHaveLength(1)
+    scheduler.flush()
+    await late
+    const third = receive('a', Promise.resolve())
+    leave()
+    expect(await Promise.all([first, third])).toEqual(['a', 'a'])
   })
 
   it('is found in an absolute folder of the PATH, if it can be run', async () => {

@@ -1,32 +1,18 @@
-import { IncomingMessage, type IncomingHttpHeaders } from 'node:http'
-import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { DialectClient } from '../../../server/src/listen/dialect.js'
 import { wavHeader } from '../../../../src/audio/wav-header.js'
-import { RequestLimit } from '../../../server/src/sessions/request-limit.js'
-import { defaultSessionLimits } from '../../../server/src/sessions/session-context.js'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
+import { refuseAsDeepgram } from '../../src/deepgram-listen/deepgram-error.js'
+import { refuseAsOpenAi } from '../../src/openai-errors/openai-error.js'
 import { defaultUploadLimits, RecordingIntake, type UploadLimits } from '../../src/conversation/recording-intake.js'
+import { UploadError } from '../../src/conversation/upload-error.js'
 import { Upload, type UploadBounds } from '../../src/conversation/upload.js'
+import { clientOf } from './upload-client.js'
 
-const clientOf = (change: Partial<DialectClient> = {}, headers: IncomingHttpHeaders = {}): DialectClient => ({
-  sessionId: 'session',
-  request: Object.assign(new IncomingMessage(new Socket()), { headers }),
-  url: new URL('http://service/'),
-  scheduler: new VirtualTimeScheduler(),
-  signal: new AbortController().signal,
-  tenant: 'Default',
-  address: '192.0.2.1',
-  models: [],
-  requests: new RequestLimit(defaultSessionLimits, new VirtualTimeScheduler()),
-  findModel: () => undefined,
-  converse: () => Promise.reject(new Error('There is no service.')),
-  ...change,
-})
-
-const intakeOf = (limits: Partial<UploadLimits> = {}) => new RecordingIntake({ ...defaultUploadLimits, ...limits })
+const intakeOf = (limits: Partial<UploadLimits> = {}, ffmpeg?: string) =>
+  new RecordingIntake({ ...defaultUploadLimits, maxDecoders: 2, ...limits }, ffmpeg)
 
 /** An upload that ends only by its signal. */
 const endless = ({ signal }: UploadBounds): Promise<never> =>
@@ -142,5 +128,16 @@ describe('the intake of recordings', () => {
     expect(heard).toBeGreaterThan(50 * 8000)
     expect(heard).toBeLessThanOrEqual(60 * 8000)
     await expect(file.read().next()).rejects.toMatchObject({ code: 'EBADF' })
+  })
+})
+
+describe('a file that has found no decoder', () => {
+  it.each([
+    ['OpenAI', refuseAsOpenAi, { 'x-should-retry': 'true' }, '"code":"decoders_busy"'],
+    ['Deepgram', refuseAsDeepgram, {}, '"err_code":"DECODERS_BUSY"'],
+  ])('is refused in the form of %s, whose clients send it again', (_name, refuse, headers, body) => {
+    const refusal = refuse(new UploadError(503, 'decoders_busy', 'The service decodes other files.'), 'id')
+    expect(refusal).toMatchObject({ status: 503, headers, body: expect.stringContaining(body) as unknown })
+    expect(Number(refusal?.headers['Retry-After'])).toBeGreaterThan(0)
   })
 })

@@ -3,6 +3,7 @@ import type { Any } from 'io-ts'
 import { defaultUploadLimits, type UploadLimits } from 'rxspeech-dialects/conversation/recording-intake'
 import type { EngineKind } from 'rxspeech-engines/engine'
 import { idleMinutes } from 'rxspeech-engines/models/model-registry'
+import { usableCpus } from 'rxspeech-engines/threads/usable-cpus'
 import { workerCount } from 'rxspeech-engines/threads/worker-count'
 import { natsEnginesOptions } from 'rxspeech-nats/engines/fleet-options'
 import type { IdentityNatsOptions } from 'rxspeech-nats/identity/connect'
@@ -61,9 +62,14 @@ const addressFlag = <const Name extends string>(name: Name, help: string) =>
 const textFlag = <const Name extends string>(name: Name, takes: string, help: string) =>
   ({ name, kind: 'text', takes, help }) as const
 
-const uploadLimit = (name: keyof UploadLimits, [min, max]: readonly [number, number], help: string) =>
+const uploadLimit = (
+  name: keyof UploadLimits,
+  [min, max]: readonly [number, number],
+  help: string,
+  defaultText = String(defaultUploadLimits[name as keyof typeof defaultUploadLimits]),
+) =>
   option(wholeNumber({ min, max }), {
-    file: inFile(`dialects.${name}`, file.wholeFrom(min, max), String(defaultUploadLimits[name]), help),
+    file: inFile(`dialects.${name}`, file.wholeFrom(min, max), defaultText, help),
     workers: 'passed',
   })
 
@@ -318,6 +324,16 @@ export const serviceRows = {
     [1, 100_000],
     'Files of one tenant at the same time, and of one address; in each process.',
   ),
+  /**
+   * Files of clients of dialects that ffmpeg decodes at the same time, in all worker processes; others wait, for
+   * `maxUploadSeconds`. @default 2 for each CPU
+   */
+  maxDecoders: uploadLimit(
+    'maxDecoders',
+    [1, 10_000],
+    'Files that ffmpeg decodes at the same time, in all workers; others wait, for `dialects.maxUploadSeconds`.',
+    '2 for each CPU',
+  ),
   /** Limits of sessions and connections. @default those of PROTOCOL 8 */
   limits: option(codecFor<Partial<SessionLimits & AdmissionLimits & ConnectionLimits & LoadLimits>>(limitsOption), {
     workers: 'passed',
@@ -391,12 +407,20 @@ export const uploadLimitsOf = (options: Partial<ServiceOptions>): UploadLimits =
   maxUploadSeconds: options.maxUploadSeconds ?? defaultUploadLimits.maxUploadSeconds,
   maxRecordingMinutes: options.maxRecordingMinutes ?? defaultUploadLimits.maxRecordingMinutes,
   maxUploadsPerTenant: options.maxUploadsPerTenant ?? defaultUploadLimits.maxUploadsPerTenant,
+  maxDecoders: options.maxDecoders ?? decodersPerCpu * Math.ceil(usableCpus()),
 })
 
-/** The options that worker processes get. Everything else stays in the process of the service, or is a function. */
-export const optionsForWorkers = (options: ServiceOptions): Partial<ServiceOptions> => {
+/** Recognition needs the CPUs longer than ffmpeg does, which often waits for it. */
+const decodersPerCpu = 2
+
+/** The options that each of several worker processes gets. Everything else stays in the process of the service, or is a function. */
+export const optionsForWorkers = (options: ServiceOptions, count: number): Partial<ServiceOptions> => {
   const passed = namesForWorkers(serviceRows, 'passed')
-  return Object.fromEntries(Object.entries(options).filter(([name]) => passed.includes(name)))
+  const { maxDecoders } = uploadLimitsOf(options)
+  return {
+    ...Object.fromEntries(Object.entries(options).filter(([name]) => passed.includes(name))),
+    maxDecoders: Math.ceil(maxDecoders / count),
+  }
 }
 
 /** Throws `invalid-options` for an option that only a service of one process can have. */

@@ -93,7 +93,7 @@ export const sessionsInWorkers = (
       }
       const start = (): WorkerStart => ({
         options: {
-          ...optionsForWorkers(options),
+          ...optionsForWorkers(options, count),
           http: http.https.address,
           plainHttp: http.plain?.address,
           grpc: grpc.address,
