@@ -1,8 +1,8 @@
 import { Semaphore } from 'rxspeech-engines/semaphore'
 import type { DialectClient } from 'rxspeech-server/listen/dialect'
+import { decode, DecodingError, type DecodeOptions } from 'rxspeech-server/recognition/ffmpeg'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { schedule } from 'rxspeech/internal/kernel/timers'
-import { decode, type DecodeOptions } from './ffmpeg.js'
 import { readRecording, type Recording } from './recording.js'
 import { incompleteUpload, UploadError } from './upload-error.js'
 import type { Upload, UploadBounds } from './upload.js'
@@ -132,7 +132,7 @@ export class RecordingIntake {
       if (!isSpeechError(error) || error.code !== 'invalid-wav') throw error
       if (this.#ffmpeg !== undefined) {
         const release = await this.#waitForDecoder(client, options.signal)
-        return readRecording(releasing(decode(this.#ffmpeg, file, options), options.signal, release))
+        return readRecording(releasing(decoded(this.#ffmpeg, file, options), options.signal, release))
       }
       throw new UploadError(
         400,
@@ -167,6 +167,17 @@ async function* releasing(
     yield* parts
   } finally {
     release()
+  }
+}
+
+/** Refuses a file that ffmpeg does not read. */
+async function* decoded(ffmpeg: string, file: Upload, options: DecodeOptions): AsyncGenerator<Uint8Array, undefined> {
+  try {
+    yield* decode(ffmpeg, file.fd, options)
+  } catch (error) {
+    if (!(error instanceof DecodingError)) throw error
+    const message = `The file ${error.problem}; send another copy of it, or convert it to WAV.`
+    throw new UploadError(400, 'invalid_audio', message)
   }
 }
 

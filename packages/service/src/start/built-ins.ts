@@ -2,7 +2,7 @@
 import { deepgramListen } from 'rxspeech-dialects/deepgram-listen/deepgram-listen'
 import { openAiRealtime } from 'rxspeech-dialects/openai-realtime/openai-realtime'
 import { openAiTranscriptions } from 'rxspeech-dialects/openai-transcriptions/openai-transcriptions'
-import { findFfmpeg } from 'rxspeech-dialects/conversation/ffmpeg'
+import { findFfmpeg } from 'rxspeech-server/recognition/ffmpeg'
 import { RecordingIntake } from 'rxspeech-dialects/conversation/recording-intake'
 import type { EngineKind } from 'rxspeech-engines/engine'
 import { openai } from 'rxspeech-engines/openai/openai'

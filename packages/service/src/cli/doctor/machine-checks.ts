@@ -1,6 +1,6 @@
 import { createReadStream, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { findFfmpeg } from 'rxspeech-dialects/conversation/ffmpeg'
+import { findFfmpeg } from 'rxspeech-server/recognition/ffmpeg'
 import type { Engine } from 'rxspeech-engines/engine'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import { createModelRegistry } from 'rxspeech-engines/models/model-registry'

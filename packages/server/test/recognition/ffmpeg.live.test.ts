@@ -1,23 +1,18 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, open, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { Readable } from 'node:stream'
-import { VirtualTimeScheduler } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { wavHeader } from '../../../../src/audio/wav-header.js'
-import { decode, findFfmpeg } from '../../src/conversation/ffmpeg.js'
-import { defaultUploadLimits, RecordingIntake } from '../../src/conversation/recording-intake.js'
-import { Upload } from '../../src/conversation/upload.js'
-import { clientOf } from './upload-client.js'
+import { decode, findFfmpeg, type DecodeOptions } from '../../src/recognition/ffmpeg.js'
 
 let folder: string
-let file: Upload
+let file: FileHandle
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'rxspeech-ffmpeg-'))
-  file = await Upload.store(Readable.from([Buffer.from('the recording')]), 1_000)
+  await writeFile(join(folder, 'recording'), 'the recording')
+  file = await open(join(folder, 'recording'))
 })
 afterAll(async () => {
-  await file.remove()
+  await file.close()
   await rm(folder, { recursive: true })
 })
 
@@ -29,8 +24,8 @@ const programOf = async (script: string): Promise<string> => {
   return path
 }
 
-const decoded = async (script: string, signal = new AbortController().signal) =>
-  decode(await programOf(script), file, { maxCpuSeconds: 3, signal })
+const decoded = async (script: string, options: Partial<DecodeOptions> = {}) =>
+  decode(await programOf(script), file.fd, { maxCpuSeconds: 3, signal: new AbortController().signal, ...options })
 
 const textOf = async (parts: AsyncIterable<Uint8Array>): Promise<string> => {
   let text = ''
@@ -65,19 +60,34 @@ describe('ffmpeg', () => {
 
   it.each([
     ['exit 1', 'is not a recording that can be read'],
-    ['echo "Stream map \'0:a:0\' matches no streams." >&2; exit 1', 'has no sound'],
-    ['echo RIFF; echo "[mov] stream 0, offset 0x2c: partial file" >&2', 'ends early'],
+    ['echo "[fatal] Stream map \'0:a:0\' matches no streams." >&2; exit 1', 'has no sound'],
+    ['echo RIFF; echo "[mov @ 0x1] [error] stream 0, offset 0x2c: partial file" >&2', 'ends early'],
     ['kill -XCPU $$', 'takes too much time to be decoded'],
   ])('refuses a file for which it ends with %j, and quotes nothing of it', async (script, problem) => {
     await expect(textOf(await decoded(script))).rejects.toMatchObject({
-      status: 400,
-      message: `The file ${problem}; send another copy of it, or convert it to WAV.`,
+      problem,
+      message: `The file ${problem}.`,
     })
+  })
+
+  it('says the duration before the first bytes, and takes no title of the file for a fault', async () => {
+    const durations: number[] = []
+    const script =
+      'echo "[info]     title  : partial file" >&2; echo "[info]   Duration: 01:02:03.45, start: 0" >&2; echo RIFF'
+    const text = await textOf(await decoded(script, { onDuration: (ms) => durations.push(ms) }))
+    expect({ text, durations }).toEqual({ text: 'RIFF\n', durations: [3_723_450] })
+  })
+
+  it('reads more containers only in files of the person who runs it', async () => {
+    expect(await textOf(await decoded('echo "$@"'))).not.toContain('avi')
+    const own = await textOf(await decoded('echo "$@"', { isOwnFile: true }))
+    expect(own).toMatch(/-format_whitelist aac,\S+,avi,/)
+    expect(own).not.toMatch(/hls|concat|dash|image|http/)
   })
 
   it.each(['the reader leaves', 'the request ends'])('is killed when %s', async (cause) => {
     const ending = new AbortController()
-    const parts = await decoded('echo $$; exec sleep 600', ending.signal)
+    const parts = await decoded('echo $$; exec sleep 600', { signal: ending.signal })
     const { value } = await parts.next()
     const pid = Number(Buffer.from(value ?? []).toString())
     expect(isRunning(pid)).toBe(true)
@@ -88,45 +98,6 @@ describe('ffmpeg', () => {
       await expect(rest).rejects.toThrow('abort')
     }
     await expect.poll(() => isRunning(pid)).toBe(false)
-  })
-
-  it('runs for a bounded number of files; others wait, and are refused at a deadline', async () => {
-    const scheduler = new VirtualTimeScheduler()
-    const header = join(folder, 'header.wav')
-    await writeFile(header, wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, 8000))
-    const intake = new RecordingIntake(
-      { ...defaultUploadLimits, maxDecoders: 2 },
-      await programOf(`cat ${header}; exec sleep 600`),
-    )
-    const opened: string[] = []
-    const receive = async (tenant: string, until: Promise<void>): Promise<string> => {
-      const stored = { file: await Upload.store(Readable.from([Buffer.from('recording')]), 1_000) }
-      const client = clientOf({ tenant, address: tenant, scheduler })
-      return intake.receive(
-        client,
-        () => Promise.resolve(stored),
-        async (_received, open) => {
-          await open()
-          opened.push(tenant)
-          await until
-          return tenant
-        },
-      )
-    }
-    let leave = (): void => undefined
-    const left = new Promise<void>((resolve) => (leave = resolve))
-    const first = receive('a', left)
-    await expect.poll(() => opened).toEqual(['a'])
-    const second = receive('a', Promise.resolve())
-    await receive('b', Promise.resolve())
-    expect(opened).toEqual(['a', 'b'])
-    const late = expect(second).rejects.toMatchObject({ status: 503, code: 'decoders_busy' })
-    await expect.poll(() => scheduler.actions.filter(({ closed }) => !closed)).toHaveLength(1)
-    scheduler.flush()
-    await late
-    const third = receive('a', Promise.resolve())
-    leave()
-    expect(await Promise.all([first, third])).toEqual(['a', 'a'])
   })
 
   it('is found in an absolute folder of the PATH, if it can be run', async () => {
