@@ -1,5 +1,5 @@
 import { of, Subject, tap, type Observable } from 'rxjs'
-import type { Token } from 'rxspeech'
+import type { RecognitionOptions, Token } from 'rxspeech'
 import { parseCassette } from './cassette/cassette-lines.js'
 import { playCassette, type PlayedCassette } from './cassette/cassette-player.js'
 import { SocketRecorder } from './cassette/socket-recorder.js'
@@ -14,7 +14,7 @@ export interface Run {
   readonly tracks: readonly AudioTrack[]
   /** All events, one JSON text a line. */
   readonly events: TextLog
-  /** The lines of the cassette. */
+  /** The lines of the cassette; a long session has none. */
   readonly cassette: TextLog
   /** The session, unless a cassette was opened. */
   readonly live?: LiveSession
@@ -30,6 +30,7 @@ interface RunSettings {
   readonly config: StudioConfig
   readonly model: Model
   readonly source: Source
+  readonly recognition: RecognitionOptions
   /** The token that a person entered, for a service that gives none to pages. */
   readonly token: string
   readonly finalize$: Observable<unknown>
@@ -37,12 +38,15 @@ interface RunSettings {
   readonly tokenTaken: (expiresAtMs: number) => void
 }
 
+/** Of 16-bit audio at 16 kHz, half an hour. */
+const maxCassetteLength = 80_000_000
+
 /** A session that keeps its audio, its events and its messages. It runs when its `inputs$` are subscribed to. */
 export const createRun = (settings: RunSettings): Run & { readonly live: LiveSession } => {
-  const { config, model, source, token, finalize$, stop$, tokenTaken } = settings
+  const { config, model, source, recognition, token, finalize$, stop$, tokenTaken } = settings
   const { sampleRateHz, channels } = source
-  const tracks = channels.map(() => new AudioTrack(sampleRateHz))
-  const [events, cassette] = [new TextLog(), new TextLog()]
+  const tracks = source.type === 'recorded' ? source.tracks : channels.map(() => new AudioTrack(sampleRateHz))
+  const [events, cassette] = [new TextLog(), new TextLog(maxCassetteLength)]
   const startMs = performance.now()
   const recorder = new SocketRecorder(
     { format: { encoding: 'pcm', sampleRateHz, channels: channels.length }, startedAt: new Date().toISOString() },
@@ -54,7 +58,7 @@ export const createRun = (settings: RunSettings): Run & { readonly live: LiveSes
     url: config.ws,
     model: model.name,
     tenant: model.tenant,
-    modelVersion: model.version === '' ? undefined : model.version,
+    recognition: { ...recognition, modelVersion: model.version === '' ? undefined : model.version },
     token: config.token === null ? of(token) : pageTokens(config.token, rejected$, tokenTaken),
     rejected$,
     source,
@@ -68,7 +72,7 @@ export const createRun = (settings: RunSettings): Run & { readonly live: LiveSes
       if (input.type === 'ended') recorder.end(input.failure === undefined ? 'complete' : 'error')
       if (input.type !== 'event') return
       events.add(JSON.stringify({ ...input.event, channel: input.channel, atMs: Math.round(input.atMs) }))
-      if (input.event.type === 'partial') tracks[input.channel]?.partials.add(session.audioMs())
+      if (input.event.type === 'partial') tracks[input.channel]?.partials.add(input.audioMs)
     }),
   )
   return { tracks, events, cassette, live: { ...session, inputs$, cut: () => void recorder.cut() } }

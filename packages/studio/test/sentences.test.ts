@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { audioWarningOf, clock } from '../src/state/sentences.js'
+import { clock, loadSentence } from '../src/state/sentences.js'
+import { audioWarningOf, thinnedMsOf } from '../src/state/service-events.js'
+import { initialState } from '../src/state/state.js'
 
 const warning = { type: 'event', name: 'Audio Warning', channel: 0, startMs: 800, endMs: -1, tags: [] } as const
 
@@ -19,5 +21,19 @@ describe('audioWarningOf', () => {
 describe('clock', () => {
   it('writes minutes and seconds, with tenths between whole seconds', () => {
     expect([0, 65_000, 3_599_940, 12_400].map(clock)).toEqual(['0:00', '1:05', '59:59.9', '0:12.4'])
+    expect([3_600_000, 3_665_200, 36_000_000].map(clock)).toEqual(['1:00:00', '1:01:05.2', '10:00:00'])
+  })
+})
+
+describe('what a service is behind with', () => {
+  it('is said while it withholds partial results, or its text is late', () => {
+    expect(thinnedMsOf({ Phase: 'begun', IntervalMsec: 500 })).toBe(500)
+    expect(thinnedMsOf({ Phase: 'ended' })).toBeUndefined()
+    expect(thinnedMsOf(null)).toBeUndefined()
+    const busy = { ...initialState, phase: 'streaming', thinnedMs: 500 } as const
+    expect(loadSentence(busy)).toBe(
+      'The service is busy: text in progress changes every 0.5 s at most. No word is lost.',
+    )
+    expect(loadSentence({ ...busy, thinnedMs: undefined })).toBeUndefined()
   })
 })

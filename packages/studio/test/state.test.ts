@@ -184,7 +184,7 @@ describe('the state of the studio', () => {
     const failure = { code: 'overloaded', message: 'The service is full.' } as const
     expect(statusSentence(run({ ...ended, failure }))).toMatch(/^The service is full\. \S/)
     const denied = { code: 'microphone-denied', message: 'Allow it.' } as const
-    expect(statusSentence(run({ ...ended, failure: denied }))).toBe('The microphone failed. What to do is said above.')
+    expect(statusSentence(run({ ...ended, failure: denied }))).toBe('Allow it.')
     expect(failureSentence(denied)).toBe('Allow it.')
     const unreachable = { code: 'connection-failed', message: 'The connection failed; see the cause.' } as const
     expect(failureSentence(unreachable)).toMatch(/^The service cannot be reached\. Check that the service runs\. /)

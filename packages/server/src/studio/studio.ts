@@ -56,13 +56,14 @@ export interface Studio {
 }
 
 /**
- * Only files of this service: no inline script or style, no frame around the page, no form. The socket has the address
+ * Only files of this service, and recordings that the page itself has: no inline script or style, no frame, no form. The socket has the address
  * of the page, which `'self'` includes.
  */
 const contentSecurityPolicy = [
   "default-src 'self'",
   "connect-src 'self'",
   "img-src 'self' data:",
+  "media-src 'self' blob:",
   "object-src 'none'",
   "base-uri 'none'",
   "form-action 'none'",
@@ -257,10 +258,16 @@ const modelsOf = ({ models }: StudioService, rights: Rights | undefined, isOfSam
     if (rights === undefined || !isModelGranted(rights, description)) return []
     const isSample = isOfSample(description)
     // The options of a model of another machine stay there.
-    const reads = description.folder === '' ? {} : { reads: whatItReads(options) }
+    const reads = description.folder === '' ? {} : { reads: whatItReads(options), ...languagesOf(options) }
     const model = { name, version, ...(tenant !== sharedTenant && { tenant }), ...(isSample && { isSample }), ...reads }
     return [typeof sampleRateHz === 'number' ? { ...model, sampleRateHz } : model]
   })
+
+/** The languages of which a session can choose one, as far as `model.json` tells. */
+const languagesOf = ({ languages }: ModelDescription['options']): { readonly languages?: readonly string[] } => {
+  const named = Array.isArray(languages) ? languages.filter((language) => typeof language === 'string') : []
+  return named.length > 1 ? { languages: named } : {}
+}
 
 const projectsOf = ({ projects }: StudioService, rights: Rights | undefined): readonly string[] => {
   const granted = projects

@@ -85,7 +85,7 @@ describe('the page of a development service', () => {
     expect([status, headers['content-type'], headers['cache-control']]).toEqual([200, type, caching])
     expect(headers['x-content-type-options']).toBe('nosniff')
     expect(headers['content-security-policy']).toBe(
-      "default-src 'self'; connect-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; " +
+      "default-src 'self'; connect-src 'self'; img-src 'self' data:; media-src 'self' blob:; object-src 'none'; base-uri 'none'; " +
         "form-action 'none'; frame-ancestors 'none'",
     )
     expect(body.length).toBeGreaterThan(0)

@@ -38,8 +38,13 @@ export class AudioTrack {
   /** The samples between two positions. */
   async read(fromMs: number, toMs: number): Promise<Int16Array<ArrayBuffer>> {
     const byteAt = (ms: number): number => 2 * Math.max(0, Math.round((ms * this.sampleRateHz) / 1000))
-    const all = new Blob([...this.#pieces, this.#tail.slice(0, this.#tailBytes)])
+    const all = this.blob()
     return new Int16Array(await all.slice(byteAt(fromMs), Math.min(byteAt(toMs), all.size)).arrayBuffer())
+  }
+
+  /** All samples so far. */
+  blob(): Blob {
+    return new Blob([...this.#pieces, this.#tail.slice(0, this.#tailBytes)])
   }
 
   #flush(): void {

@@ -10,6 +10,8 @@ export interface Model {
   readonly sampleRateHz?: number
   /** What it recognizes, such as `any English speech`; absent if another version of the service does not say. */
   readonly reads?: string
+  /** The languages of which a session can choose one, if they are known: tags such as `en`. */
+  readonly languages?: readonly string[]
   /** Whether it recognizes the sample call. */
   readonly isSample?: boolean
 }

@@ -1,12 +1,16 @@
-import type { Recording } from './sources.js'
+/** Samples, for each channel. */
+interface Samples {
+  readonly sampleRateHz: number
+  readonly channels: readonly Int16Array<ArrayBuffer>[]
+}
 
-/** Plays samples aloud. */
+/** Plays a part of the samples aloud, such as a word. */
 export class Player {
   #context: AudioContext | undefined
   #playing: AudioBufferSourceNode | undefined
 
-  /** Plays a recording, all channels at once; `ended` is called when it ends by itself. */
-  play({ sampleRateHz, channels }: Recording, ended: () => void = () => undefined): void {
+  /** Plays samples, all channels at once; `ended` is called when it ends by itself. */
+  play({ sampleRateHz, channels }: Samples, ended: () => void = () => undefined): void {
     this.stop()
     const length = channels[0]?.length ?? 0
     if (length === 0) return ended()

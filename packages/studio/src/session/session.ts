@@ -15,23 +15,32 @@ import {
   type SchedulerLike,
   type Unsubscribable,
 } from 'rxjs'
-import { ledger, metrics, recognize, type SocketClass, type Token, type TokenSource } from 'rxspeech'
+import {
+  ledger,
+  metrics,
+  recognize,
+  type RecognitionOptions,
+  type SessionEvent,
+  type SocketClass,
+  type Token,
+  type TokenSource,
+} from 'rxspeech'
 import { sampleClock } from 'rxspeech/audio'
 import type { AudioTrack } from './audio-track.js'
 import { failureOf } from '../state/sentences.js'
-import { started, type Source } from './sources.js'
+import { chunksOf, started, type Source } from './sources.js'
 import type { SessionInput, StudioInput } from '../state/state.js'
 
 export interface SessionSettings {
   readonly url: string
   readonly model: string
   readonly tenant?: string | undefined
-  readonly modelVersion?: string | undefined
+  readonly recognition: RecognitionOptions
   readonly token: TokenSource
   /** Gets the tokens that the service refused. */
   readonly rejected$?: Subject<Pick<Token, 'accessToken'>> | undefined
   readonly source: Source
-  /** One for each channel. */
+  /** One for each channel; those of the source itself, if it is a recording. */
   readonly tracks: readonly AudioTrack[]
   readonly socketClass: (channel: number | undefined) => SocketClass
   readonly finalize$: Observable<unknown>
@@ -44,7 +53,7 @@ export interface SessionSettings {
 export interface StudioSession {
   /** Runs the session; ends with the input `ended`. */
   readonly inputs$: Observable<StudioInput>
-  /** The captured audio in milliseconds. */
+  /** The captured audio in milliseconds, or that which was read of a recording. */
   readonly audioMs: () => number
   readonly isMuted: () => boolean
   /** Replaces the audio from now on by silence. */
@@ -60,11 +69,12 @@ export const createSession = (settings: SessionSettings): StudioSession => {
   const failed$ = new Subject<void>()
   const startMs = scheduler.now()
   let mutedUntilMs = 0
-  const audioMs = (): number => tracks[0]?.durationMs ?? 0
+  const readMs = tracks.map(() => 0)
+  const audioMs = (): number => (source.type === 'live' ? (tracks[0]?.durationMs ?? 0) : Math.max(0, ...readMs))
   const isMuted = (): boolean => audioMs() < mutedUntilMs
 
   const chunks$ = started(
-    source.chunks$.pipe(
+    (source.type === 'live' ? source.chunks$ : EMPTY).pipe(
       map((chunks) => (isMuted() ? chunks.map(({ length }) => new Uint8Array(length)) : chunks)),
       tap((chunks) => {
         for (const [channel, bytes] of chunks.entries()) tracks[channel]?.add(bytes)
@@ -72,13 +82,21 @@ export const createSession = (settings: SessionSettings): StudioSession => {
     ),
   )
 
+  /** Where an event stands on the timeline: a recording is read long before its results arrive. */
+  const positionOf = (event: SessionEvent): number =>
+    source.type === 'recorded' && 'endMs' in event && typeof event.endMs === 'number' ? event.endMs : audioMs()
+
   const sessionOf = (channel: number): Observable<SessionInput> => {
-    const audio$ = chunks$.pipe(map((chunks) => chunks[channel] ?? new Uint8Array()))
+    const track = source.type === 'recorded' ? source.tracks[channel] : undefined
+    const captured$ = (): Observable<Uint8Array> => {
+      const audio$ = chunks$.pipe(map((chunks) => chunks[channel] ?? new Uint8Array()))
+      return channel === 0 ? audio$.pipe(clock.count()) : audio$
+    }
     const session = recognize({
       url: settings.url,
       model: settings.model,
       tenant: settings.tenant,
-      modelVersion: settings.modelVersion,
+      ...settings.recognition,
       token: settings.token,
       rejected$: settings.rejected$,
       format,
@@ -88,13 +106,15 @@ export const createSession = (settings: SessionSettings): StudioSession => {
       WebSocket: settings.socketClass(isStereo ? channel : undefined),
       testing: settings.scheduler === undefined ? {} : { scheduler, random: () => 0 },
     })
-    return session(channel === 0 ? audio$.pipe(clock.count()) : audio$).pipe(
+    const events$ =
+      track === undefined ? session(captured$()) : session(chunksOf(track, (ms) => (readMs[channel] = ms)))
+    return events$.pipe(
       map((event) => ({
         type: 'event',
         event: isStereo ? { ...event, channel } : event,
         channel,
         atMs: scheduler.now() - startMs,
-        audioMs: audioMs(),
+        audioMs: positionOf(event),
       })),
     )
   }

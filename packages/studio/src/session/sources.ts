@@ -1,89 +1,94 @@
 import { connectable, map, Subject, type Connectable, type Observable } from 'rxjs'
-import { type AudioFormat, pace, readWav } from 'rxspeech'
-import { bytesOf, decodeALaw, decodeMuLaw, samplesOf } from 'rxspeech/audio'
+import { pace, type AudioFormat } from 'rxspeech'
+import { bytesOf } from 'rxspeech/audio'
+import type { AudioTrack } from './audio-track.js'
 import { openMicrophone } from './microphone.js'
+import { channelsOf, type Recording } from './read-recording.js'
 
-/** Audio for a session: chunks of 16-bit PCM, for each channel. */
-export interface Source {
+/** Audio for a session: 16-bit PCM, for each channel. */
+export type Source = LiveSource | RecordedSource
+
+interface AnySource {
   readonly title: string
+  /** The names of the speakers. */
   readonly channels: readonly string[]
   readonly sampleRateHz: number
+}
+
+/** Audio at the pace of speech. */
+export interface LiveSource extends AnySource {
+  readonly type: 'live'
   /** Emits one chunk for each channel. Each subscription starts it anew. */
   readonly chunks$: Observable<readonly Uint8Array[]>
-  /** The audio that is played aloud; absent for a microphone. */
-  readonly recording?: Recording
 }
 
-/** Decoded audio. */
-export interface Recording {
-  readonly sampleRateHz: number
-  readonly channels: readonly Int16Array<ArrayBuffer>[]
-  /** What is wrong with the file, of which this is all that can be read. */
-  readonly fault?: string
+/** A recording, which is read as fast as the service takes it. */
+export interface RecordedSource extends AnySource {
+  readonly type: 'recorded'
+  readonly tracks: readonly AudioTrack[]
 }
 
-/** Sampling rates that every model takes. */
-const speechRates = [8000, 16_000]
+const named = ({ tracks }: Recording, names: readonly string[]): readonly string[] =>
+  tracks.map((_, channel) => names[channel] ?? `Channel ${channel + 1}`)
 
-/** Reads a file: WAV sample by sample, everything else as the browser decodes it, resampled to `sampleRateHz`. */
-export const readAudioFile = async (file: Blob, sampleRateHz: number): Promise<Recording> => {
-  const wav = await readSpeechWav(file)
-  if (wav !== undefined) return wav
-  const bytes = await file.arrayBuffer()
-  const decoded = await new OfflineAudioContext(1, 1, sampleRateHz).decodeAudioData(bytes).catch(() => undefined)
-  if (decoded === undefined) {
-    throw new Error('The browser cannot decode this file. Choose a WAV, MP3, Ogg, FLAC or M4A file.')
+export const recordedSource = (recording: Recording, title: string, names: readonly string[] = []): RecordedSource => ({
+  type: 'recorded',
+  title,
+  sampleRateHz: recording.sampleRateHz,
+  channels: recording.tracks.length === 1 && names.length === 0 ? [''] : named(recording, names),
+  tracks: recording.tracks,
+})
+
+/** A short recording at the pace of speech. */
+export const playedSource = async (recording: Recording, title: string, names: readonly string[]): Promise<Source> => {
+  const { sampleRateHz, tracks } = recording
+  const channels = await Promise.all(tracks.map((track) => track.read(0, track.durationMs)))
+  const count = channels.length
+  const format = { encoding: 'pcm', sampleRateHz, channels: count } as AudioFormat
+  const frames = channels[0]?.length ?? 0
+  const interleaved = new Int16Array(frames * count)
+  for (const [channel, samples] of channels.entries()) {
+    for (let at = 0; at < frames; at += 1) interleaved[at * count + channel] = samples[at] ?? 0
   }
-  const channels = Array.from({ length: Math.min(2, decoded.numberOfChannels) }, (_, channel) =>
-    pcmOf(decoded.getChannelData(channel)),
-  )
-  return { sampleRateHz, channels: withoutCopies(channels) }
-}
-
-const pcmOf = (values: Float32Array): Int16Array<ArrayBuffer> => {
-  const samples = new Int16Array(values.length)
-  for (let at = 0; at < samples.length; at += 1) samples[at] = Math.max(-1, Math.min(1, values[at] ?? 0)) * 32_767
-  return samples
-}
-
-const readSpeechWav = async (file: Blob): Promise<Recording | undefined> => {
-  // The browser may know what `readWav` does not.
-  const wav = await readWav(file.stream()).catch(() => undefined)
-  if (wav === undefined) return undefined
-  if (!speechRates.includes(wav.format.sampleRateHz)) {
-    await wav.audio[Symbol.asyncIterator]().return?.()
-    return undefined
-  }
-  const parts: Uint8Array<ArrayBuffer>[] = []
-  let fault: string | undefined
-  try {
-    for await (const part of wav.audio) parts.push(new Uint8Array(part))
-  } catch (error) {
-    // Its end is wrong; a browser would read no more of it, but less.
-    fault = error instanceof Error ? error.message : 'The file cannot be read to its end.'
-  }
-  const bytes = new Uint8Array(await new Blob(parts).arrayBuffer())
   return {
-    sampleRateHz: wav.format.sampleRateHz,
-    channels: withoutCopies(channelsOf(bytes, wav.format)),
-    ...(fault !== undefined && { fault }),
+    type: 'live',
+    title,
+    sampleRateHz,
+    channels: named(recording, names),
+    chunks$: pace({ format, maxCatchUpMs: 5000 })([bytesOf(interleaved)]).pipe(
+      map((bytes) => channelsOf(bytes, format).map(bytesOf)),
+    ),
   }
 }
 
-const channelsOf = (bytes: Uint8Array, { encoding, channels }: AudioFormat): readonly Int16Array<ArrayBuffer>[] => {
-  const samples = encoding === 'pcm' ? samplesOf(bytes) : encoding === 'ulaw' ? decodeMuLaw(bytes) : decodeALaw(bytes)
-  return Array.from({ length: channels }, (_, channel) => {
-    const own = new Int16Array(Math.floor(samples.length / channels))
-    for (let at = 0; at < own.length; at += 1) own[at] = samples[at * channels + channel] ?? 0
-    return own
-  })
-}
+/** The microphone, as one channel. */
+export const microphoneSource = (deviceId: string, sampleRateHz: 8000 | 16_000): Source => ({
+  type: 'live',
+  title: 'Microphone',
+  sampleRateHz,
+  channels: ['You'],
+  chunks$: openMicrophone(deviceId, sampleRateHz).pipe(map((bytes) => [bytes])),
+})
 
-/** Stereo files often have the same audio on both channels; one recognition is enough for them. */
-const withoutCopies = (channels: readonly Int16Array<ArrayBuffer>[]): readonly Int16Array<ArrayBuffer>[] => {
-  const [left, right] = channels
-  if (left === undefined || right === undefined) return channels
-  return left.every((sample, at) => sample === right[at]) ? [left] : channels
+/** Starts when it is connected, so that the sessions of all channels get the first chunk. */
+export const started = (chunks$: Observable<readonly Uint8Array[]>): Connectable<readonly Uint8Array[]> =>
+  connectable(chunks$, { connector: () => new Subject(), resetOnDisconnect: false })
+
+const chunkMs = 100
+const pieceMs = 10_000
+
+/** The audio of a track in chunks, each when it is asked for; `read` gets how much has been. */
+export async function* chunksOf(track: AudioTrack, read: (ms: number) => void): AsyncGenerator<Uint8Array, undefined> {
+  const samplesPerChunk = (track.sampleRateHz * chunkMs) / 1000
+  for (let fromMs = 0; fromMs < track.durationMs; fromMs += pieceMs) {
+    const samples = await track.read(fromMs, fromMs + pieceMs)
+    for (let at = 0; at < samples.length; at += samplesPerChunk) {
+      const chunk = samples.subarray(at, at + samplesPerChunk)
+      read(fromMs + ((at + chunk.length) / track.sampleRateHz) * 1000)
+      yield bytesOf(chunk)
+    }
+  }
+  return undefined
 }
 
 /** Loads the sample call. `progress` gets how much of it is loaded, if that is known: a slow network takes seconds. */
@@ -100,38 +105,5 @@ export const loadSample = async (url: string, progress: (percent: number | undef
     bytes += part.value.length
     progress(totalBytes > 0 ? Math.floor((bytes / totalBytes) * 100) : undefined)
   }
-  return new Blob(parts)
+  return new Blob(parts, { type: 'audio/wav' })
 }
-
-/** A recording at the pace of speech. */
-export const recordingSource = (recording: Recording, title: string, names: readonly string[]): Source => {
-  const { sampleRateHz, channels } = recording
-  const count = channels.length
-  const format = { encoding: 'pcm', sampleRateHz, channels: count } as AudioFormat
-  const frames = channels[0]?.length ?? 0
-  const interleaved = new Int16Array(frames * count)
-  for (const [channel, samples] of channels.entries()) {
-    for (let at = 0; at < frames; at += 1) interleaved[at * count + channel] = samples[at] ?? 0
-  }
-  return {
-    title,
-    sampleRateHz,
-    recording,
-    channels: channels.map((_, channel) => names[channel] ?? `Channel ${channel + 1}`),
-    chunks$: pace({ format, maxCatchUpMs: 5000 })([bytesOf(interleaved)]).pipe(
-      map((bytes) => channelsOf(bytes, format).map(bytesOf)),
-    ),
-  }
-}
-
-/** The microphone, as one channel. */
-export const microphoneSource = (deviceId: string, sampleRateHz: 8000 | 16_000): Source => ({
-  title: 'Microphone',
-  sampleRateHz,
-  channels: ['You'],
-  chunks$: openMicrophone(deviceId, sampleRateHz).pipe(map((bytes) => [bytes])),
-})
-
-/** Starts when it is connected, so that the sessions of all channels get the first chunk. */
-export const started = (chunks$: Observable<readonly Uint8Array[]>): Connectable<readonly Uint8Array[]> =>
-  connectable(chunks$, { connector: () => new Subject(), resetOnDisconnect: false })

@@ -1,14 +1,16 @@
-import { errorTable, isSpeechError, type GapCause, type SessionEvent } from 'rxspeech'
+import { errorTable, isSpeechError, type GapCause } from 'rxspeech'
 import type { Failure, Incident, StudioState } from './state.js'
 
 export const secondsText = (ms: number): string => `${(Math.max(0, ms) / 1000).toFixed(1)} s`
 
-/** `1:05`, or `1:05.2` between whole seconds. */
+/** `1:05`, `1:05.2` between whole seconds, `1:01:05` after an hour. */
 export const clock = (ms: number): string => {
   const tenths = Math.round(Math.max(0, ms) / 100)
   const seconds = Math.floor(tenths / 10)
+  const minutes = Math.floor(seconds / 60)
   const rest = tenths % 10 === 0 ? '' : `.${tenths % 10}`
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}${rest}`
+  const short = `${minutes % 60}:${String(seconds % 60).padStart(2, '0')}${rest}`
+  return minutes < 60 ? short : `${Math.floor(minutes / 60)}:${short.padStart(rest === '' ? 5 : 7, '0')}`
 }
 
 /** What a loss of the connection meant. */
@@ -39,6 +41,21 @@ const gapCauses: Readonly<Record<GapCause, string>> = {
   'replay-full': 'the connection was lost for too long',
 }
 
+/** Text that is later is said to be late. */
+const lateMs = 3000
+
+/** In what the service is behind, if it is. */
+export const loadSentence = ({ thinnedMs, metrics, phase }: StudioState): string | undefined => {
+  const lagMs = phase === 'streaming' ? (metrics?.lagMs ?? 0) : 0
+  const sentences = [
+    ...(thinnedMs === undefined
+      ? []
+      : [`The service is busy: text in progress changes every ${secondsText(thinnedMs)} at most. No word is lost.`]),
+    ...(lagMs < lateMs ? [] : [`The text is ${secondsText(lagMs)} behind the speech.`]),
+  ]
+  return sentences.length === 0 ? undefined : sentences.join(' ')
+}
+
 /** What the session does now, in one sentence. */
 export const statusSentence = (state: StudioState): string => {
   switch (state.phase) {
@@ -54,9 +71,7 @@ export const statusSentence = (state: StudioState): string => {
       return 'Finalizing: waiting for the last results.'
     case 'ended':
       return state.failure !== undefined
-        ? isOfMicrophone(state.failure)
-          ? 'The microphone failed. What to do is said above.'
-          : failureSentence(state.failure)
+        ? failureSentence(state.failure)
         : state.stopped
           ? 'Stopped. Audio without a result was discarded.'
           : 'Ended. All results have arrived.'
@@ -90,11 +105,3 @@ export const failureOf = (error: unknown): Failure => {
 
 /** Whether the microphone failed, and not the service. */
 export const isOfMicrophone = ({ code }: Pick<Failure, 'code'>): boolean => code.startsWith('microphone-')
-
-/** What the service says about the audio itself, if the event is that (PROTOCOL 3.3). */
-export const audioWarningOf = (event: SessionEvent): string | undefined => {
-  if (event.type !== 'event' || event.name !== 'Audio Warning') return undefined
-  const { data } = event
-  if (typeof data !== 'object' || data === null || !('Message' in data)) return undefined
-  return typeof data.Message === 'string' ? data.Message : undefined
-}

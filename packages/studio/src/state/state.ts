@@ -9,6 +9,7 @@ import type {
   SessionMetrics,
   SessionState,
 } from 'rxspeech'
+import { audioWarningOf, thinnedMsOf } from './service-events.js'
 import type { TranscriptLine } from './transcript.js'
 import { splitWords, wordsOf, type CaptionWord, type PartialWords } from './words.js'
 
@@ -98,7 +99,11 @@ export interface StudioState {
   readonly ledger: LedgerAccount | undefined
   readonly isLedgerEstimated: boolean
   readonly metrics: SessionMetrics | undefined
+  /** The least time between the partials of an overloaded service. */
+  readonly thinnedMs: number | undefined
   readonly tokenExpiresAtMs: number | undefined
+  /** What the service says about the audio itself. */
+  readonly warning: string | undefined
   readonly stopped: boolean
   readonly failure: Failure | undefined
   /** Where the next loss was caused by "Cut the line". */
@@ -129,7 +134,9 @@ export const initialState: StudioState = {
   ledger: undefined,
   isLedgerEstimated: false,
   metrics: undefined,
+  thinnedMs: undefined,
   tokenExpiresAtMs: undefined,
+  warning: undefined,
   stopped: false,
   failure: undefined,
   cutMs: undefined,
@@ -226,6 +233,9 @@ const reduceEvent = (state: StudioState, input: SessionInput): StudioState => {
     case 'resumed':
       return event.isNextRecognition ? state : resumed(state, input, event.replayedMs)
     case 'event': {
+      if (event.name === 'Partials Thinned') return { ...state, thinnedMs: thinnedMsOf(event.data) }
+      const warning = audioWarningOf(event)
+      if (warning !== undefined) return { ...state, warning }
       if (event.name !== 'SR No Match') return state
       const span = { channel, fromMs: event.startMs, toMs: event.endMs }
       return {
@@ -385,6 +395,7 @@ const ended = (state: StudioState, audioMs: number, failure: Failure | undefined
   ...state,
   phase: 'ended',
   failure,
+  thinnedMs: undefined,
   partials: state.partials.map(() => ''),
   stableLengths: state.stableLengths.map(() => 0),
   speaking: state.speaking.map(() => undefined),

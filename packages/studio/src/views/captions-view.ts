@@ -1,97 +1,175 @@
-import { clock } from '../state/sentences.js'
-import { gapSentence } from '../state/sentences.js'
+import { clock, gapSentence } from '../state/sentences.js'
 import type { StudioState } from '../state/state.js'
-import type { TranscriptLine } from '../state/transcript.js'
+import type { TranscriptDocument, TranscriptLine } from '../state/transcript.js'
 import type { WordAt } from '../state/word-cursor.js'
 import type { CaptionWord } from '../state/words.js'
 import { create, element } from './page.js'
 
-/** How many turns the page has at first, and how many "Show earlier" adds. */
-const shownLines = 60
 /** Announced texts that a screen reader may still read. */
 const keptAnnouncements = 8
 
-/** The definitive text as paragraphs, and below it one line for each channel with the text that can still change. */
+/** What a person does with the text. */
+export interface CaptionActions {
+  readonly play: (word: WordAt) => void
+  readonly correct: (word: WordAt, at: HTMLElement) => void
+  readonly renameSpeaker: (channel: number, at: HTMLElement) => void
+}
+
+interface Rendered {
+  readonly line: TranscriptLine
+  readonly name: string
+  readonly paragraph: HTMLElement
+}
+
+/**
+ * The definitive text as paragraphs, and below it one line for each channel with the text that can still change. A
+ * paragraph in or near the view has an element for each word; one that is far away is plain text, so that hours of
+ * speech stay light.
+ */
 export class CaptionsView {
-  readonly #turns = element('turns')
+  readonly #lines = element('lines')
   readonly #live = element('live')
   readonly #announcer = element('announcer')
-  readonly #earlier = element('earlier')
-  readonly #empty = element('empty')
-  readonly #rendered = new Map<number, { readonly line: TranscriptLine; readonly element: HTMLElement }>()
+  readonly #newest = element('newest')
+  readonly #rendered = new Map<number, Rendered>()
+  readonly #near = new Set<Element>()
+  readonly #observer: IntersectionObserver
+  #document: TranscriptDocument | undefined
   #state: StudioState | undefined
-  #limit = shownLines
   /** Whether the newest text stays in sight; a person who scrolls back is left alone. */
   #isFollowing = true
+  #scrolledToMs = 0
   /** How many results have been announced. */
   #announced = 0
 
-  constructor(changed: () => void, play: (word: WordAt) => void) {
-    this.#earlier.addEventListener('click', () => {
-      this.#limit += shownLines
-      changed()
+  constructor({ play, correct, renameSpeaker }: CaptionActions) {
+    this.#observer = new IntersectionObserver((entries) => this.#fill(entries), {
+      root: this.#lines,
+      rootMargin: '400px',
     })
-    this.#turns.addEventListener('scroll', () => {
-      this.#isFollowing = this.#turns.scrollHeight - this.#turns.scrollTop - this.#turns.clientHeight < 48
+    this.#lines.addEventListener('scroll', () => {
+      const rest = this.#lines.scrollHeight - this.#lines.scrollTop - this.#lines.clientHeight
+      // The page scrolls by itself, too, while it follows.
+      if (performance.now() - this.#scrolledToMs > 100) this.#isFollowing = rest < 48
+      this.#showNewest()
     })
-    new ResizeObserver(() => this.#scrollToEnd()).observe(this.#turns)
-    this.#turns.addEventListener('click', ({ target }) => {
+    this.#newest.addEventListener('click', () => {
+      this.#isFollowing = true
+      this.#scrollToEnd()
+    })
+    new ResizeObserver(() => this.#scrollToEnd()).observe(this.#lines)
+    this.#lines.addEventListener('click', ({ target }) => {
       const word = wordAt(target)
       if (word !== undefined) play(word)
+      const speaker = target instanceof HTMLElement ? target.closest<HTMLElement>('button.name') : null
+      if (speaker !== null) renameSpeaker(Number(speaker.dataset['channel']), speaker)
     })
-    this.#turns.addEventListener('pointerover', ({ target }) => {
+    this.#lines.addEventListener('dblclick', ({ target }) => {
+      const word = wordAt(target)
+      if (word !== undefined && target instanceof HTMLElement) correct(word, target)
+    })
+    this.#lines.addEventListener('pointerover', ({ target }) => {
       const at = wordAt(target)
-      const line = at === undefined ? undefined : this.#rendered.get(at.line)?.line
-      const word = line?.words[at?.word ?? 0]
+      const word = at === undefined ? undefined : this.#rendered.get(at.line)?.line.words[at.word]
       if (word !== undefined && target instanceof HTMLElement) target.title = titleOf(word)
     })
   }
 
-  render(state: StudioState, current: WordAt | undefined, playing: WordAt | undefined): void {
-    this.#empty.hidden = state.phase !== 'idle' && !(state.phase === 'ended' && state.lines.length === 0)
-    if (state.phase === 'connecting') this.#isFollowing = true
-    if (state.lines !== this.#state?.lines) this.#renderLines(state)
+  /** @param marks the word at the cursor, and the one that is played */
+  render(document: TranscriptDocument, state: StudioState, marks: Marks): void {
+    if (document.id !== this.#document?.id) this.#clear(state)
+    if (document !== this.#document) this.#renderLines(document)
     // Each partial makes a new list of them.
-    if (state.partials !== this.#state?.partials || state.channels !== this.#state.channels) this.#renderLive(state)
+    if (state.partials !== this.#state?.partials || document.speakers !== this.#document?.speakers)
+      this.#renderLive(document, state)
+    this.#document = document
     this.#state = state
-    this.#mark('current', current)
-    this.#mark('playing', playing)
+    this.#announce(state)
+    this.#mark('current', marks.current)
+    this.#mark('playing', marks.playing)
   }
 
-  #renderLines(state: StudioState): void {
-    const { lines, channels } = state
-    const shown = lines.slice(-this.#limit)
-    const ids = new Set(shown.map(({ id }) => id))
-    for (const [id, { element: paragraph }] of this.#rendered) {
-      if (ids.has(id)) continue
-      paragraph.remove()
-      this.#rendered.delete(id)
+  /** The element of a word, which is made if the word is far from the view. */
+  elementOf({ line, word }: WordAt): HTMLElement | undefined {
+    const rendered = this.#rendered.get(line)
+    if (rendered === undefined) return undefined
+    this.#near.add(rendered.paragraph)
+    fill(rendered)
+    return rendered.paragraph.querySelector<HTMLElement>(`[data-word="${word}"]`) ?? rendered.paragraph
+  }
+
+  /** Scrolls to a word or a line. */
+  reveal(at: WordAt): void {
+    this.#isFollowing = false
+    this.elementOf(at)?.scrollIntoView({ block: 'center' })
+    this.#showNewest()
+  }
+
+  #clear(state: StudioState): void {
+    for (const { paragraph } of this.#rendered.values()) this.#observer.unobserve(paragraph)
+    this.#rendered.clear()
+    this.#near.clear()
+    this.#lines.replaceChildren()
+    this.#announcer.replaceChildren()
+    // What is there already was announced, or is old.
+    this.#announced = state.results.length
+    this.#state = undefined
+    this.#isFollowing = !isOver(state)
+  }
+
+  #renderLines({ lines, speakers }: TranscriptDocument): void {
+    const ids = new Set(lines.map(({ id }) => id))
+    for (const [id, { paragraph }] of this.#rendered) if (!ids.has(id)) this.#remove(id, paragraph)
+    let next: Element | null = this.#lines.firstElementChild
+    for (const line of lines) {
+      const name = speakers[line.channel] ?? ''
+      const known = this.#rendered.get(line.id)
+      if (known?.line === line && known.name === name) {
+        if (known.paragraph !== next) this.#lines.insertBefore(known.paragraph, next)
+        next = known.paragraph.nextElementSibling
+        continue
+      }
+      const paragraph = paragraphOf(line, name)
+      const rendered = { line, name, paragraph }
+      if (known !== undefined) {
+        if (next === known.paragraph) next = next.nextElementSibling
+        if (this.#near.has(known.paragraph)) fill(rendered)
+        this.#remove(line.id, known.paragraph)
+      }
+      this.#lines.insertBefore(paragraph, next)
+      this.#observer.observe(paragraph)
+      this.#rendered.set(line.id, rendered)
     }
-    for (const [index, line] of shown.entries()) {
-      const rendered = this.#rendered.get(line.id)
-      if (rendered?.line === line) continue
-      const paragraph = paragraphOf(line, channels)
-      const next = rendered ?? this.#nextRendered(shown, index)
-      if (rendered !== undefined) rendered.element.replaceWith(paragraph)
-      else if (next === undefined) this.#turns.append(paragraph)
-      else next.element.before(paragraph)
-      this.#rendered.set(line.id, { line, element: paragraph })
-    }
-    this.#earlier.hidden = lines.length <= shown.length
-    this.#announce(state)
     this.#scrollToEnd()
   }
 
-  #scrollToEnd(): void {
-    if (this.#isFollowing) this.#turns.scrollTop = this.#turns.scrollHeight
+  #remove(id: number, paragraph: HTMLElement): void {
+    this.#observer.unobserve(paragraph)
+    this.#near.delete(paragraph)
+    paragraph.remove()
+    this.#rendered.delete(id)
   }
 
-  #nextRendered(shown: readonly TranscriptLine[], index: number) {
-    for (const { id } of shown.slice(index + 1)) {
-      const rendered = this.#rendered.get(id)
-      if (rendered !== undefined) return rendered
+  #fill(entries: readonly IntersectionObserverEntry[]): void {
+    for (const { target, isIntersecting } of entries) {
+      const rendered = this.#rendered.get(Number((target as HTMLElement).dataset['line']))
+      if (rendered?.paragraph !== target) continue
+      if (isIntersecting) this.#near.add(target)
+      else this.#near.delete(target)
+      if (isIntersecting) fill(rendered)
+      else empty(rendered)
     }
-    return undefined
+  }
+
+  #scrollToEnd(): void {
+    this.#showNewest()
+    if (!this.#isFollowing) return
+    this.#scrolledToMs = performance.now()
+    this.#lines.scrollTop = this.#lines.scrollHeight
+  }
+
+  #showNewest(): void {
+    this.#newest.hidden = this.#isFollowing || this.#state === undefined || isOver(this.#state)
   }
 
   #announce({ results }: StudioState): void {
@@ -104,8 +182,9 @@ export class CaptionsView {
     while (this.#announcer.children.length > keptAnnouncements) this.#announcer.firstElementChild?.remove()
   }
 
-  #renderLive({ partials, stableLengths, channels, phase }: StudioState): void {
-    const rows = phase === 'idle' ? [] : channels
+  #renderLive({ speakers }: TranscriptDocument, state: StudioState): void {
+    const { partials, stableLengths } = state
+    const rows = isOver(state) ? [] : speakers
     if (this.#live.children.length !== rows.length) {
       this.#live.replaceChildren(
         ...rows.map((name) =>
@@ -127,35 +206,59 @@ export class CaptionsView {
     }
   }
 
-  #mark(className: string, word: WordAt | undefined): void {
-    const marked = this.#turns.querySelector(`.word.${className}`)
-    const target =
-      word === undefined
-        ? null
-        : (this.#rendered.get(word.line)?.element.querySelector(`[data-word="${word.word}"]`) ?? null)
-    if (marked === target) return
+  #mark(className: 'current' | 'playing', word: WordAt | undefined): void {
+    const marked = this.#lines.querySelector(`.word.${className}`)
+    const target = word === undefined ? null : (this.elementOf(word) ?? null)
+    if (marked === target || target?.matches('.word') === false) return
     marked?.classList.remove(className)
     target?.classList.add(className)
-    if (className === 'current') target?.scrollIntoView({ block: 'nearest' })
+    target?.scrollIntoView({ block: 'nearest' })
   }
 }
 
-const paragraphOf = (line: TranscriptLine, channels: readonly string[]): HTMLElement => {
-  const text = create('span', line.status === 'recognized' ? {} : { text: wordlessText(line) })
-  if (line.status === 'rejected') text.title = rejectedTitle(line)
-  for (const [index, word] of line.words.entries()) {
-    const shown = create('span', { className: `word${sureness(word.confidence)}`, text: word.text })
-    shown.dataset['word'] = String(index)
-    text.append(shown, ' ')
-  }
-  const paragraph = create(
-    'p',
-    { className: line.status === 'recognized' ? 'turn' : `turn ${line.status}` },
-    create('span', { className: 'name', text: channels[line.channel] ?? '' }),
-    text,
-  )
-  paragraph.dataset['line'] = String(line.id)
+interface Marks {
+  readonly current: WordAt | undefined
+  readonly playing: WordAt | undefined
+}
+
+const isOver = ({ phase }: StudioState): boolean => phase === 'idle' || phase === 'ended'
+
+const paragraphOf = (line: TranscriptLine, name: string): HTMLElement => {
+  const { id, channel, status, startMs } = line
+  const speaker = create('button', { className: 'name', text: name })
+  speaker.type = 'button'
+  speaker.dataset['channel'] = String(channel)
+  speaker.title = 'Rename the speaker'
+  const text = create('span', { className: 'text', text: status === 'recognized' ? textOf(line) : wordlessText(line) })
+  if (status === 'rejected') text.title = rejectedTitle(line)
+  const start = create('time', { text: clock(Math.floor(startMs / 1000) * 1000) })
+  const who = create('span', { className: 'who' }, ...(name === '' ? [] : [speaker]), start)
+  const paragraph = create('p', { className: status === 'recognized' ? 'line' : `line ${status}` }, who, text)
+  paragraph.dataset['line'] = String(id)
   return paragraph
+}
+
+const textOf = ({ words }: TranscriptLine): string => words.map(({ text }) => `${text} `).join('')
+
+const fill = ({ line, paragraph }: Rendered): void => {
+  const text = paragraph.lastElementChild
+  if (line.status !== 'recognized' || text === null || text.childElementCount > 0) return
+  text.replaceChildren(...line.words.flatMap((word, index) => [wordElement(word, index), ' ']))
+}
+
+/** The same text without an element for each word. */
+const empty = ({ line, paragraph }: Rendered): void => {
+  const text = paragraph.lastElementChild
+  if (line.status === 'recognized' && text !== null && text.querySelector('.current, .playing') === null)
+    text.textContent = textOf(line)
+}
+
+const wordElement = (word: CaptionWord, index: number): HTMLElement => {
+  const { text, confidence, recognized } = word
+  const corrected = recognized === undefined ? '' : ' corrected'
+  const shown = create('span', { className: `word${corrected || sureness(confidence)}`, text })
+  shown.dataset['word'] = String(index)
+  return shown
 }
 
 const wordlessText = ({ status, cause, startMs, endMs }: TranscriptLine): string =>
@@ -166,11 +269,12 @@ const rejectedTitle = ({ startMs, endMs }: TranscriptLine): string =>
 
 const sureness = (confidence = 1): string => (confidence < 0.6 ? ' doubtful' : confidence < 0.85 ? ' unsure' : '')
 
-const titleOf = ({ startMs, endMs, confidence, times }: CaptionWord): string =>
+const titleOf = ({ startMs, endMs, confidence, times, recognized }: CaptionWord): string =>
   [
     `${clock(startMs)} to ${clock(endMs)}${times === 'estimate' ? ', estimated from the partial results' : ''}`,
     ...(confidence === undefined ? [] : [`confidence ${Math.round(confidence * 100)} %`]),
-    'click to hear it',
+    ...(recognized === undefined ? [] : [`recognized as "${recognized}"`]),
+    'click to hear it, double click to correct it',
   ].join(' · ')
 
 const wordAt = (target: EventTarget | null): WordAt | undefined => {

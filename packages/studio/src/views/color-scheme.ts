@@ -1,3 +1,4 @@
+import { remember, remembered } from './memory.js'
 import { element, setText } from './page.js'
 
 const darkScheme = matchMedia('(prefers-color-scheme: dark)')
@@ -15,16 +16,16 @@ export const showColorScheme = (changed: () => void): void => {
     button.setAttribute('aria-label', `Switch to the ${isDark() ? 'light' : 'dark'} scheme`)
     changed()
   }
-  const choose = (scheme: string | null): void => {
+  const choose = (scheme: string | undefined): void => {
     if (scheme === 'dark' || scheme === 'light') document.documentElement.dataset['theme'] = scheme
     show()
   }
   button.addEventListener('click', () => {
     const scheme = isDark() ? 'light' : 'dark'
-    localStorage.setItem('scheme', scheme)
+    remember('scheme', scheme)
     choose(scheme)
   })
   darkScheme.addEventListener('change', show)
   button.removeAttribute('disabled')
-  choose(localStorage.getItem('scheme'))
+  choose(remembered('scheme'))
 }

@@ -1,19 +1,21 @@
-import type { Model, StudioConfig } from '../session/config.js'
-import type { Source } from '../session/sources.js'
-import { create, element } from './page.js'
+import type { Job } from '../jobs/job.js'
+import { element, setList } from './page.js'
 
 /** What the session sends, and where to. */
-export const renderFacts = (config: StudioConfig, model: Model, { title, sampleRateHz, channels }: Source): void => {
-  const isMono = channels.length === 1
-  const facts = [
+export const renderFacts = ({ plan, tracks, state, title }: Job): void => {
+  element('facts').hidden = plan === undefined
+  if (plan === undefined) return
+  const { config, model } = plan
+  const count = state.channels.length
+  setList(element('facts-list'), [
     ['Source', title],
-    ['Audio', `PCM, 16 bit, ${sampleRateHz / 1000} kHz, ${isMono ? '1 channel' : `${channels.length} channels`}`],
-    ['Transport', `WebSocket, ${isMono ? 'one connection' : 'one connection for each channel'}`],
+    [
+      'Audio',
+      `PCM, 16 bit, ${(tracks[0]?.sampleRateHz ?? 0) / 1000} kHz, ${count === 1 ? '1 channel' : `${count} channels`}`,
+    ],
+    ['Transport', `WebSocket, ${count === 1 ? 'one connection' : 'one connection for each channel'}`],
     ['Address', config.ws],
     ['Model', `${model.name}, version ${model.version}`],
     ['Projects', `${config.projects.join(', ') || 'none'} (over gRPC, which a page cannot use)`],
-  ] as const
-  element('facts-list').replaceChildren(
-    ...facts.flatMap(([name, value]) => [create('dt', { text: name }), create('dd', { text: value })]),
-  )
+  ])
 }

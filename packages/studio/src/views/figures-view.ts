@@ -1,15 +1,13 @@
 import type { LedgerAccount } from 'rxspeech'
-import { incidentSentence, secondsText, statusSentence } from '../state/sentences.js'
+import { incidentSentence, secondsText } from '../state/sentences.js'
 import type { StudioState } from '../state/state.js'
 import { ledgerOfNow, ledgerShares } from './ledger-shares.js'
 import { create, element, setList, setText } from './page.js'
 
 const classes = { finalized: 'finalized', pending: 'pending', 'sent again': 'again', dropped: 'dropped' } as const
 
-/** The state of the session in words and figures, and the ledger of its audio. */
+/** The session in figures, and the ledger of its audio. */
 export class FiguresView {
-  readonly #status = element('status-text')
-  readonly #lamp = element('lamp')
   readonly #figures = element('figures')
   readonly #bar = element('ledger-bar')
   readonly #legend = element('ledger-legend')
@@ -23,13 +21,8 @@ export class FiguresView {
     }
   }
 
-  /**
-   * @param capturedMs the audio of a running session, of all channels together
-   * @param notice what is more urgent than the state of the session
-   */
-  render(state: StudioState, { nowMs, capturedMs, notice }: Moment): void {
-    setText(this.#status, notice ?? statusSentence(state))
-    this.#lamp.className = state.phase === 'streaming' ? 'on' : state.phase === 'reconnecting' ? 'lost' : ''
+  /** @param capturedMs the audio of a session that captures some, of all channels together */
+  render(state: StudioState, { nowMs, capturedMs }: Moment): void {
     const account = ledgerOfNow(state.ledger ?? nothing, capturedMs)
     setList(this.#figures, figuresOf(state, nowMs, account))
     const { total, shares } = ledgerShares(account)
@@ -48,7 +41,6 @@ export class FiguresView {
 interface Moment {
   readonly nowMs: number
   readonly capturedMs: number
-  readonly notice: string | undefined
 }
 
 const nothing = { capturedMs: 0, finalizedMs: 0, pendingMs: 0, replayedPendingMs: 0, droppedMs: 0, sentMs: 0 }

@@ -1,18 +1,18 @@
 import { elementOf } from './page.js'
 
-/** Calls `open` with each file that a person chooses in an input. */
-export const listenToFiles = (id: string, open: (file: File) => void): void => {
+/** Calls `open` with the files that a person chooses in an input. */
+export const listenToFiles = (id: string, open: (files: readonly File[]) => void): void => {
   const input = elementOf(HTMLInputElement, id)
   input.addEventListener('change', () => {
-    const [file] = input.files ?? []
-    if (file !== undefined) open(file)
+    const files = [...(input.files ?? [])]
+    if (files.length > 0) open(files)
     // So that the same file can be chosen again.
     input.value = ''
   })
 }
 
-/** Calls `open` with a file that is dropped on the page. */
-export const listenToDrops = (open: (file: File) => void): void => {
+/** Calls `open` with the files that are dropped on the page. */
+export const listenToDrops = (open: (files: readonly File[]) => void): void => {
   const { classList } = document.body
   document.addEventListener('dragover', (event) => {
     event.preventDefault()
@@ -24,7 +24,7 @@ export const listenToDrops = (open: (file: File) => void): void => {
   document.addEventListener('drop', (event) => {
     event.preventDefault()
     classList.remove('dropping')
-    const file = event.dataTransfer?.files[0]
-    if (file !== undefined) open(file)
+    const files = [...(event.dataTransfer?.files ?? [])]
+    if (files.length > 0) open(files)
   })
 }

@@ -3,33 +3,52 @@ import type { StudioConfig } from '../session/config.js'
 import { renderOperations, watchOperations } from './operations-view.js'
 import { element } from './page.js'
 
-/** Shows the session, or at `#sessions` the operations of the service, whose metrics it then watches. */
+/** What the page shows, as its address says after `#`. */
+export type Screen = { readonly type: 'start' | 'operations' } | { readonly type: 'session'; readonly id: string }
+
+export const screenOf = (hash: string): Screen => {
+  if (hash === '#sessions') return { type: 'operations' }
+  const id = /^#transcript=(\w+(?:-\w+)*)$/.exec(hash)?.[1]
+  return id === undefined ? { type: 'start' } : { type: 'session', id }
+}
+
+/** Shows one screen; watches the metrics of the service while that of its operations is shown. */
 export class Navigation {
   readonly #config: () => StudioConfig | undefined
+  readonly #changed: (screen: Screen) => void
   #operations = new Subscription()
 
-  constructor(config: () => StudioConfig | undefined) {
+  constructor(config: () => StudioConfig | undefined, changed: (screen: Screen) => void) {
     this.#config = config
+    this.#changed = changed
     window.addEventListener('hashchange', () => this.show())
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden) this.show()
     })
   }
 
+  get screen(): Screen {
+    return screenOf(location.hash)
+  }
+
+  /** Also when the configuration has arrived. */
   show(): void {
-    const isOperations = location.hash === '#sessions'
-    for (const id of ['session-view', 'controls', 'choices']) element(id).hidden = isOperations
-    element('operations-view').hidden = !isOperations
+    const { screen } = this
+    for (const type of ['start', 'session', 'operations'] as const) {
+      element(`${type}-view`).hidden = type !== screen.type
+    }
+    document.body.classList.toggle('operations', screen.type === 'operations')
     for (const [id, isCurrent] of [
-      ['nav-session', !isOperations],
-      ['nav-operations', isOperations],
+      ['nav-session', screen.type !== 'operations'],
+      ['nav-operations', screen.type === 'operations'],
     ] as const) {
       if (isCurrent) element(id).setAttribute('aria-current', 'page')
       else element(id).removeAttribute('aria-current')
     }
     this.#operations.unsubscribe()
     const config = this.#config()
-    if (!isOperations || config === undefined) return
+    this.#changed(screen)
+    if (screen.type !== 'operations' || config === undefined) return
     this.#operations = watchOperations(config.metrics, () => !document.hidden).subscribe(renderOperations)
   }
 }

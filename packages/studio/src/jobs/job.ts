@@ -1,0 +1,193 @@
+import {
+  catchError,
+  defer,
+  EMPTY,
+  from,
+  ignoreElements,
+  Subject,
+  switchMap,
+  takeUntil,
+  tap,
+  type Observable,
+} from 'rxjs'
+import type { RecognitionOptions } from 'rxspeech'
+import { createRun, type Run } from '../run.js'
+import type { AudioTrack } from '../session/audio-track.js'
+import type { Model, StudioConfig } from '../session/config.js'
+import type { Source } from '../session/sources.js'
+import { failureOf, failureSentence } from '../state/sentences.js'
+import { initialState, reduce, type StudioInput, type StudioState } from '../state/state.js'
+import type { Origin, TranscriptDocument } from '../state/transcript.js'
+import { progressOf, type Progress } from './progress.js'
+
+/** How far a session of the page is. A `failed` one may have text. */
+export type JobStatus =
+  | { readonly type: 'queued' | 'running' | 'ended' | 'cancelled' }
+  | { readonly type: 'loading' | 'failed'; readonly sentence: string }
+
+/** What a job needs to run. */
+export interface JobPlan {
+  readonly config: StudioConfig
+  readonly model: Model
+  readonly recognition: RecognitionOptions
+  /** The token that a person entered, for a service that gives none to pages. */
+  readonly token: string
+  /** Reads the audio; `progress` gets a sentence about it. */
+  readonly open: (progress: (sentence: string) => void) => Promise<OpenedAudio>
+}
+
+export interface OpenedAudio {
+  readonly source: Source
+  /** What is played; absent for a microphone. */
+  readonly audio?: Blob
+  /** What is wrong with the audio, of which the rest is transcribed. */
+  readonly fault?: string | undefined
+}
+
+/** What the page shows: a session that runs, waits, ended, was kept, or was recorded as a cassette. */
+export class Job {
+  readonly id: string
+  readonly title: string
+  readonly origin: Origin
+  readonly startedAtMs: number
+  readonly plan: JobPlan | undefined
+  readonly #finalize$ = new Subject<void>()
+  readonly #stop$ = new Subject<void>()
+  readonly #cancelled$ = new Subject<void>()
+  readonly #changed: (job: Job) => void
+  status: JobStatus = { type: 'queued' }
+  state: StudioState = initialState
+  run: Run | undefined
+  audio: Blob | undefined
+  /** What a person should know about the audio. */
+  warning: string | undefined
+  /** Whether the list of kept sessions has it. */
+  isKept = false
+  #model: string
+  #document: TranscriptDocument | undefined
+  #runningSinceMs = 0
+
+  constructor(
+    what: Pick<TranscriptDocument, 'title' | 'origin'> &
+      Partial<Pick<TranscriptDocument, 'id' | 'model' | 'startedAtMs'>>,
+    plan?: JobPlan,
+    changed: (job: Job) => void = () => undefined,
+  ) {
+    this.id = what.id ?? newId()
+    this.title = what.title
+    this.origin = what.origin
+    this.startedAtMs = what.startedAtMs ?? Date.now()
+    this.#model = what.model ?? plan?.model.name ?? ''
+    this.plan = plan
+    this.#changed = changed
+  }
+
+  get isUnfinished(): boolean {
+    return this.status.type === 'queued' || this.status.type === 'loading' || this.status.type === 'running'
+  }
+
+  get tracks(): readonly AudioTrack[] {
+    return this.run?.tracks ?? []
+  }
+
+  get durationMs(): number {
+    return Math.max(0, ...this.tracks.map(({ durationMs }) => durationMs))
+  }
+
+  /** Of a recording; undefined while there is nothing to say. */
+  progress(nowMs: number): Progress | undefined {
+    if (this.status.type !== 'running' || this.origin !== 'file') return undefined
+    const totalMs = this.tracks.reduce((sum, { durationMs }) => sum + durationMs, 0)
+    return progressOf(this.state.ledger, totalMs, nowMs - this.#runningSinceMs)
+  }
+
+  /** The same object while it does not change, so that it can be compared. */
+  get document(): TranscriptDocument {
+    const { lines, channels } = this.state
+    const durationMs = this.isUnfinished && this.origin !== 'file' ? 0 : this.durationMs
+    const known = this.#document
+    if (known?.lines === lines && known.speakers === channels && known.durationMs === durationMs) return known
+    const { id, title, origin, startedAtMs } = this
+    return (this.#document = {
+      ...{ id, title, origin, startedAtMs, durationMs, lines },
+      ...{ model: this.#model, speakers: channels },
+    })
+  }
+
+  /** Shows a document that was kept. */
+  restore(document: TranscriptDocument, state: StudioState, audio: Blob | undefined): void {
+    this.#document = document
+    this.state = state
+    this.audio = audio
+    this.status = { type: 'ended' }
+    this.isKept = true
+  }
+
+  /** Runs the session, and completes when it ended in any way. */
+  readonly run$: Observable<never> = defer(() => {
+    const { plan } = this
+    if (plan === undefined || this.status.type !== 'queued') return EMPTY
+    this.#to({ type: 'loading', sentence: 'Reading the audio.' })
+    return from(plan.open((sentence) => this.#to({ type: 'loading', sentence }))).pipe(
+      switchMap((opened) => this.#inputs(plan, opened)),
+      tap((input) => this.take(input)),
+      catchError((error: unknown) => {
+        this.#to({ type: 'failed', sentence: failureSentence(failureOf(error)) })
+        return EMPTY
+      }),
+      ignoreElements(),
+      takeUntil(this.#cancelled$),
+    )
+  })
+
+  #inputs(
+    { config, model, recognition, token }: JobPlan,
+    { source, audio, fault }: OpenedAudio,
+  ): Observable<StudioInput> {
+    this.audio = audio
+    this.warning = fault
+    this.run = createRun({
+      ...{ config, model, recognition, token, source, finalize$: this.#finalize$, stop$: this.#stop$ },
+      tokenTaken: (expiresAtMs) => this.take({ type: 'token', expiresAtMs }),
+    })
+    this.#runningSinceMs = performance.now()
+    this.take({ type: 'started', title: source.title, channels: source.channels })
+    this.#to({ type: 'running' })
+    return this.run.live?.inputs$ ?? EMPTY
+  }
+
+  take(input: StudioInput): void {
+    this.state = reduce(this.state, input)
+    if (input.type !== 'ended') return this.#changed(this)
+    const { failure } = input
+    this.#to(failure === undefined ? { type: 'ended' } : { type: 'failed', sentence: failureSentence(failure) })
+  }
+
+  /** Ends the audio; the last results still arrive. */
+  finish(): void {
+    this.#finalize$.next()
+  }
+
+  /** Ends it without the results that are missing. */
+  stop(): void {
+    this.#stop$.next()
+  }
+
+  /** Ends it at once; its text so far stays. */
+  cancel(): void {
+    if (!this.isUnfinished) return
+    this.#cancelled$.next()
+    if (this.state.phase !== 'idle')
+      this.state = reduce(this.state, { type: 'ended', atMs: 0, audioMs: this.durationMs })
+    this.#to({ type: 'cancelled' })
+  }
+
+  #to(status: JobStatus): void {
+    this.status = status
+    this.#changed(this)
+  }
+}
+
+/** Not `randomUUID`, which a page has only over TLS or on its own machine. */
+const newId = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -1,0 +1,46 @@
+import type { Job } from '../jobs/job.js'
+import type { StudioConfig } from '../session/config.js'
+import { loadSentence } from '../state/sentences.js'
+import { jobSentence } from './jobs-view.js'
+import { element, elementOf, setText } from './page.js'
+import { betterModel } from './start-view.js'
+
+/** The title of a session, what it does, and what can be done with it. */
+export const renderSessionHead = (job: Job, title: string, notice: string | undefined): void => {
+  const { state, origin } = job
+  const isLive = job.status.type === 'running' && origin !== 'file' && origin !== 'cassette'
+  setText(element('session-title'), title)
+  setText(element('status-text'), notice ?? (jobSentence(job) || factsOf(job)))
+  element('lamp').className = state.phase === 'streaming' ? 'on' : state.phase === 'reconnecting' ? 'lost' : ''
+  element('finalize').hidden = !isLive
+  element('finalize').toggleAttribute('disabled', state.phase === 'finalizing')
+  element('cancel').hidden = isLive || !job.isUnfinished
+  element('export').hidden = job.run === undefined
+  const progress = job.progress(performance.now())
+  const bar = elementOf(HTMLProgressElement, 'progress')
+  bar.hidden = progress === undefined
+  bar.value = progress?.share ?? 0
+  showNotice('session-warning', job.warning)
+  showNotice('load', isLive ? loadSentence(state) : undefined)
+}
+
+const factsOf = ({ startedAtMs, document: { model } }: Job): string =>
+  `${new Date(startedAtMs).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })}, model ${model}`
+
+const showNotice = (id: string, sentence: string | undefined): void => {
+  element(id).hidden = sentence === undefined
+  setText(element(id), sentence ?? '')
+}
+
+/** After a session without words: proposes a model for any speech in place of one that knows some sentences only. */
+export const renderProposal = (job: Job, config: StudioConfig | undefined): void => {
+  const model = job.plan?.model
+  const isWordless = job.status.type === 'ended' && job.state.lines.every(({ words }) => words.length === 0)
+  const better = model === undefined ? undefined : betterModel(config?.models ?? [], model)
+  const isShown = isWordless && model !== undefined && better !== undefined
+  element('proposal').hidden = !isShown
+  if (!isShown) return
+  const reads = model.isSample === true ? 'the sample call' : (model.reads ?? 'its own sentences')
+  setText(element('proposal-text'), `The model ${model.name} recognizes ${reads} only, and found none.`)
+  setText(element('proposal-take'), `Take ${better.name}: ${better.reads ?? ''}`)
+}
