@@ -118,6 +118,10 @@ export class CaptionsView {
   }
 
   #renderLines({ lines, speakers }: TranscriptDocument): void {
+    this.#lines.classList.toggle(
+      'nameless',
+      speakers.every((name) => name === ''),
+    )
     const ids = new Set(lines.map(({ id }) => id))
     for (const [id, { paragraph }] of this.#rendered) if (!ids.has(id)) this.#remove(id, paragraph)
     let next: Element | null = this.#lines.firstElementChild
@@ -225,14 +229,17 @@ const isOver = ({ phase }: StudioState): boolean => phase === 'idle' || phase ==
 
 const paragraphOf = (line: TranscriptLine, name: string): HTMLElement => {
   const { id, channel, status, startMs } = line
-  const speaker = create('button', { className: 'name', text: name })
+  const speaker = create(
+    'button',
+    name === '' ? { className: 'name unnamed', text: 'Name' } : { className: 'name', text: name },
+  )
   speaker.type = 'button'
   speaker.dataset['channel'] = String(channel)
-  speaker.title = 'Rename the speaker'
+  speaker.title = 'Name the speaker'
   const text = create('span', { className: 'text', text: status === 'recognized' ? textOf(line) : wordlessText(line) })
   if (status === 'rejected') text.title = rejectedTitle(line)
   const start = create('time', { text: clock(Math.floor(startMs / 1000) * 1000) })
-  const who = create('span', { className: 'who' }, ...(name === '' ? [] : [speaker]), start)
+  const who = create('span', { className: 'who' }, speaker, start)
   const paragraph = create('p', { className: status === 'recognized' ? 'line' : `line ${status}` }, who, text)
   paragraph.dataset['line'] = String(id)
   return paragraph

@@ -1,6 +1,6 @@
 import type { Job } from '../jobs/job.js'
 import type { StudioConfig } from '../session/config.js'
-import { loadSentence } from '../state/sentences.js'
+import { clock, loadSentence } from '../state/sentences.js'
 import { jobSentence } from './jobs-view.js'
 import { element, elementOf, setText } from './page.js'
 import { betterModel } from './start-view.js'
@@ -10,7 +10,7 @@ export const renderSessionHead = (job: Job, title: string, notice: string | unde
   const { state, origin } = job
   const isLive = job.status.type === 'running' && origin !== 'file' && origin !== 'cassette'
   setText(element('session-title'), title)
-  setText(element('status-text'), notice ?? (jobSentence(job) || factsOf(job)))
+  setText(element('status-text'), notice ?? (isDone(job) ? factsOf(job) : jobSentence(job)))
   element('lamp').className = state.phase === 'streaming' ? 'on' : state.phase === 'reconnecting' ? 'lost' : ''
   element('finalize').hidden = !isLive
   element('finalize').toggleAttribute('disabled', state.phase === 'finalizing')
@@ -24,8 +24,14 @@ export const renderSessionHead = (job: Job, title: string, notice: string | unde
   showNotice('load', isLive ? loadSentence(state) : undefined)
 }
 
-const factsOf = ({ startedAtMs, document: { model } }: Job): string =>
-  `${new Date(startedAtMs).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })}, model ${model}`
+/** It ended by itself, with all results. */
+const isDone = ({ status, state }: Job): boolean => status.type === 'ended' && !state.stopped
+
+const factsOf = ({ startedAtMs, durationMs, document }: Job): string => {
+  const length = clock(Math.round((durationMs || document.durationMs) / 1000) * 1000)
+  const date = new Date(startedAtMs).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+  return ['Done', length, ...(document.model === '' ? [] : [document.model]), date].join(' · ')
+}
 
 const showNotice = (id: string, sentence: string | undefined): void => {
   element(id).hidden = sentence === undefined
