@@ -62,7 +62,10 @@ export const startStudioServer = async ({ config = {} }: StudioServerOptions = {
     response.setHeader('content-type', 'application/json').end(JSON.stringify(value))
   }
   const answer = async ({ url = '/' }: IncomingMessage, response: ServerResponse): Promise<void> => {
-    response.setHeader('content-security-policy', "default-src 'self'; connect-src 'self' ws: wss:; media-src 'self' blob:")
+    response.setHeader(
+      'content-security-policy',
+      "default-src 'self'; connect-src 'self' ws: wss:; media-src 'self' blob:",
+    )
     switch (url) {
       case '/studio/config.json':
         json(response, {
