@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -53,12 +54,15 @@ const install = async (
   needed: readonly string[],
   installInto: (folder: string) => Promise<unknown>,
 ): Promise<InstalledClients | undefined> => {
-  const folder = await mkdtemp(join(tmpdir(), 'rxspeech-clients-'))
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  // For work on these tests: it keeps the packages.
+  const kept = process.env['CLIENTS_FOLDER']
+  const folder = kept ?? (await mkdtemp(join(tmpdir(), 'rxspeech-clients-')))
+  const remove = (): Promise<void> =>
+    kept === undefined ? rm(folder, { recursive: true, force: true }) : Promise.resolve()
   try {
-    await installInto(folder)
+    if (!existsSync(join(folder, interpreter))) await installInto(folder)
     await cp(join(__dirname, 'clients'), folder, { recursive: true })
-    await symlink(join(checkout, 'samples'), join(folder, 'samples'))
+    if (!existsSync(join(folder, 'samples'))) await symlink(join(checkout, 'samples'), join(folder, 'samples'))
     for (const page of ['ai-sdk', 'other-clients']) {
       const text = await readFile(join(checkout, `docs/recipes/${page}.md`), 'utf8')
       for (const [name, program] of filesOf(blocksOf(text))) await writeFile(join(folder, name), program)

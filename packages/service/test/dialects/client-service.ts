@@ -1,31 +1,51 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { filter, firstValueFrom, lastValueFrom, map, merge, NEVER, share, Subject, takeUntil } from 'rxjs'
-import { afterAll, beforeAll, beforeEach } from 'vitest'
-import { deinterleaveChannels } from '../../../../src/audio/channels.js'
-import { decodeSamples } from '../../../../src/audio/codec.js'
+import { filter, firstValueFrom, lastValueFrom, map, merge, NEVER, share, Subject, takeUntil, toArray } from 'rxjs'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { bytesOf } from '../../../../src/audio/pcm.js'
 import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { nodeFetch } from '../../../../src/auth/node-fetch.js'
 import { requestToken } from '../../../../src/auth/request-token.js'
 import { recognize } from '../../../../src/client/recognizer/recognize.js'
-import { transcript } from '../../../../src/operators/results/transcript.js'
-import { readRecording } from '../../../../test/audio/read-recording.js'
 import { noopMonitor } from '../../../server/src/monitor/service-monitor.js'
 import { credentialsOf, liveService } from '../interop/live-service.js'
+import { channelAt, englishModels, hasPeople, ofPeople, people } from '../interop/people.js'
 import { callFile } from '../interop/sample-call.js'
 import { patience } from '../interop/session-options.js'
+import type { ServiceOptions } from '../../src/configuration/service-options.js'
+import { comparedWords } from '../../src/cli/view/word-errors.js'
 import type { InstalledClients, Steps } from './client-programs.js'
 
-/** A service with all dialects, and the first speaker of the sample call. */
+/** What is recognized. */
+interface Spoken {
+  readonly service: (folder: string) => Promise<Partial<ServiceOptions>>
+  readonly samples: () => Promise<Int16Array>
+  readonly rateHz: number
+}
+
+/** The first speaker of the sample call. */
+const call: Spoken = {
+  service: () => Promise.resolve({}),
+  samples: () => channelAt(callFile, 0, 8_000),
+  rateHz: 8_000,
+}
+
+/** At the rate of the clients, which then change no sample. */
+const speechOfPeople: Spoken = {
+  service: async (folder) => ({ modelFolders: [await englishModels(folder)], defaultModel: 'English' }),
+  samples: () => channelAt(people, 0, 24_000),
+  rateHz: 24_000,
+}
+
+/** A service with all dialects, and a recording. */
 interface ClientService {
   /** What our own client makes of the recording. */
   readonly text: string
   /** The environment of a program: addresses, a token of its own, the recording. */
   readonly newAccess: () => Promise<Readonly<Record<string, string>>>
   /** Runs a program with a token of its own; `sessions` of the result is how many it had. */
-  readonly run: (clients: InstalledClients, program: string) => Promise<Steps>
+  readonly run: (clients: InstalledClients, program: string, steps?: string) => Promise<Steps>
   /** The same, while the service is full for that token until it has refused the program. */
   readonly runWhenFull: (clients: InstalledClients, program: string) => Promise<Steps>
   readonly close: () => Promise<void>
@@ -33,19 +53,18 @@ interface ClientService {
 
 const sessionsPerToken = 2
 
-const clientService = async (): Promise<ClientService> => {
+const clientService = async ({ service, samples, rateHz }: Spoken): Promise<ClientService> => {
   const folder = await mkdtemp(join(tmpdir(), 'rxspeech-recording-'))
-  const recording = join(folder, 'call.wav')
-  const call = await readRecording(callFile)
-  const [first] = deinterleaveChannels(call.bytes, 1)
-  const pcm = bytesOf(decodeSamples(first, call.format.encoding))
-  const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+  const recording = join(folder, 'speech.wav')
+  const pcm = bytesOf(await samples())
+  const format = { encoding: 'pcm', sampleRateHz: rateHz, channels: 1 } as const
   await writeFile(recording, Buffer.concat([wavHeader(format, pcm.length), pcm]))
 
   const refused$ = new Subject<void>()
   let sessions = 0
   let refusals = 0
   const live = await liveService({
+    ...(await service(folder)),
     plainHttp: { host: '127.0.0.1', port: 0 },
     limits: { sessionsPerToken },
     monitor: {
@@ -66,7 +85,14 @@ const clientService = async (): Promise<ClientService> => {
     return (await firstValueFrom(token$)).accessToken
   }
   const session = (token: string) =>
-    recognize({ ...patience, url: access.plainWsUrl ?? '', token, model: 'call', format, resumption: false })
+    recognize({
+      ...patience,
+      url: access.plainWsUrl ?? '',
+      token,
+      model: live.service.access.model,
+      format,
+      resumption: false,
+    })
   const envOf = (token: string) => ({
     BASE: access.plainAuthUrl ?? '',
     TLS_BASE: access.authUrl,
@@ -77,20 +103,23 @@ const clientService = async (): Promise<ClientService> => {
     OPENAI_BASE_URL: `${access.plainAuthUrl ?? ''}/v1`,
     OPENAI_API_KEY: token,
     RECORDING: recording,
+    TURNS: String(turns.length),
   })
-  const run = async (clients: InstalledClients, program: string, token: string): Promise<Steps> => {
+  const run = async (clients: InstalledClients, program: string, token: string, only?: string): Promise<Steps> => {
     const before = sessions
-    const steps = await clients.run(program, envOf(token))
+    const steps = await clients.run(program, { ...envOf(token), ...(only !== undefined && { ONLY: only }) })
     return { ...steps, sessions: sessions - before }
   }
   const text$ = session(live.token)([pcm]).pipe(
-    transcript(),
-    map(({ text }) => text),
+    filter((event) => event.type === 'milestone'),
+    map(({ text }) => text.trim()),
+    toArray(),
   )
+  const turns = await lastValueFrom(text$)
   return {
-    text: await lastValueFrom(text$),
+    text: turns.join(' '),
     newAccess: async () => envOf(await tokenOf()),
-    run: async (clients, program) => run(clients, program, await tokenOf()),
+    run: async (clients, program, steps) => run(clients, program, await tokenOf(), steps),
     runWhenFull: async (clients, program) => {
       const token = await tokenOf()
       const finished$ = new Subject<void>()
@@ -126,7 +155,7 @@ export class ClientTests {
   constructor(install: () => Promise<InstalledClients | undefined>) {
     beforeAll(async () => {
       this.#clients = await install()
-      if (this.#clients !== undefined) this.#service = await clientService()
+      if (this.#clients !== undefined) this.#service = await clientService(call)
     })
     afterAll(async () => {
       await this.#service?.close()
@@ -150,5 +179,23 @@ export class ClientTests {
   /** Runs a program, by default while the service is full until it has refused the program. */
   run(program: string, way: 'run' | 'runWhenFull' = 'runWhenFull'): Promise<Steps> {
     return this.service[way](this.clients, program)
+  }
+
+  /** Tests that these steps of programs, which each give a text, hear from people what our own client hears. */
+  hearPeople(steps: readonly (readonly [program: string, step: string])[]): void {
+    describe.skipIf(!hasPeople)(`has the words of our own client of ${ofPeople}`, () => {
+      let service: ClientService | undefined
+      beforeAll(async () => {
+        if (this.#clients !== undefined) service = await clientService(speechOfPeople)
+      })
+      afterAll(() => service?.close())
+
+      it.each(steps)('with %s: %s', async (program, step) => {
+        if (service === undefined) throw new Error('There is no service.')
+        const { [step]: seen } = await service.run(this.clients, program, step)
+        expect(comparedWords(service.text).length).toBeGreaterThan(100)
+        expect(seen).toSatisfy((value) => [value, ...Object.values(Object(value))].includes(service?.text))
+      })
+    })
   }
 }

@@ -91,6 +91,16 @@ describe('a client of PyPI', () => {
   })
 })
 
+describe('a client of PyPI', () => {
+  tests.hearPeople([
+    ['openai_realtime.py', 'speech'],
+    ['livekit_openai_realtime.py', 'a stream'],
+    ['pipecat_openai_realtime.py', 'speech'],
+    ['deepgram_listen.py', 'a stream'],
+    ['livekit_deepgram.py', 'a stream'],
+  ])
+})
+
 describe('a recipe', () => {
   it('of pytest tests an app with a stand-in', async () => {
     expect(await tests.clients.output(['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'test_app.py'], {})).toContain(
@@ -98,10 +108,11 @@ describe('a recipe', () => {
     )
   })
 
-  it('of a LiveKit agent transcribes on this machine', async () => {
+  it('of a LiveKit agent hears each turn of its user on this machine', async () => {
     const access = await tests.service.newAccess()
-    expect(await tests.clients.output(['agent_stt.py', access['RECORDING'] ?? ''], access)).toBe(
-      `${tests.service.text}\n`,
-    )
+    const turns = await tests.clients.output(['agent_stt.py', access['RECORDING'] ?? ''], access)
+    // Some follow so fast, four times as fast as they were spoken, that they are one for the agent.
+    expect(turns.split('\n').length).toBeGreaterThan(3)
+    expect(turns.trimEnd().split('\n').join(' ')).toBe(tests.service.text)
   })
 })

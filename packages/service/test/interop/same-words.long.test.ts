@@ -1,21 +1,17 @@
-import { existsSync } from 'node:fs'
-import { cp, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { tap } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { interleaveChannels } from '../../../../src/audio/channels.js'
-import { decodeChannels, encodeSamples } from '../../../../src/audio/codec.js'
+import { encodeSamples } from '../../../../src/audio/codec.js'
 import { bytesPerSample, encodings, type AudioFormat } from '../../../../src/audio/format.js'
-import { createResampler } from '../../../server/src/recognition/resampler.js'
 import { alignWords, comparedWords, countErrors } from '../../src/cli/view/word-errors.js'
 import { dataflow } from '../../../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../../../src/client/recognizer/recognize.js'
 import { pace } from '../../../../src/operators/audio/pace.js'
 import { faultProxy } from '../../../../src/testing/faults/fault-proxy.js'
-import { readRecording } from '../../../../test/audio/read-recording.js'
 import { outcomeOf } from '../../../../test/faults/proved-session.js'
 import { bothTransports } from '../faults/spoken-call.js'
 import { liveService, type LiveService } from './live-service.js'
+import { channelAt, englishModels, hasPeople, ofPeople, people, resampled } from './people.js'
 import { callFile } from './sample-call.js'
 import { sessionOptions, type Over } from './session-options.js'
 import { temporaryFolder } from '../../../../test/temporary-folder.js'
@@ -23,42 +19,22 @@ import { temporaryFolder } from '../../../../test/temporary-folder.js'
 // Any English speech has the same words by each route to the service. Partials are off: which of their words are
 // committed depends on the clock.
 
-const folderOfRecordings = process.env['RECORDINGS'] ?? '../shared/audio'
-const people = join(folderOfRecordings, 'human52.wav')
+/** That of the model. */
+const rateHz = 16_000
 
 let live: LiveService
 const models = temporaryFolder()
 beforeAll(async () => {
-  const model = join(models, 'Default/English/1')
-  await cp('packages/rxspeech-whisper-tiny-en/models/Default/English/1', model, { recursive: true })
-  const file = join(model, 'model.json')
-  const settings = JSON.parse(await readFile(file, 'utf8')) as object
-  // The audio comes faster than it is spoken.
-  await writeFile(file, JSON.stringify({ ...settings, partials: 'off', batch: true }))
-  live = await liveService({ modelFolders: [models], defaultModel: 'English' })
+  live = await liveService({ modelFolders: [await englishModels(models)], defaultModel: 'English' })
 })
 afterAll(async () => {
   await live.close()
 })
 
-/** A channel of a recording at 16 kHz, which the model takes. */
-const channelOf = async (file: string, channel: number): Promise<Int16Array> => {
-  const { format, bytes } = await readRecording(file)
-  return resampled(decodeChannels(bytes, format)[channel] ?? new Int16Array(0), format.sampleRateHz, 16_000)
-}
-
-const resampled = async (samples: Int16Array, fromHz: number, toHz: number): Promise<Int16Array> => {
-  if (fromHz === toHz) return samples
-  const resampler = await createResampler({ fromHz, toHz, channels: 1 })
-  const parts = [resampler.process(samples).slice(), resampler.flush().slice()]
-  resampler.free()
-  return Int16Array.from(parts.flatMap((part) => [...part]))
-}
-
 const encoded = async (channel: Int16Array, { encoding, sampleRateHz }: AudioFormat): Promise<Uint8Array> =>
-  encodeSamples(await resampled(channel, 16_000, sampleRateHz), encoding)
+  encodeSamples(await resampled(channel, rateHz, sampleRateHz), encoding)
 
-const pcm: AudioFormat = { encoding: 'pcm', sampleRateHz: 16_000, channels: 1 }
+const pcm: AudioFormat = { encoding: 'pcm', sampleRateHz: rateHz, channels: 1 }
 
 interface Played {
   readonly over: Over
@@ -108,65 +84,62 @@ const wordsApart = (text: string, other: string): number => {
 const maxApart = 0.08
 
 const speech = [
-  { name: 'the sample call', load: () => channelOf(callFile, 0), isThere: true },
-  { name: `people (${people})`, load: () => channelOf(people, 0), isThere: existsSync(people) },
+  { name: 'the sample call', load: () => channelAt(callFile, 0, rateHz), isThere: true },
+  { name: ofPeople, load: () => channelAt(people, 0, rateHz), isThere: hasPeople },
 ]
 
 for (const { name, load, isThere } of speech) {
-  describe.skipIf(!isThere)(
-    `the words of ${name}${isThere ? '' : ', which is not there; RECORDINGS names its folder'}`,
-    () => {
-      let samples: Int16Array
-      let words: string
-      let lengthMs: number
-      beforeAll(async () => {
-        samples = await load()
-        lengthMs = samples.length / 16
-        words = (await read([samples], { over: 'grpc' })).join('')
-        expect(comparedWords(words).length).toBeGreaterThan(lengthMs / 1_000)
-      })
+  describe.skipIf(!isThere)(`the words of ${name}`, () => {
+    let samples: Int16Array
+    let words: string
+    let lengthMs: number
+    beforeAll(async () => {
+      samples = await load()
+      lengthMs = samples.length / 16
+      words = (await read([samples], { over: 'grpc' })).join('')
+      expect(comparedWords(words).length).toBeGreaterThan(lengthMs / 1_000)
+    })
 
-      it('are the same over the WebSocket, beside silence, and beside another speaker', async () => {
-        expect(await read([samples], { over: 'websocket' })).toEqual([words])
-        const stereo: AudioFormat = { ...pcm, channels: 2 }
-        expect(await read([samples, new Int16Array(samples.length)], { over: 'grpc', format: stereo })).toEqual([
-          words,
-          '',
-        ])
-        const guest = new Int16Array(samples.length)
-        guest.set((await channelOf(callFile, 1)).subarray(0, samples.length))
-        const ofGuest = await read([guest], { over: 'grpc' })
-        expect(await read([samples, guest], { over: 'websocket', format: stereo })).toEqual([words, ...ofGuest])
-      })
+    it('are the same over the WebSocket, beside silence, and beside another speaker', async () => {
+      expect(await read([samples], { over: 'websocket' })).toEqual([words])
+      const stereo: AudioFormat = { ...pcm, channels: 2 }
+      expect(await read([samples, new Int16Array(samples.length)], { over: 'grpc', format: stereo })).toEqual([
+        words,
+        '',
+      ])
+      const guest = new Int16Array(samples.length)
+      guest.set((await channelAt(callFile, 1, rateHz)).subarray(0, samples.length))
+      const ofGuest = await read([guest], { over: 'grpc' })
+      expect(await read([samples, guest], { over: 'websocket', format: stereo })).toEqual([words, ...ofGuest])
+    })
 
-      it.each(bothTransports.flatMap((over) => [0.11, 0.33, 0.52, 0.71, 0.93].map((part) => [over, part] as const)))(
-        'are the same over %s when the connection is cut at %d of the audio',
-        async (over, part) => {
-          const cutMs = 20 * Math.round((lengthMs * part) / 20)
-          expect(await read([samples], { over, cutsMs: [cutMs] })).toEqual([words])
-        },
-      )
+    it.each(bothTransports.flatMap((over) => [0.11, 0.33, 0.52, 0.71, 0.93].map((part) => [over, part] as const)))(
+      'are the same over %s when the connection is cut at %d of the audio',
+      async (over, part) => {
+        const cutMs = 20 * Math.round((lengthMs * part) / 20)
+        expect(await read([samples], { over, cutsMs: [cutMs] })).toEqual([words])
+      },
+    )
 
-      it.each(bothTransports)('are the same over %s when the connection is cut three times', async (over) => {
-        const cutsMs = [0.21, 0.47, 0.83].map((part) => 20 * Math.round((lengthMs * part) / 20))
-        expect(await read([samples], { over, cutsMs })).toEqual([words])
-      })
+    it.each(bothTransports)('are the same over %s when the connection is cut three times', async (over) => {
+      const cutsMs = [0.21, 0.47, 0.83].map((part) => 20 * Math.round((lengthMs * part) / 20))
+      expect(await read([samples], { over, cutsMs })).toEqual([words])
+    })
 
-      it('are nearly the same at each rate and with each codec', async () => {
-        const rates = [8_000, 11_025, 22_050, 44_100, 48_000]
-        const others = [
-          ...rates.map((sampleRateHz) => ({ ...pcm, sampleRateHz })),
-          ...encodings
-            .filter((encoding) => encoding !== 'pcm')
-            .flatMap((encoding) => [8_000, 16_000].map((sampleRateHz) => ({ ...pcm, encoding, sampleRateHz }))),
-        ]
-        const apart: Record<string, number> = {}
-        for (const [index, format] of others.entries()) {
-          const [text = ''] = await read([samples], { over: index % 2 === 0 ? 'grpc' : 'websocket', format })
-          apart[`${format.encoding} ${format.sampleRateHz}`] = wordsApart(words, text) / comparedWords(words).length
-        }
-        for (const share of Object.values(apart)) expect(share, JSON.stringify(apart)).toBeLessThanOrEqual(maxApart)
-      })
-    },
-  )
+    it('are nearly the same at each rate and with each codec', async () => {
+      const rates = [8_000, 11_025, 22_050, 44_100, 48_000]
+      const others = [
+        ...rates.map((sampleRateHz) => ({ ...pcm, sampleRateHz })),
+        ...encodings
+          .filter((encoding) => encoding !== 'pcm')
+          .flatMap((encoding) => [8_000, 16_000].map((sampleRateHz) => ({ ...pcm, encoding, sampleRateHz }))),
+      ]
+      const apart: Record<string, number> = {}
+      for (const [index, format] of others.entries()) {
+        const [text = ''] = await read([samples], { over: index % 2 === 0 ? 'grpc' : 'websocket', format })
+        apart[`${format.encoding} ${format.sampleRateHz}`] = wordsApart(words, text) / comparedWords(words).length
+      }
+      for (const share of Object.values(apart)) expect(share, JSON.stringify(apart)).toBeLessThanOrEqual(maxApart)
+    })
+  })
 }

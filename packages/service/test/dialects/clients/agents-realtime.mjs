@@ -1,6 +1,6 @@
 // `@openai/agents-realtime`: it has no transcription session, so it uses one of the type `realtime`, without answers.
 import { OpenAIRealtimeWebSocket } from '@openai/agents-realtime'
-import { record, samples } from './steps.mjs'
+import { record, samples, turns } from './steps.mjs'
 
 const { BASE, KEY } = process.env
 const transportOf = () =>
@@ -16,7 +16,7 @@ await record('turns', async () => {
       if (event.type === 'conversation.item.input_audio_transcription.completed') seen.texts.push(event.transcript)
       if (event.type !== 'conversation.item.retrieved') return
       seen.retrieved.push(event.item.content[0].transcript)
-      if (seen.retrieved.length === 7) resolve()
+      if (seen.retrieved.length === turns) resolve()
     })
   })
   await transport.connect({

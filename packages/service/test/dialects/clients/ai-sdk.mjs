@@ -1,6 +1,6 @@
 // `ai` 7 with `@ai-sdk/openai`, and with `rxspeech/ai-sdk`.
-import { Blob } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { createOpenAI } from '@ai-sdk/openai'
 import { APICallError, experimental_streamTranscribe as streamTranscribe, transcribe } from 'ai'
 import { createRxspeech } from 'rxspeech/ai-sdk'
@@ -17,7 +17,10 @@ const whole = async (provider, model) => {
 const live = async (model) => {
   const { rate, pcm } = samples()
   const inputAudioFormat = { type: 'audio/pcm', rate }
-  const { fullStream } = streamTranscribe({ model, audio: new Blob([pcm]).stream(), inputAudioFormat })
+  const parts = Array.from({ length: Math.ceil(pcm.length / 4_800) }, (_, at) =>
+    pcm.subarray(at * 4_800, (at + 1) * 4_800),
+  )
+  const { fullStream } = streamTranscribe({ model, audio: Readable.toWeb(Readable.from(parts)), inputAudioFormat })
   const seen = { deltas: '', partials: 0, finals: [] }
   for await (const part of fullStream) {
     if (part.type === 'transcript-delta') seen.deltas += part.delta

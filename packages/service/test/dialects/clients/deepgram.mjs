@@ -2,12 +2,13 @@
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { DeepgramClient, DeepgramError } from '@deepgram/sdk'
-import { linger, record } from './steps.mjs'
+import { linger, record, samples } from './steps.mjs'
 
 const { BASE, KEY, RECORDING } = process.env
 const clientOf = (apiKey) => new DeepgramClient({ apiKey, baseUrl: BASE })
 const wav = await readFile(RECORDING)
-const linear16 = { model: 'nova-3', encoding: 'linear16', sample_rate: 8000, interim_results: 'true' }
+const { rate } = samples()
+const linear16 = { model: 'nova-3', encoding: 'linear16', sample_rate: rate, interim_results: 'true' }
 
 const listen = async (options, audio, apiKey = KEY) => {
   const socket = await clientOf(apiKey).listen.v1.connect({ Authorization: `Token ${apiKey}`, ...options })

@@ -4,7 +4,7 @@ import { initializeLogger, stt } from '@livekit/agents'
 import * as deepgram from '@livekit/agents-plugin-deepgram'
 import * as openai from '@livekit/agents-plugin-openai'
 import { AudioFrame } from '@livekit/rtc-node'
-import { linger, record, samples } from './steps.mjs'
+import { linger, record, samples, turns } from './steps.mjs'
 
 const { BASE, KEY } = process.env
 initializeLogger({ pretty: false, level: 'silent' })
@@ -13,8 +13,8 @@ const { rate, pcm } = samples()
 const all = new Int16Array(pcm.buffer.slice(pcm.byteOffset, pcm.byteOffset + pcm.length))
 const frameOf = (part) => new AudioFrame(part, rate, 1, part.length)
 
-/** The texts of a stream, whose input ends if it is to end itself, and otherwise stays open until `count` finals. */
-const listen = async (recognizer, count) => {
+/** The texts of a stream, in which each turn has begun once; its input ends behind that of the last turn. */
+const listen = async (recognizer, isEnded) => {
   const errors = []
   recognizer.on('error', ({ error }) => errors.push(`${error.name}: ${error.message}`))
   const stream = recognizer.stream()
@@ -25,15 +25,19 @@ const listen = async (recognizer, count) => {
       // Ten times as fast as it was spoken: a stream whose input has ended does not connect.
       await pause(5)
     }
-    if (count === Infinity) stream.endInput()
   }
   const pushed = push()
   const texts = []
   let starts = 0
   for await (const { type, alternatives } of stream) {
     if (type === stt.SpeechEventType.START_OF_SPEECH) starts += 1
-    if (type === stt.SpeechEventType.FINAL_TRANSCRIPT) texts.push(alternatives[0].text)
-    if (texts.length === count) break
+    if (type !== stt.SpeechEventType.FINAL_TRANSCRIPT) continue
+    texts.push(alternatives[0].text)
+    if (texts.length < turns) continue
+    // The service joins the turns that are open at the end of the audio.
+    if (!isEnded) break
+    await pushed
+    stream.endInput()
   }
   await pushed
   stream.close()
@@ -44,14 +48,14 @@ const deepgramOf = (apiKey) => new deepgram.STT({ apiKey, baseUrl: BASE, sampleR
 const openaiOf = (options) => new openai.STT({ apiKey: KEY, baseURL: `${BASE}/v1`, ...options })
 
 await Promise.all([
-  record('deepgram, live', () => listen(deepgramOf(KEY), Infinity)),
-  record('openai, live', () => listen(openaiOf({ model: 'gpt-4o-transcribe', useRealtime: true }), 7)),
+  record('deepgram, live', () => listen(deepgramOf(KEY), true)),
+  record('openai, live', () => listen(openaiOf({ model: 'gpt-4o-transcribe', useRealtime: true }), false)),
 ])
 await record(
   'openai, a recording',
   async () => (await openaiOf({ model: 'whisper-1' }).recognize(frameOf(all))).alternatives[0].text,
 )
 await record('deepgram, a recording', async () => (await deepgramOf(KEY).recognize(frameOf(all))).alternatives[0].text)
-await record('deepgram, a wrong key', () => listen(deepgramOf('wrong'), Infinity))
+await record('deepgram, a wrong key', () => listen(deepgramOf('wrong'), true))
 await linger()
 process.exit(0)

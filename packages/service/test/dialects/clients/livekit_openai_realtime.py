@@ -6,9 +6,7 @@ from livekit import rtc
 from livekit.agents import stt
 from livekit.agents.utils import http_context
 from livekit.plugins import openai
-from steps import base, key, record, samples
-
-TURNS = 7
+from steps import base, key, record, samples, turns
 
 
 async def listen():
@@ -33,7 +31,7 @@ async def listen():
                 ended += 1
             elif event.type == stt.SpeechEventType.FINAL_TRANSCRIPT:
                 texts.append(event.alternatives[0].text)
-                if len(texts) == TURNS:
+                if len(texts) == turns:
                     break
         await stream.aclose()
         await plugin.aclose()

@@ -2,12 +2,12 @@
 import OpenAI from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { OpenAIRealtimeWebSocket } from 'openai/realtime/websocket'
-import { record, samples } from './steps.mjs'
+import { record, samples, turns } from './steps.mjs'
 
 const { TLS_BASE, KEY } = process.env
 const clientOf = (apiKey) => new OpenAI({ baseURL: `${TLS_BASE}/v1`, apiKey })
 
-/** One item for all audio, or one for each of the 7 turns. */
+/** One item for all audio, or one for each turn. */
 const transcribe = async (socket, turnDetection) => {
   const { rate, pcm } = samples()
   const deltas = new Map()
@@ -32,8 +32,8 @@ const transcribe = async (socket, turnDetection) => {
       deltas.set(item_id, (deltas.get(item_id) ?? '') + delta),
     )
     socket.on('conversation.item.input_audio_transcription.completed', ({ transcript }) => {
-      completed.push(transcript)
-      if (turnDetection === null || completed.length === 7) resolve()
+      if (transcript !== '') completed.push(transcript)
+      if (turnDetection === null || completed.length === turns) resolve()
     })
   })
   await ended

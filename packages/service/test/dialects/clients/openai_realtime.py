@@ -4,7 +4,7 @@ import asyncio
 import base64
 
 from openai import AsyncOpenAI, OpenAI
-from steps import base, key, record
+from steps import base, key, record, turns
 from wide_audio import RATE, wide_parts
 
 COMPLETED = "conversation.item.input_audio_transcription.completed"
@@ -47,13 +47,11 @@ def detect():
         connection.session.update(session=session({"type": "server_vad"}))
         for part in wide_parts(100):
             connection.input_audio_buffer.append(audio=base64.b64encode(part).decode())
-        connection.input_audio_buffer.commit()
         for event in connection:
             if event.type == COMPLETED:
-                # The last item is the one of the commit, without speech.
-                if event.transcript == "":
+                texts += [event.transcript] if event.transcript else []
+                if len(texts) == turns:
                     return " ".join(texts)
-                texts.append(event.transcript)
 
 
 async def option():

@@ -15,7 +15,7 @@ from pipecat.processors.frame_processor import FrameProcessor
 from pipecat.services.openai.stt import OpenAIRealtimeSTTService
 from pipecat.workers.runner import WorkerRunner
 from pipecat_pipeline import audio_frames
-from steps import base, key, record
+from steps import base, key, record, turns
 
 URL = base.replace("http", "ws") + "/v1/realtime"
 
@@ -74,7 +74,7 @@ async def recognize(turn_detection, count):
 
 async def main():
     await record("a segment", lambda: recognize(False, 1))
-    await record("speech", lambda: recognize({"type": "server_vad"}, 7))
+    await record("speech", lambda: recognize({"type": "server_vad"}, turns))
 
 
 asyncio.run(main())

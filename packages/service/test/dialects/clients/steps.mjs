@@ -4,8 +4,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 const print = (step, value) => console.log(JSON.stringify({ step, value }))
 
-/** Prints the result of a step, or its error. */
+const only = process.env.ONLY?.split('; ')
+
+/** How many turns the speaker of the recording has. */
+export const turns = Number(process.env.TURNS)
+
+/** Prints the result of a step, or its error. With `ONLY` the other steps are omitted. */
 export const record = async (step, work) => {
+  if (only?.includes(step) === false) return
   try {
     print(step, await work())
   } catch (error) {
@@ -20,4 +26,4 @@ export const samples = () => {
 }
 
 /** Some clients connect again up to 5 s after a close that they do not expect; the service counts the sessions. */
-export const linger = () => pause(7_000)
+export const linger = () => (only === undefined ? pause(7_000) : undefined)
