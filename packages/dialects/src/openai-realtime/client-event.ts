@@ -54,7 +54,7 @@ export const eventRows: Readonly<Record<string, EventRow>> = {
     },
   },
   'input_audio_buffer.append': {
-    support: 'audio as base64, of any length; a message has at most 1 MiB',
+    support: 'audio as base64, of any length; a message has at most 1 MiB (`limits.maxMessageBytes`)',
     read: (json) => ({ type: 'append', audio: audioOf(textOf(json, 'audio')) }),
   },
   'input_audio_buffer.commit': {
