@@ -26,9 +26,21 @@ const separated = (before: string, part: string): string => (before === '' || pa
 
 const partBehind = (text: string, before: string): string => (text.startsWith(before) ? text.slice(before.length) : '')
 
-/** What follows as many words, with the space before it. */
+/** What follows those words, with the space before it. There may be others between them. */
 const wordsBehind = (text: string, before: string): string => {
   const words = [...text.matchAll(/\S+/g)]
-  const next = words[before.split(/\s+/).length]
+  const early = before.split(/\s+/).map(spoken)
+  let found = 0
+  let behind = 0
+  for (const [at, [word]] of words.entries()) {
+    if (spoken(word) !== early[found]) continue
+    found += 1
+    behind = at + 1
+  }
+  // Words that are written in quite another way, such as numbers.
+  const next = words[found === early.length ? behind : early.length]
   return next === undefined ? '' : ` ${text.slice(next.index)}`
 }
+
+/** A word without its case and punctuation. */
+const spoken = (word: string): string => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')

@@ -41,8 +41,7 @@ type Delay = (typeof delays)[number]
 const delays = ['minimal', 'low', 'medium', 'high', 'xhigh'] as const
 
 /** Whether words are sent before it is definitive how they are written. */
-export const isEarly = ({ delay }: SessionSettings): boolean =>
-  delay === 'minimal' || delay === 'low' || delay === 'medium'
+export const isEarly = ({ delay }: SessionSettings): boolean => delay !== 'high' && delay !== 'xhigh'
 
 interface VoiceActivity {
   readonly threshold: number
@@ -160,7 +159,7 @@ export const settingRows: Readonly<Record<string, SettingRow>> = {
   ),
   'audio.input.transcription.prompt': only('empty', '', null),
   'audio.input.transcription.delay': setting(
-    '`minimal`, `low`, `medium`: a `delta` may have words that `completed` writes otherwise; `high`, `xhigh`: as without it',
+    '`high`, `xhigh`: each `delta` is definitive, as `completed` writes it; `minimal`, `low`, `medium`: as without it',
     orNull(oneOf(...delays)),
     (settings, delay) => ({ ...settings, delay: delay ?? undefined }),
   ),

@@ -53,8 +53,9 @@ describe('a session whose client commits', () => {
   const partial = (text: string, stableLength: number) =>
     ({ message: 'partial-result', text, stableLength, startMs: 0, endMs: 50 }) as const
 
-  it('sends what cannot change any more, each part once', async () => {
-    const client = await byCommits()
+  it('sends definitive text only with a long delay, each part once', async () => {
+    const client = await openRealtime()
+    client.update({ turn_detection: null, transcription: { delay: 'high' } })
     client.append(audio)
     client.tell(partial('good evening all', 12))
     client.tell({ message: 'milestone-result', text: 'Good evening, all.', startMs: 0, endMs: 60 })
@@ -65,9 +66,8 @@ describe('a session whose client commits', () => {
     expect(client.types()).not.toContain('input_audio_buffer.speech_started')
   })
 
-  it('sends words before that with a short delay, none twice and none left out', async () => {
-    const client = await openRealtime()
-    client.update({ turn_detection: null, transcription: { delay: 'low' } })
+  it('sends words as soon as they stay, none twice and none left out', async () => {
+    const client = await byCommits()
     client.append(audio)
     client.tell(partial('good', 0))
     client.tell(partial('good even', 4))
@@ -78,6 +78,10 @@ describe('a session whose client commits', () => {
     client.tell({ message: 'milestone-result', text: ' How are you?', startMs: 60, endMs: 90 })
     client.tell(partial('fine then', 9))
     client.tell({ message: 'milestone-result', text: ' Fine.', startMs: 90, endMs: 95 })
+    client.tell(partial('i think twenty', 7))
+    client.tell({ message: 'milestone-result', text: ' I, uh, think: 20 now.', startMs: 95, endMs: 99 })
+    client.tell(partial('twenty one', 10))
+    client.tell({ message: 'milestone-result', text: ' 2 1 again.', startMs: 99, endMs: 100 })
     client.send('input_audio_buffer.commit')
     expect(client.of(delta).map((event) => event['delta'])).toEqual([
       'good',
@@ -86,8 +90,14 @@ describe('a session whose client commits', () => {
       ' how are',
       ' you?',
       ' fine then',
+      ' i think',
+      ' 20 now.',
+      ' twenty one',
+      ' again.',
     ])
-    expect(client.of(completed)).toMatchObject([{ transcript: 'good evening all of you How are you? Fine.' }])
+    expect(client.of(completed)).toMatchObject([
+      { transcript: 'good evening all of you How are you? Fine. I, uh, think: 20 now. 2 1 again.' },
+    ])
   })
 
   it('reads no further message before the item is complete, and loses none', async () => {
@@ -195,7 +205,7 @@ describe('a session whose service divides the audio', () => {
     client.tell({ message: 'milestone-result', text: ' all', startMs: 70, endMs: 90 })
     expect(client.types().slice(2)).toEqual(
       [
-        ['input_audio_buffer.speech_started'],
+        ['input_audio_buffer.speech_started', delta],
         ['input_audio_buffer.speech_stopped', 'input_audio_buffer.committed', 'conversation.item.added'],
         [delta, completed, 'conversation.item.done'],
         ['input_audio_buffer.speech_started', 'input_audio_buffer.speech_stopped'],
