@@ -18,7 +18,7 @@ import { isObservable, type Observable } from 'rxjs'
 import { SpeechError } from '../errors/speech-error.js'
 import { maxTimerMs } from '../kernel/timers.js'
 import { isJsonObject, type JsonObject } from './json-object.js'
-import { suggestName } from './nearest-name.js'
+import { nearestName, suggestName } from './nearest-name.js'
 
 export type Codec<A, O = unknown> = Type<A, O>
 
@@ -194,7 +194,7 @@ export interface OptionsCodec<A> extends Codec<A> {
 
 /**
  * The codec of an object with required and optional options. It reports all faults. An unknown key is a fault, reported
- * with the name that was probably meant. An `undefined` option counts as absent.
+ * with the name that was probably meant, and before all others if that is missing. An `undefined` option counts as absent.
  *
  * @param expected completes "must be …" if the value is not an object
  */
@@ -224,8 +224,17 @@ export const optionsCodec = <Required extends Codecs, Optional extends Codecs>(
       const at = [...context, { key, type: anything, actual: value }]
       return { value, context: at, message: unknownKeyProblem(key, keys) }
     })
-    addErrors(errors, unknownKeys)
-    return errors.length > 0 ? failures(errors) : success(options as Model)
+    const isMissing = ({ context: at }: ValidationError): boolean => {
+      const name = nearestName(at.at(-1)?.key ?? '', keys)
+      return name !== undefined && Object.hasOwn(required, name) && input[name] === undefined
+    }
+    const misspelled = unknownKeys.filter(isMissing)
+    const all = [...misspelled, ...errors].slice(0, maxIssues)
+    addErrors(
+      all,
+      unknownKeys.filter((error) => !misspelled.includes(error)),
+    )
+    return all.length > 0 ? failures(all) : success(options as Model)
   }
 
   const encode = (options: Model): unknown =>

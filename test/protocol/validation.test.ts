@@ -335,6 +335,14 @@ describe('optionsCodec', () => {
     expect(messages(codec, [])).toEqual(['The value must be an object with options.'])
   })
 
+  it('reports a misspelled required option before what is missing', () => {
+    expect(messages(codec, { ulr: 'ws://host', heartbeatMs: -1 })).toEqual([
+      'ulr is not known; did you mean url?',
+      'url must be a string that is not empty.',
+      'heartbeatMs must be a whole number from 0 to 2147483647.',
+    ])
+  })
+
   it('recognizes its model and knows the names of its options', () => {
     expect(Object.keys(codec.codecs)).toEqual(['url', 'heartbeatMs', 'voiceActivity'])
     expect([{ url: 'x' }, { url: 'x', heartbeatMs: undefined }].every(codec.is)).toBe(true)

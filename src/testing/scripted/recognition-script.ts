@@ -3,6 +3,7 @@ import { isErrorCode, type ErrorCode } from '../../errors/error-table.js'
 import { SpeechError } from '../../errors/speech-error.js'
 import { listOf } from '../../protocol/collections.js'
 import { isJsonObject } from '../../protocol/json-object.js'
+import { nearestName } from '../../protocol/nearest-name.js'
 import type { Word } from '../../protocol/session-event.js'
 import { checkOptions, codec, isText, number, oneOf, optionsOf, text, type Codec } from '../../protocol/validation.js'
 
@@ -93,8 +94,14 @@ const byForm = <A>(name: string, codecOf: (input: unknown) => Any): Codec<A> =>
 
 const item = byForm<ScriptedItem>('a text or an object', (input) => {
   if (isText(input)) return text
-  return isJsonObject(input) && 'error' in input ? failure : utterance
+  return isMeant(input, 'error') ? failure : utterance
 })
+
+/** Whether an object has the option that decides its form, perhaps misspelled. */
+const isMeant = (input: unknown, option: 'sessions' | 'error'): boolean => {
+  const known = Object.keys({ ...utterance.codecs, ...failure.codecs, sessions })
+  return isJsonObject(input) && Object.keys(input).some((key) => nearestName(key, known) === option)
+}
 
 const session = byForm<SessionScript>('a text, an object or a list of them', (input) =>
   Array.isArray(input) ? listOf(item) : item,
@@ -108,7 +115,7 @@ const sessions = optionsOf<Extract<RecognitionScript, { readonly sessions: unkno
 /** The codec of a script. */
 export const recognitionScript: Codec<RecognitionScript> = byForm<RecognitionScript>(
   'a text, an object or a list of them',
-  (input) => (isJsonObject(input) && 'sessions' in input ? sessions : session),
+  (input) => (isMeant(input, 'sessions') ? sessions : session),
 )
 
 /** A text as a session hears it. All times are milliseconds of the audio of the session. */
@@ -146,11 +153,16 @@ export const prepareScript = (script: RecognitionScript): readonly (readonly Scr
   checkOptions(recognitionScript, script, 'The script')
   const all = isJsonObject(script) && 'sessions' in script ? script.sessions : [script]
   if (all.length === 0) throw invalidScript('sessions must not be empty')
-  return all.map((each) => {
+  const prepared = all.map((each) => {
     const steps: ScriptStep[] = []
     for (const one of isList(each) ? each : [each]) steps.push(prepareItem(one, steps.at(-1)))
     return steps
   })
+  const isSilent = prepared.flat().every((step) => step.type === 'utterance' && step.words.length === 0)
+  // A file that is empty by mistake; several sessions say that they are meant so.
+  if (isSilent && !(isJsonObject(script) && 'sessions' in script))
+    throw invalidScript('there are no words; give a text, or {"sessions": [[]]} for sessions that hear nothing')
+  return prepared
 }
 
 const isList = (value: SessionScript): value is readonly ScriptedItem[] => Array.isArray(value)

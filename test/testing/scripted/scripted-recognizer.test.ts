@@ -157,6 +157,10 @@ describe('a scripted recognizer', () => {
     expect(invalid([{ error: 'broken' }])).toBe('0.error must be a code of docs/ERRORS.md.')
     expect(invalid([{}])).toBe('In the script, give each utterance either text or words.')
     expect(invalid({ sessions: [] })).toBe('In the script, sessions must not be empty.')
+    for (const empty of ['', ' ', [], { words: [] }])
+      expect(invalid(empty)).toMatch(/^In the script, there are no words;/)
+    expect(invalid({ sesions: ['one'] })).toBe('Unknown option "sesions"; did you mean sessions?')
+    expect(invalid([{ eror: 'internal' }])).toBe('Unknown option "0.eror"; did you mean error?')
     expect(
       invalid([
         { text: 'one', startMs: 500 },

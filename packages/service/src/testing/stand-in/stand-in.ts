@@ -126,6 +126,7 @@ export const standIn = async (options: StandInOptions): Promise<StandIn> => {
   checkOptions(standInOptions, options)
   const { script = 'hello world', speed, scheduler = asyncScheduler, models: modelFolders, key, tls = false } = options
   const names = typeof options.dialect === 'string' ? [options.dialect] : options.dialect
+  if (names.length === 0) throw new SpeechError('invalid-options', `dialect must name ${dialectName.name}.`)
   const steps = faultSteps(options.faults ?? [])
   const clients = new Clients(scheduler, options)
   const faults = new FaultRunner({

@@ -58,6 +58,7 @@ describe('a stand-in', () => {
     const [error] = (await once(socket, 'error')) as [Error]
     expect(error.message).toContain('404')
     await expect(standIn({ dialect: 'acme' as 'openai' })).rejects.toThrow(/dialect must be/)
+    await expect(standIn({ dialect: [] })).rejects.toThrow('dialect must name "deepgram", "openai" or "rxspeech".')
   })
 
   it('accepts every key, or only the given one', async () => {
