@@ -19,7 +19,7 @@ import { listenToKeys, renderControls } from './views/controls-view.js'
 import { renderFacts } from './views/facts-view.js'
 import { FiguresView } from './views/figures-view.js'
 import { listenToDrops, listenToFiles } from './views/file-input.js'
-import { JobsView } from './views/jobs-view.js'
+import { JobsView, placeholderOf } from './views/jobs-view.js'
 import { listenToDrawer, listenToToggle } from './views/layout.js'
 import { Navigation, type Screen } from './views/navigation.js'
 import { element, elementOf, setText } from './views/page.js'
@@ -142,6 +142,7 @@ export class Studio {
   /** One at a time, because there is one microphone and one loudspeaker. */
   #startLive(job: Job): void {
     if (this.#jobs.live !== undefined) return go(this.#jobs.live)
+    for (const way of ['speak', 'sample'] as const) this.#start.report(way)
     this.#playback.pause()
     this.#jobs.add(job)
     go(job)
@@ -196,14 +197,15 @@ export class Studio {
       this.#playback.play()
     }
     if (job.isUnfinished) return
-    if (status.type === 'failed' && state.phase === 'idle') this.#startFailed(job, status.sentence)
-    if (origin === 'microphone') void this.#finishMicrophone(job)
+    if (status.type === 'failed' && job.durationMs === 0) this.#startFailed(job, status.sentence)
+    else if (origin === 'microphone') void this.#finishMicrophone(job)
   }
 
   /** Says what failed beside what was pressed, if there is nothing of the session that could be shown. */
   #startFailed(job: Job, sentence: string): void {
-    const way: Way = job.origin === 'microphone' ? 'speak' : job.origin === 'sample' ? 'sample' : 'file'
-    if (way === 'file') return
+    const way: Way | undefined = job.origin === 'microphone' ? 'speak' : job.origin === 'sample' ? 'sample' : undefined
+    if (way === undefined) return
+    this.#remove(job)
     this.#start.report(way, sentence)
   }
 
@@ -339,8 +341,8 @@ export class Studio {
     renderProposal(job, this.#config)
     const heard = this.#playback.isPlaying ? wordAtMs(document, this.#playback.positionMs) : undefined
     const playing = this.#playingWord ?? heard
-    this.#captions.render(document, state, { current: this.#current, playing })
-    this.#playerView.render(durationMs || document.durationMs)
+    this.#captions.render(document, state, placeholderOf(job), { current: this.#current, playing })
+    this.#playerView.render(this.#playback.durationMs || durationMs || document.durationMs)
     const isCapturing = isRunning && job.origin !== 'file' && live !== undefined
     const marked = playing ?? this.#current
     if (element('panel').hidden) return

@@ -27,6 +27,12 @@ export class Playback {
     return this.#blob !== undefined
   }
 
+  /** 0 while it is unknown. */
+  get durationMs(): number {
+    const { duration } = this.#audio
+    return Number.isFinite(duration) ? duration * 1000 : 0
+  }
+
   get isPlaying(): boolean {
     return !this.#audio.paused
   }

@@ -3,7 +3,7 @@ import type { StudioState } from '../state/state.js'
 import type { TranscriptDocument, TranscriptLine } from '../state/transcript.js'
 import type { WordAt } from '../state/word-cursor.js'
 import type { CaptionWord } from '../state/words.js'
-import { create, element } from './page.js'
+import { create, element, setText } from './page.js'
 
 /** Announced texts that a screen reader may still read. */
 const keptAnnouncements = 8
@@ -31,6 +31,7 @@ export class CaptionsView {
   readonly #live = element('live')
   readonly #announcer = element('announcer')
   readonly #newest = element('newest')
+  readonly #placeholder = element('placeholder')
   readonly #rendered = new Map<number, Rendered>()
   readonly #near = new Set<Element>()
   readonly #observer: IntersectionObserver
@@ -75,8 +76,13 @@ export class CaptionsView {
     })
   }
 
-  /** @param marks the word at the cursor, and the one that is played */
-  render(document: TranscriptDocument, state: StudioState, marks: Marks): void {
+  /**
+   * @param placeholder what is shown while there is no text
+   * @param marks the word at the cursor, and the one that is played
+   */
+  render(document: TranscriptDocument, state: StudioState, placeholder: string, marks: Marks): void {
+    const isEmpty = document.lines.length === 0 && state.partials.every((text) => text === '')
+    setText(this.#placeholder, isEmpty ? placeholder : '')
     if (document.id !== this.#document?.id) this.#clear(state)
     if (document !== this.#document) this.#renderLines(document)
     // Each partial makes a new list of them.
@@ -114,7 +120,7 @@ export class CaptionsView {
     // What is there already was announced, or is old.
     this.#announced = state.results.length
     this.#state = undefined
-    this.#isFollowing = !isOver(state)
+    this.#isFollowing = state.phase !== 'ended'
   }
 
   #renderLines({ lines, speakers }: TranscriptDocument): void {
@@ -173,7 +179,8 @@ export class CaptionsView {
   }
 
   #showNewest(): void {
-    this.#newest.hidden = this.#isFollowing || this.#state === undefined || isOver(this.#state)
+    const isLong = this.#lines.scrollHeight > this.#lines.clientHeight
+    this.#newest.hidden = this.#isFollowing || !isLong || this.#state === undefined || isOver(this.#state)
   }
 
   #announce({ results }: StudioState): void {

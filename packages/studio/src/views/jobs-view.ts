@@ -61,6 +61,15 @@ const update = (item: HTMLElement, job: Job, isShown: boolean): void => {
   bar.value = progress?.share ?? 0
 }
 
+/** What stands in place of a text that is not there. */
+export const placeholderOf = (job: Job): string => {
+  const { status, origin } = job
+  if (status.type === 'failed') return status.sentence
+  if (status.type === 'cancelled') return 'Cancelled before there was text.'
+  if (status.type === 'ended') return 'No words were found.'
+  return origin === 'microphone' ? 'Speak. The words appear here.' : 'The words appear here.'
+}
+
 /** What a session does now, in one sentence. */
 export const jobSentence = (job: Job): string => {
   const { status, state } = job
@@ -73,7 +82,7 @@ export const jobSentence = (job: Job): string => {
     case 'cancelled':
       return 'Cancelled.'
     case 'ended':
-      return job.isKept ? '' : statusSentence(state)
+      return state.stopped ? statusSentence(state) : 'Done.'
     case 'running': {
       const progress =
         state.phase === 'streaming' || state.phase === 'finalizing' ? job.progress(performance.now()) : undefined

@@ -2,7 +2,7 @@ import type { RecognitionOptions, RejectLevel } from 'rxspeech'
 import type { Model, StudioConfig } from '../session/config.js'
 import { listMicrophones } from '../session/microphone.js'
 import { remembered, remember } from './memory.js'
-import { create, element, elementOf, setText } from './page.js'
+import { create, element, elementOf } from './page.js'
 
 /** Where a fault is shown: beside what caused it. */
 export type Way = 'file' | 'speak' | 'sample'
@@ -68,7 +68,6 @@ export class StartView {
 
   #showModel(): void {
     const { model } = this
-    setText(element('model-reads'), model?.reads === undefined ? '' : `It recognizes ${model.reads}.`)
     const { languages = [] } = model ?? {}
     element('language-label').hidden = languages.length === 0
     this.#language.replaceChildren(
