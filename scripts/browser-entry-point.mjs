@@ -10,6 +10,7 @@ export const browserEntryPoints = {
     name: 'browser',
     platformFiles: ['auth/request-token', 'client/recognizer/recognize'],
   },
+  captions: { name: 'captions-browser', platformFiles: ['operators/captions/write-to'] },
   microphone: {
     name: 'microphone-browser',
     platformFiles: ['microphone/microphone', 'microphone/command-microphone'],

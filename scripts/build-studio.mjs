@@ -14,8 +14,8 @@ await build({
   resolve: {
     alias: [
       { find: /^rxspeech$/, replacement: path('dist/esm/browser.js') },
-      { find: /^rxspeech\/(audio|captions)$/, replacement: path('dist/esm/$1.js') },
-      { find: /^rxspeech\/microphone$/, replacement: path('dist/esm/microphone-browser.js') },
+      { find: /^rxspeech\/audio$/, replacement: path('dist/esm/audio.js') },
+      { find: /^rxspeech\/(captions|microphone)$/, replacement: path('dist/esm/$1-browser.js') },
     ],
   },
   build: {

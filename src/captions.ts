@@ -6,6 +6,8 @@
  */
 export { toCaptions } from './operators/captions/to-captions.js'
 export { toSrt, toWebVtt, type CaptionFileOptions } from './operators/captions/caption-files.js'
+export { writeTo } from './operators/captions/write-to.js'
+export type { WriteToOptions } from './operators/captions/write-to-options.js'
 export type { CaptionCue, CaptionLine, CueTimes } from './operators/captions/caption-cue.js'
 export type { CaptionOptions } from './operators/captions/caption-options.js'
 export { captionLines, type CaptionLinesOptions } from './operators/captions/caption-lines.js'

@@ -47,6 +47,7 @@ const rows = {
   'source-failed': row(1011, 10, [], 'The audio source ended with an error; see its cause.'),
   'missing-dependency': row(1011, 9, [], 'Install the package that the message names.'),
   'listen-failed': row(1011, 14, [], 'Choose a free port and an address of this machine.'),
+  'write-failed': row(1011, 14, ['retryable'], 'Check the folder of the file, its permissions and the free space.'),
 
   // Microphone
   'microphone-denied': row(1011, 7, [],

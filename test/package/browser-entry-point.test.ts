@@ -5,6 +5,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 import { requestToken } from '../../src/auth/request-token-in-browser.js'
 import { failover } from '../../src/client/failover/failover.js'
 import { recognize } from '../../src/client/recognizer/recognize-in-browser.js'
+import * as captionsInNode from '../../src/captions.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
 import * as node from '../../src/index.js'
 import * as microphoneInNode from '../../src/microphone.js'
@@ -25,6 +26,7 @@ const filesOf = (text: string): readonly string[] => [...text.matchAll(/ from "(
 describe('the entry point for browsers', () => {
   it.each([
     ['browser.js', node, ['recognizer/recognize', 'auth/request-token']],
+    ['captions-browser.js', captionsInNode, ['captions/write-to']],
     ['microphone-browser.js', microphoneInNode, ['microphone/microphone', 'microphone/command-microphone']],
   ])('has the names of the one in Node, and its own files: %s', (file, inNode, platformFiles) => {
     const text = built(file)

@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs'
-import { extname } from 'node:path'
 import type { Writable } from 'node:stream'
 import { SpeechError } from '../../errors/speech-error.js'
+import { numberedPath } from '../../operators/captions/growing-file.js'
 import { checkOption, codec, functionValue, objectWith } from '../../protocol/validation.js'
 import type { LineWriter } from './line-queue.js'
 
@@ -57,9 +57,7 @@ export const toFile = (path: string): OpenableSink => {
   return {
     open: () => {
       sessions += 1
-      const extension = extname(path)
-      const file = sessions === 1 ? path : `${path.slice(0, path.length - extension.length)}-${sessions}${extension}`
-      return streamWriter(createWriteStream(file, { mode: 0o600 }), 'end')
+      return streamWriter(createWriteStream(numberedPath(path, sessions), { mode: 0o600 }), 'end')
     },
   }
 }

@@ -1,5 +1,21 @@
-import { defer, filter, map, mergeMap, startWith, type Observable, type OperatorFunction } from 'rxjs'
-import { checkOptions, optionsOf, wholeNumber } from '../../protocol/validation.js'
+import {
+  asyncScheduler,
+  concat,
+  defer,
+  EMPTY,
+  filter,
+  map,
+  mergeMap,
+  startWith,
+  Subject,
+  takeUntil,
+  tap,
+  type Observable,
+  type OperatorFunction,
+  type SchedulerLike,
+} from 'rxjs'
+import { longTimer } from '../../kernel/timers.js'
+import { checkOptions, numberUpToInfinity, optionsOf, schedulerValue, wholeNumber } from '../../protocol/validation.js'
 import { emitAtEnd } from '../emit-at-end.js'
 import type { CaptionCue } from './caption-cue.js'
 
@@ -11,9 +27,19 @@ export interface CaptionFileOptions {
    * are final
    */
   readonly channels?: number | undefined
+  /**
+   * With more than one channel: how long a cue waits for those of the others, in milliseconds, so that a channel on which
+   * nobody speaks does not hold it back. One that comes later has the start of the cue before it. @default Infinity
+   */
+  readonly maxWaitMs?: number | undefined
+  /** The clock of `maxWaitMs`. @default asyncScheduler */
+  readonly scheduler?: SchedulerLike | undefined
 }
 
-const captionFileOptions = optionsOf<CaptionFileOptions>()({}, { channels: wholeNumber({ min: 1, max: 64 }) })
+const captionFileOptions = optionsOf<CaptionFileOptions>()(
+  {},
+  { channels: wholeNumber({ min: 1, max: 64 }), maxWaitMs: numberUpToInfinity(0), scheduler: schedulerValue },
+)
 
 /**
  * Writes captions as a SubRip file (`.srt`): one block for each final cue, numbered from 1. The concatenated blocks are
@@ -23,7 +49,7 @@ const captionFileOptions = optionsOf<CaptionFileOptions>()({}, { channels: whole
  * for `-->`, which would be read as times.
  * - Ignores `live` and `withdrawn` cues. Order: see `channels`.
  * - Completion and error: writes the waiting cues first. Unsubscription: discards them.
- * - Buffering: none; with `channels` the waiting cues, 10 000 at most.
+ * - Buffering: none; with `channels` the waiting cues, 10 000 at most, for `maxWaitMs` each.
  *
  * Throws `invalid-options` when it is called.
  *
@@ -52,7 +78,7 @@ const plain = (text: string): string => text.replaceAll('-->', '->')
  * A cue has its number, its times and its lines; the speaker is a voice tag (`<v Agent>`).
  * - Ignores `live` and `withdrawn` cues. Order: see `channels`.
  * - Completion and error: writes the waiting cues first. Unsubscription: discards them.
- * - Buffering: none; with `channels` the waiting cues, 10 000 at most.
+ * - Buffering: none; with `channels` the waiting cues, 10 000 at most, for `maxWaitMs` each.
  *
  * Throws `invalid-options` when it is called.
  *
@@ -95,31 +121,45 @@ const maxWaiting = 10_000
 
 /** The final cues in their order; an error follows those that wait. Throws `invalid-options`. */
 const finalCues = (options: CaptionFileOptions): OperatorFunction<CaptionCue, CaptionCue> => {
-  const { channels = 1 } = checkOptions(captionFileOptions, options)
+  const { channels = 1, maxWaitMs = Infinity, scheduler = asyncScheduler } = checkOptions(captionFileOptions, options)
   return (cues$) => {
     const final$ = cues$.pipe(filter(({ state }) => state === 'final'))
-    return channels === 1 ? final$ : sorted(final$, channels)
+    return channels === 1 ? final$ : sorted(final$, channels, (): Observable<void> => longTimer(maxWaitMs, scheduler))
   }
 }
 
-const sorted = (final$: Observable<CaptionCue>, channels: number): Observable<CaptionCue> =>
+const sorted = (
+  final$: Observable<CaptionCue>,
+  channels: number,
+  wait: () => Observable<void>,
+): Observable<CaptionCue> =>
   defer(() => {
     const waiting: CaptionCue[] = []
+    const ended$ = new Subject<void>()
     /** The time up to which the cues of each channel are known. */
     const reached = new Map<number, number>()
+    let writtenMs = 0
     const knownMs = (): number => (reached.size < channels ? -Infinity : Math.min(...reached.values()))
     function* due(untilMs: number): Generator<CaptionCue> {
       while (waiting.length > 0 && ((waiting[0]?.startMs ?? 0) <= untilMs || waiting.length > maxWaiting)) {
         const [cue] = waiting.splice(0, 1)
-        if (cue !== undefined) yield cue
+        if (cue === undefined) continue
+        writtenMs = Math.max(writtenMs, cue.startMs)
+        yield cue.startMs === writtenMs ? cue : { ...cue, startMs: writtenMs }
       }
     }
+    const dueInTime = (cue: CaptionCue): Observable<CaptionCue> =>
+      defer(() => (waiting.includes(cue) ? wait() : EMPTY)).pipe(
+        mergeMap(() => due(cue.startMs)),
+        takeUntil(ended$),
+      )
     return final$.pipe(
+      tap({ complete: () => ended$.next() }),
       mergeMap((cue) => {
         reached.set(cue.channel, Math.max(cue.startMs, reached.get(cue.channel) ?? 0))
         const after = waiting.findLastIndex(({ startMs }) => startMs <= cue.startMs)
         waiting.splice(after + 1, 0, cue)
-        return due(knownMs())
+        return concat(due(knownMs()), dueInTime(cue))
       }),
       emitAtEnd(() => due(Infinity)),
     )

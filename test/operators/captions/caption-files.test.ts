@@ -155,3 +155,47 @@ describe('toSrt', () => {
     expect(seen.join('')).toBe('1\n00:00:01,000 --> 00:00:02,500\nAgent: a & b -> c\n\n')
   })
 })
+
+describe('cues of several channels that wait for a limited time', () => {
+  const at = (channel: number, startMs: number): CaptionCue =>
+    cue({ channel, startMs, endMs: startMs + 500, text: `${startMs}` })
+  const values = { a: at(0, 1000), b: at(0, 2000), c: at(1, 1500), d: at(1, 3000) }
+  /** The texts and the starts of what is written, and when. */
+  const written = (source: string, maxWaitMs: number): string[] => {
+    const seen: string[] = []
+    marbles(({ cold, scheduler, flush }) => {
+      cold<CaptionCue>(source, values, 'broken')
+        .pipe(toSrt({ channels: 2, maxWaitMs, scheduler }))
+        .subscribe({
+          next: (block) => seen.push(`${scheduler.now()} ${block.split('\n')[2] ?? ''} at ${block.slice(8, 14)}`),
+          error: () => seen.push(`${scheduler.now()} error`),
+          complete: () => seen.push(`${scheduler.now()} end`),
+        })
+      flush()
+    })
+    return seen
+  }
+
+  it('are written when the time is over, although another channel is silent', () => {
+    expect(written('a-b-------------|', 5)).toEqual(['5 1000 at 01,000', '7 2000 at 02,000', '16 end'])
+  })
+  it('are in order if the other channel is in time, and written as soon as it has a later one', () => {
+    expect(written('a-b-c-d---------|', 9)).toEqual([
+      ...['4 1000 at 01,000', '4 1500 at 01,500', '6 2000 at 02,000', '15 3000 at 03,000'],
+      '16 end',
+    ])
+  })
+  it('have no start before that of the cue before, if they come late', () => {
+    expect(written('a-b------c|', 3)).toEqual(['3 1000 at 01,000', '5 2000 at 02,000', '9 1500 at 02,000', '10 end'])
+  })
+  it('are written at the end and before an error, without waiting', () => {
+    expect(written('a-|', 50)).toEqual(['2 1000 at 01,000', '2 end'])
+    expect(written('a-#', 50)).toEqual(['2 1000 at 01,000', '2 error'])
+  })
+  it('leave no timer when they are unsubscribed', () => {
+    marbles(({ cold, expectObservable, scheduler }) => {
+      const options = { channels: 2, maxWaitMs: 5, scheduler }
+      expectObservable(cold<CaptionCue>('a---', values).pipe(toSrt(options)), '^---!').toBe('-')
+    })
+  })
+})
