@@ -15,6 +15,8 @@ export interface GetOptions {
   readonly signal: AbortSignal
   /** How long nothing may arrive, in milliseconds. @default 30_000 */
   readonly idleMs?: number | undefined
+  /** Whether http is allowed beyond this machine, for what is no secret. @default false */
+  readonly allowsHttp?: boolean | undefined
 }
 
 /** An answer whose body is not read yet. */
@@ -35,7 +37,7 @@ const maxRedirects = 5
  * Rejects with `invalid-options` for an address that may not be used, and with `connection-failed`.
  */
 export const httpGet = async (address: URL, options: GetOptions): Promise<GetAnswer> => {
-  let url = checkFileUrl(address)
+  let url = checkFileUrl(address, options)
   for (let redirects = 0; ; redirects += 1) {
     const body = await request(url, options)
     const status = body.statusCode ?? 0
@@ -44,7 +46,7 @@ export const httpGet = async (address: URL, options: GetOptions): Promise<GetAns
       return { status, body, host: url.host, header: (name) => [body.headers[name]].flat()[0] }
     }
     body.destroy()
-    url = redirectedTo(url, location)
+    url = redirectedTo(url, location, options)
     if (redirects === maxRedirects) throw refusedRedirect(url, `redirects more than ${maxRedirects} times`)
   }
 }
@@ -52,21 +54,23 @@ export const httpGet = async (address: URL, options: GetOptions): Promise<GetAns
 /**
  * Throws `invalid-options` for an address of a file that is not https, or http on this machine, or that has a password.
  */
-export const checkFileUrl = (url: URL): URL => {
+export const checkFileUrl = (url: URL, permissions: Permissions = {}): URL => {
   if (url.username !== '' || url.password !== '') {
-    throw new SpeechError('invalid-options', 'The address of a model must have no user and no password; remove them.')
+    throw new SpeechError('invalid-options', 'The address of a file must have no user and no password; remove them.')
   }
-  if (isAllowed(url)) return url
-  throw new SpeechError('invalid-options', 'The address of a model must begin with https://, or be on this machine.')
+  if (isAllowed(url, permissions)) return url
+  throw new SpeechError('invalid-options', 'The address of a file must begin with https://, or be on this machine.')
 }
 
-const isAllowed = ({ protocol, hostname }: URL): boolean =>
-  protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+type Permissions = Pick<GetOptions, 'allowsHttp'>
 
-const redirectedTo = (from: URL, location: string): URL => {
+const isAllowed = ({ protocol, hostname }: URL, { allowsHttp = false }: Permissions): boolean =>
+  protocol === 'https:' || (protocol === 'http:' && (allowsHttp || isLoopback(hostname)))
+
+const redirectedTo = (from: URL, location: string, permissions: Permissions): URL => {
   const to = URL.canParse(location, from.href) ? new URL(location, from) : undefined
   const isDowngrade = from.protocol === 'https:' && to?.protocol !== 'https:'
-  if (to === undefined || isDowngrade || !isAllowed(to)) {
+  if (to === undefined || isDowngrade || !isAllowed(to, permissions)) {
     throw refusedRedirect(from, 'redirects to an address that is not https, which is not followed')
   }
   return to

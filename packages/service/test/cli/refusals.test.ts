@@ -267,7 +267,7 @@ describe('an input that cannot be read exits with 3', () => {
     [
       'an MP3 file',
       () => [made('song.mp3', 'ID3\u0003\u0000')],
-      /This is MP3, not a RIFF\/WAVE file; ffmpeg -i \S+\/song\.mp3 -ar 16000 -c:a pcm_s16le \S+\/song\.wav converts it\.$/,
+      /This is MP3, not a RIFF\/WAVE file; ffmpeg -i \S+\/song\.mp3 -ar 16000 -c:a pcm_s16le \S+\/song\.wav converts it\. With ffmpeg on the PATH it is read as it is\.$/,
     ],
     [
       'a WAV file of five channels',

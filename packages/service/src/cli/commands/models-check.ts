@@ -51,7 +51,7 @@ export const checkModel = async (
   if (kind === undefined) throw new SpeechError('invalid-model', `No engine here is called ${engineName}.`)
   const { signal, release } = watchInterruption(host, { also: output.closed })
   try {
-    const input = await openInput({ file }, host, signal)
+    const input = await openInput({ file }, host, { signal })
     const [startMs, before] = [performance.now(), residentBytes()]
     // Partials would be read beside the segments that are measured.
     const engine = await acquire(

@@ -54,7 +54,7 @@ export const hearFiles = async (
       const style = { paint: paintFor(host.stdout, host.env), columns: output.terminal.columns ?? defaultColumns }
       for (const file of files) {
         try {
-          const input = await openInput({ file, raw }, host, signal)
+          const input = await openInput({ file, raw }, host, { signal })
           const heard = await hear(engine, input, signal, { language, phrases }).finally(input.close)
           signal.throwIfAborted()
           output.write(json ? `${JSON.stringify(jsonOf(file, input, heard))}\n` : textOf(file, input, heard, style))

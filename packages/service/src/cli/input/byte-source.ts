@@ -6,20 +6,27 @@ import type { Host } from '../process/host.js'
 import { codeOf, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { plainText } from '../view/plain-text.js'
 import { shellWord } from '../view/typed-command.js'
-import { isPattern } from './file-names.js'
+import { download, type OpenOptions } from './download.js'
+import { isAddress, isPattern } from './file-names.js'
 
 /** The bytes of a file or of standard input, read in chunks. */
 export interface ByteSource {
   readonly bytes: AsyncIterator<Uint8Array, undefined>
   /** Their number, if it is known. */
   readonly byteCount?: number | undefined
+  /** The open file, which can be read again from its beginning; undefined for a stream. */
+  readonly descriptor?: number | undefined
   /** Closes the file or standard input. Idempotent. */
   readonly close: () => Promise<void>
 }
 
-/** Opens the file, or standard input for `-`. Rejects with `source-failed` that says what to do. */
-export const openBytes = async (file: string, host: Pick<Host, 'stdin'>): Promise<ByteSource> => {
+/**
+ * Opens the file, downloads it if it is an address, or opens standard input for `-`. Rejects with `source-failed` that
+ * says what to do.
+ */
+export const openBytes = async (file: string, host: Pick<Host, 'stdin'>, options: OpenOptions): Promise<ByteSource> => {
   if (file === '-') return stdinBytes(host)
+  if (isAddress(file)) return handleBytes(file, await download(new URL(file), inputName(file), options))
   const found = await stat(file).catch((error: unknown) => {
     throw unreadable(file, error)
   })
@@ -77,15 +84,21 @@ async function* readStream(file: string, stream: NodeJS.ReadStream | Socket): As
 
 const pieceBytes = 65_536
 
-const fileBytes = async (file: string): Promise<ByteSource> => {
-  const handle = await openFile(file)
+const fileBytes = async (file: string): Promise<ByteSource> => handleBytes(file, await openFile(file))
+
+const handleBytes = async (file: string, handle: FileHandle): Promise<ByteSource> => {
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => (closing ??= handle.close())
   try {
     const found = await handle.stat()
     if (found.isDirectory()) throw unusable(file, folderRemedy(file))
-    const bytes = readFile(file, handle)
-    return { bytes, close, byteCount: found.isFile() && found.size > 0 ? found.size : undefined }
+    if (!found.isFile()) return { bytes: readFile(file, handle), close }
+    return {
+      bytes: readFile(file, handle, 0),
+      close,
+      byteCount: found.size > 0 ? found.size : undefined,
+      descriptor: handle.fd,
+    }
   } catch (error) {
     await close()
     throw error
@@ -103,20 +116,31 @@ const openFile = async (file: string): Promise<FileHandle> => {
   }
 }
 
-async function* readFile(file: string, handle: FileHandle): AsyncGenerator<Uint8Array, undefined> {
+/** @param from where it begins, for a file that others read, too; else where the system is */
+async function* readFile(file: string, handle: FileHandle, from?: number): AsyncGenerator<Uint8Array, undefined> {
+  let position = from ?? null
   for (;;) {
     const { bytesRead, buffer } = await handle
-      .read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes)
+      .read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, position)
       .catch((error: unknown) => {
         throw unreadable(file, error)
       })
     if (bytesRead === 0) return undefined
+    if (position !== null) position += bytesRead
     yield buffer.subarray(0, bytesRead)
   }
 }
 
-/** How messages name the input. A file name may have any characters, also such that a terminal would execute. */
-export const inputName = (file: string): string => (file === '-' ? 'Standard input' : plainText(file))
+/**
+ * How messages name the input. A file name may have any characters, also such that a terminal would execute; the query of
+ * an address may be a secret.
+ */
+export const inputName = (file: string): string => {
+  if (file === '-') return 'Standard input'
+  if (!isAddress(file)) return plainText(file)
+  const { origin, pathname } = new URL(file)
+  return plainText(origin + pathname)
+}
 
 const remedies: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist; check the name',

@@ -2,10 +2,13 @@ import { dirname, extname, join } from 'node:path'
 import { type AudioFormat, bytesPerFrame, msForBytes, validateFormat } from 'rxspeech/internal/audio/format'
 import { FrameAligner } from 'rxspeech/internal/audio/frame-aligner'
 import { readWav } from 'rxspeech/internal/audio/read-wav'
+import { remedy } from 'rxspeech/internal/audio/wav-header'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { decode, DecodingError, findFfmpeg } from 'rxspeech-server/recognition/ffmpeg'
 import type { Host } from '../process/host.js'
 import { shellWord } from '../view/typed-command.js'
 import { openBytes, type ByteSource, inputName, unusable } from './byte-source.js'
+import type { OpenOptions } from './download.js'
 import { stemOf } from './file-names.js'
 
 /** Audio that is ready to send. */
@@ -17,11 +20,13 @@ export interface AudioInput {
   readonly audio: AsyncIterable<Uint8Array>
   /** Why the audio ended prematurely; undefined if it did not. */
   readonly fault: () => SpeechError | undefined
+  /** Whether it comes in real time and has no known end, rather than from a file. */
+  readonly isLive: boolean
   readonly close: () => Promise<void>
 }
 
 export interface InputRequest {
-  /** A path, or `-` for standard input. */
+  /** A path, the address of a file, or `-` for standard input. */
   readonly file: string
   /** The format of raw samples; undefined for a WAV file. */
   readonly raw?: AudioFormat | undefined
@@ -34,11 +39,12 @@ export interface InputRequest {
  */
 export const openInput = async (
   { file, raw }: InputRequest,
-  host: Pick<Host, 'stdin'>,
-  signal: AbortSignal,
+  host: Pick<Host, 'stdin' | 'env'>,
+  options: OpenOptions,
 ): Promise<AudioInput> => {
   if (raw !== undefined) validateFormat(raw)
-  const source = await openBytes(file, host)
+  const source = await openBytes(file, host, options)
+  const { signal } = options
   // A pipe may never send anything: only closing it ends the wait.
   signal.addEventListener('abort', () => void source.close(), { once: true })
   try {
@@ -46,12 +52,15 @@ export const openInput = async (
     if (first.done === true) throw unusable(file, 'is empty; pass a recording.')
     const bytes = beginningWith(first.value, source.bytes)
     const { audio, ...opened } =
-      raw === undefined ? await openWav(file, first.value, bytes) : openRaw(file, raw, source, bytes)
+      raw === undefined
+        ? await openRecording({ file, source, first: first.value, bytes }, host, signal)
+        : openRaw(file, raw, source, bytes)
     let fault: SpeechError | undefined
     const keep = (error: unknown): void => {
       fault = isSpeechError(error) ? named(file, error) : unusable(file, 'cannot be read to its end.')
     }
-    return { ...opened, audio: untilFault(audio, keep), fault: () => fault, close: source.close }
+    const isLive = source.descriptor === undefined && opened.durationMs === undefined
+    return { ...opened, isLive, audio: untilFault(audio, keep), fault: () => fault, close: source.close }
   } catch (error) {
     await source.close()
     throw error
@@ -60,13 +69,85 @@ export const openInput = async (
 
 type OpenedAudio = Pick<AudioInput, 'format' | 'durationMs' | 'audio'>
 
-const openWav = async (file: string, first: Uint8Array, bytes: AsyncIterable<Uint8Array>): Promise<OpenedAudio> => {
+interface OpenedFile {
+  readonly file: string
+  readonly source: ByteSource
+  readonly first: Uint8Array
+  readonly bytes: AsyncIterable<Uint8Array>
+}
+
+/** A WAV file, or with ffmpeg any other. */
+const openRecording = async (
+  { file, source: { descriptor }, first, bytes }: OpenedFile,
+  { env }: Pick<Host, 'env'>,
+  signal: AbortSignal,
+): Promise<OpenedAudio> => {
   if (isText(first)) throw new SpeechError('invalid-wav', `${inputName(file)} is text; pass a recording.`)
   try {
     return await readWav(bytes)
   } catch (error) {
-    throw isSpeechError(error) ? named(file, error) : error
+    if (!isSpeechError(error)) throw error
+    // Other remedies leave a choice, or ffmpeg would read noise.
+    if (!error.message.endsWith(remedy) || descriptor === undefined) throw named(file, error)
+    const ffmpeg = findFfmpeg(env['PATH'])
+    if (ffmpeg === undefined) throw withoutFfmpeg(named(file, error))
+    return await openDecoded(ffmpeg, { file, descriptor, error, signal })
   }
+}
+
+const withoutFfmpeg = ({ code, message }: SpeechError): SpeechError =>
+  new SpeechError(
+    code,
+    process.platform === 'win32' ? message : `${message} With ffmpeg on the PATH it is read as it is.`,
+  )
+
+/** Seconds of a processor for one file: ffmpeg needs about a second for the sound of five minutes. */
+const maxCpuSeconds = 3600
+
+interface UndecodedFile {
+  readonly file: string
+  readonly descriptor: number
+  /** Why it is no WAV file that can be read. */
+  readonly error: SpeechError
+  readonly signal: AbortSignal
+}
+
+const openDecoded = async (
+  ffmpeg: string,
+  { file, descriptor, error, signal }: UndecodedFile,
+): Promise<OpenedAudio> => {
+  let durationMs: number | undefined
+  const onDuration = (ms: number): void => {
+    durationMs = ms
+  }
+  const explained = (cause: unknown): unknown => {
+    if (!(cause instanceof DecodingError)) return cause
+    const { problem } = cause
+    // What is wrong with a WAV file says more than that ffmpeg does not read it.
+    const isUnreadable = problem.includes('not a recording')
+    if (isUnreadable && !error.message.includes('not a RIFF/WAVE file')) return named(file, error)
+    return unusable(file, `${isUnreadable ? 'is no recording that ffmpeg can read' : problem}; pass another copy.`)
+  }
+  try {
+    const decoded = decode(ffmpeg, descriptor, { maxCpuSeconds, signal, isOwnFile: true, onDuration })
+    const { format, audio } = await readWav(decoded)
+    return { format, durationMs, audio: translated(audio, explained) }
+  } catch (cause) {
+    throw explained(cause)
+  }
+}
+
+/** The audio, with other errors. */
+async function* translated(
+  audio: AsyncIterable<Uint8Array>,
+  explained: (cause: unknown) => unknown,
+): AsyncGenerator<Uint8Array, undefined> {
+  try {
+    yield* audio
+  } catch (cause) {
+    throw explained(cause)
+  }
+  return undefined
 }
 
 const openRaw = (

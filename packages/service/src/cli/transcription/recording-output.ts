@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { AudioFormat } from 'rxspeech/internal/audio/format'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
 import { inputName } from '../input/byte-source.js'
-import { stemOf } from '../input/file-names.js'
+import { isAddress, stemOf } from '../input/file-names.js'
 import type { Pace } from '../input/sendable-audio.js'
 import { failureOf, SilentExit, usageError } from '../process/failure.js'
 import type { Output } from '../process/output.js'
@@ -93,7 +93,7 @@ export class RecordingOutput implements Recording {
     let error = outcome.error ?? this.#file?.fault()
     if (format === 'json' && (isStdout ? !(error instanceof SilentExit) || this.#isOpen : this.#isOpen)) {
       const json = recordingJson({
-        file,
+        file: isAddress(file) ? inputName(file) : file,
         segments: this.#segments,
         speakers: this.#speakers,
         hasWords,
@@ -143,7 +143,7 @@ export class RecordingOutput implements Recording {
   }
 
   #viewOf(
-    { format: { channels }, durationMs }: Parameters<Recording['openView']>[0],
+    { format: { channels }, isLive }: Parameters<Recording['openView']>[0],
     reader: TranscriptReader,
     pane: Pane,
   ): View {
@@ -156,7 +156,7 @@ export class RecordingOutput implements Recording {
       segments: this.#segments,
       style: { speakers: this.#speakers, paint, hasWords },
       channels,
-      isLive: durationMs === undefined,
+      isLive,
       isHurried: pace.speed > 1,
     })
   }

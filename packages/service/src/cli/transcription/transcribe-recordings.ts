@@ -1,4 +1,5 @@
 import { defer, from, lastValueFrom, mergeMap, Subject, toArray } from 'rxjs'
+import { inputName } from '../input/byte-source.js'
 import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
 import { atTakenRate, type Pace, type SendableAudio } from '../input/sendable-audio.js'
 import type { ModelDescription } from 'rxspeech-engines/engine'
@@ -13,7 +14,7 @@ import { reachService, type ServicePlan } from '../service/reach-service.js'
 import { LiveScreen } from '../view/live-screen.js'
 import { Panes, type Pane } from '../view/panes.js'
 import { lastColumns } from '../view/plain-text.js'
-import { loadProgressLine, startingLine, withProgress, type ProgressLine } from '../view/progress.js'
+import { downloadLine, loadProgressLine, startingLine, withProgress, type ProgressLine } from '../view/progress.js'
 import {
   secondsText,
   summaryLine,
@@ -44,7 +45,7 @@ export interface Recording {
   readonly input: InputRequest
   /** Opens the view of the session, once the format of the audio is known. */
   readonly openView: (
-    audio: Pick<AudioInput, 'format' | 'durationMs'>,
+    audio: Pick<AudioInput, 'format' | 'isLive'>,
     reader: TranscriptReader,
     pane: Pane,
   ) => Promise<View> | View
@@ -147,7 +148,7 @@ export const transcribeRecordings = async (
     const one = new RunningRecording(interruption.signal)
     running.add(one)
     const pane = panes.open()
-    const name = recordings.length === 1 ? undefined : recording.input.file
+    const name = recordings.length === 1 ? undefined : inputName(recording.input.file)
     const outcome = await runRecording(run, recording, one, pane, name)
     running.delete(one)
     outcomes[at] = outcome
@@ -278,7 +279,10 @@ const runRecording = async (
   let isAtService = false
   let sentMs: number | undefined
   try {
-    const input = await acquire(openInput(request, host, signal), signal)
+    const onDownload = (doneBytes: number, totalBytes: number | undefined): void =>
+      pane.show({ progress: (columns) => downloadLine(name, doneBytes, totalBytes, columns) })
+    const proxy = run.plan.service.where === 'elsewhere' ? run.plan.service.proxy : undefined
+    const input = await acquire(openInput(request, host, { signal, proxy, onDownload }), signal)
     opened.push(input.close)
     const audio: SendableAudio = atTakenRate(input)
     isAtService = true

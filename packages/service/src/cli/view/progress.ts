@@ -1,5 +1,6 @@
 import type { BarFormatter, Options } from 'cli-progress'
 import type { Pane } from './panes.js'
+import { sizeText } from 'rxspeech-engines/catalogue/disk-space'
 import { displayWidth, lastColumns, plainText } from './plain-text.js'
 import { clockText } from './transcript-line.js'
 import { isResult } from 'rxspeech/internal/operators/results/transcript'
@@ -53,6 +54,18 @@ const named = (name: string | undefined, columns: number): string => {
 export const startingLine = (name: string, columns: number): string => {
   const head = named(name, columns)
   return head + lastColumns('starting', columns - displayWidth(head))
+}
+
+/** The progress of a recording whose file is downloaded. */
+export const downloadLine = (
+  name: string | undefined,
+  doneBytes: number,
+  totalBytes: number | undefined,
+  columns: number,
+): string => {
+  const head = named(name, columns)
+  const total = totalBytes === undefined ? '' : ` of ${sizeText(totalBytes)}`
+  return head + lastColumns(`downloading, ${sizeText(doneBytes)}${total}`, columns - displayWidth(head))
 }
 
 export interface ProgressOptions {
