@@ -17,6 +17,10 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: 'transcribe recordings',
     load: async () => (await import('./commands/transcribe.js')).addTranscribe,
   },
+  listen: {
+    summary: 'transcribe the microphone, live',
+    load: async () => (await import('./commands/listen.js')).addListen,
+  },
   cassette: {
     summary: 'show recorded sessions',
     load: async () => (await import('./commands/cassette.js')).addCassette,

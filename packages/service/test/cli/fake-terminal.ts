@@ -24,6 +24,11 @@ export class FakeTerminal {
     }
   }
 
+  /** Takes what was written for a terminal. */
+  take(text: string): void {
+    this.#take(text)
+  }
+
   /** The text on the screen, without trailing empty lines. */
   get screen(): readonly string[] {
     const last = this.#rows.findLastIndex((row) => row.trim() !== '')
@@ -32,13 +37,13 @@ export class FakeTerminal {
 
   #take(text: string): void {
     // eslint-disable-next-line no-control-regex -- what a terminal reads
-    for (const [piece] of text.matchAll(/\u001b\[(\d*)([A-Za-z])|[^]/gu)) this.#apply(piece)
+    for (const [piece] of text.matchAll(/\u001b\[\??(\d*)([A-Za-z])|[^]/gu)) this.#apply(piece)
   }
 
   #apply(piece: string): void {
     if (piece === '\n') this.#moveTo(this.#row + 1, 0)
     else if (piece === '\r') this.#column = 0
-    else if (piece.endsWith('m') && piece.length > 1) return
+    else if (/[mhl]$/.test(piece) && piece.length > 1) return
     else if (piece.endsWith('A') && piece.length > 1) this.#moveTo(this.#row - Number(piece.slice(2, -1)), this.#column)
     else if (piece === '\u001b[J') this.#eraseBelow()
     else this.#put(piece)

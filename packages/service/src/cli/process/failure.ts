@@ -21,6 +21,10 @@ const exitCodes: Partial<Record<ErrorCode, number>> = {
   'invalid-wav': exitCode.unreadable,
   'source-failed': exitCode.unreadable,
   'cut-sample': exitCode.unreadable,
+  'microphone-denied': exitCode.unreadable,
+  'microphone-missing': exitCode.unreadable,
+  'microphone-busy': exitCode.unreadable,
+  'microphone-lost': exitCode.unreadable,
 }
 
 /** The end of a failed command: its exit code, and the sentence for stderr, none for a `SilentExit`. */

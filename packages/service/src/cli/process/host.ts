@@ -39,7 +39,7 @@ export const processHost = (process: NodeJS.Process): Host => ({
   },
   // Not `kill`, which ends a process of Windows whatever listens.
   raise: (signal) => {
-    if (!process.emit(signal)) process.exit(signalExitCode(signal))
+    if (!process.emit(signal, signal)) process.exit(signalExitCode(signal))
   },
   suspend: () => {
     if (process.platform !== 'win32') process.kill(0, 'SIGTSTP')

@@ -7,6 +7,7 @@ import { isGrammarModel, whatItReads } from 'rxspeech-engines/models/what-it-rea
 import { exitCode, SilentExit } from '../process/failure.js'
 import { signalExitCode, type Host } from '../process/host.js'
 import { acquire, watchInterruption } from '../process/interruption.js'
+import { openKeyboard } from '../process/keyboard.js'
 import type { Output } from '../process/output.js'
 import { embeddedModel, missingEmbeddedModel } from '../process/package-files.js'
 import { openSession } from '../service/open-session.js'
@@ -137,8 +138,12 @@ export const transcribeRecordings = async (
     isStopped: false,
   }
   const outcomes: (Outcome | undefined)[] = recordings.map(() => undefined)
+  const screen = new LiveScreen({ out: output.terminal, err: host.stderr, env: host.env })
+  // What is typed does not appear among lines that change.
+  const keyboard =
+    screen.showsLive || screen.showsProgress ? openKeyboard(host, { suspending: () => screen.clear() }) : undefined
   const panes = new Panes({
-    screen: new LiveScreen({ out: output.terminal, err: host.stderr, env: host.env }),
+    screen,
     status: recordings.length === 1 ? undefined : (hidden, columns) => statusLine(outcomes, hidden, columns),
   })
   // Nothing that changes is left on the screen if the process ends at once.
@@ -169,6 +174,7 @@ export const transcribeRecordings = async (
     }
   } finally {
     panes.end()
+    keyboard?.close()
     offExit()
     await reached?.then(({ close }) => close()).catch(() => undefined)
     clearTimeout(deadline)
@@ -208,7 +214,7 @@ export const interruptedText = ({ counts, run, sentMs }: Outcome, exit: SilentEx
 }
 
 /** Why complete recordings have no words: a grammar that is not theirs, or no speech. */
-const withoutWordsText = (
+export const withoutWordsText = (
   outcomes: Transcriptions['outcomes'],
   model: ModelDescription | undefined,
 ): readonly string[] => {
