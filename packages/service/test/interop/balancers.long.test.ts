@@ -67,15 +67,16 @@ const portOf = (address: string): string => address.slice(address.lastIndexOf(':
 const [reloadAtMs, stopAtMs] = [1_900, 5_500]
 
 /**
- * A call over each transport, concurrently, both on one service. While the restaurant speaks the balancer is reloaded.
+ * A call over each transport, concurrently, both on one service. While the restaurant speaks the balancer is reloaded,
+ * once both have begun: a session whose first connection is lost before that begins again, and does not resume.
  * Then the other service is started, and while the guest speaks the first one is stopped.
  */
 const disturbed = async (service: SpokenService, reload: () => void): Promise<readonly CallOutcome[]> => {
   const [carrier, other] = pair.one.isRunning() ? [pair.one, pair.two] : [pair.two, pair.one]
   await other.stop()
-  const [restaurant, resumed, guest] = [meeting(), meeting(), meeting()]
+  const [begun, restaurant, resumed, guest] = [meeting(), meeting(), meeting(), meeting()]
   const acts = Promise.all([
-    restaurant.met.then(reload),
+    Promise.all([begun.met, restaurant.met]).then(reload),
     resumed.met.then(other.start),
     Promise.all([resumed.met, guest.met]).then(carrier.stop),
   ])
@@ -95,10 +96,14 @@ const disturbed = async (service: SpokenService, reload: () => void): Promise<re
         service,
       )(spoken$).pipe(
         tap((event) => {
+          if (event.type === 'connection' && event.state === 'streaming') begun.arrive(over)
           if (event.type === 'resumed') resumed.arrive(over)
         }),
       )
-      return { over, ...(await outcomeOf(session$)) }
+      const ended = await outcomeOf(session$)
+      // A session that has failed must not keep the other one waiting for it.
+      for (const each of [begun, restaurant, resumed, guest]) each.arrive(over)
+      return { over, ...ended }
     }),
   )
   return outcome
