@@ -49,13 +49,23 @@ export const refuseAsOpenAi = (error: unknown): HttpRefusal | undefined => {
   return refusal(known, isRetryable, error.retryAfterMs)
 }
 
-/** An error in the terms of the OpenAI interface. Undefined for a fault of the service. */
-export const toOpenAiError = (error: unknown): OpenAiError | undefined => {
+/** The names here of parameters of a recognition that an engine may refuse. */
+const parameterNames: Readonly<Record<string, string>> = { language: 'language', phrases: 'keywords' }
+
+/**
+ * An error in the terms of the OpenAI interface. Undefined for a fault of the service.
+ *
+ * @param path where the parameters of the recognition are, with a dot at its end
+ */
+export const toOpenAiError = (error: unknown, path = ''): OpenAiError | undefined => {
   if (error instanceof OpenAiError) return error
   if (error instanceof UploadError) return new OpenAiError(error.status, error.message, error.code, 'file')
   if (!isSpeechError(error)) return undefined
   const { code, message } = error
   if (code === 'invalid-wav') return invalidField('file', message, 'invalid_audio')
+  const [parameter = ''] = /^\w+/.exec(message) ?? []
+  const name = code === 'invalid-field' ? parameterNames[parameter] : undefined
+  if (name !== undefined) return invalidField(path + name, message.replace(parameter, name))
   const status = requestStatus(error)
   return status === undefined ? undefined : new OpenAiError(status, message, code.replaceAll('-', '_'))
 }

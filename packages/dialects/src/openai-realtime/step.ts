@@ -204,7 +204,8 @@ export class RealtimeStep {
     if (!isSuccess(operationResult)) {
       this.#set({ recognition: { name: 'none' } })
       const { eventId } = begin.type === 'update' ? begin : begin.event
-      this.#refuse(settingError(refusalError(operationResult)), eventId)
+      const error = toOpenAiError(refusalError(operationResult), 'session.audio.input.transcription.')
+      this.#refuse(error ?? failed(), eventId)
       return
     }
     this.#set({ recognition: { name: 'running' }, originMs: this.#audioMs, hasSettings: true })
@@ -313,13 +314,3 @@ const failed = (): OpenAiError => new OpenAiError(500, 'The service failed; try 
 
 const unheard = (): SpeechError =>
   new SpeechError('going-away', 'The recognition ended before all audio was read; connect again, and send it again.')
-
-/** The recognizer's names of settings that an engine may refuse. */
-const settingNames = { language: 'language', phrases: 'keywords' } as const
-
-const settingError = (error: SpeechError): OpenAiError => {
-  const [name = ''] = /^\w+/.exec(error.message) ?? []
-  const setting = Object.entries(settingNames).find(([field]) => field === name)?.[1]
-  if (error.code !== 'invalid-field' || setting === undefined) return toOpenAiError(error) ?? failed()
-  return invalidField(`session.audio.input.transcription.${setting}`, error.message.replace(name, setting))
-}

@@ -6,16 +6,26 @@ import { textOf } from './formats.js'
 
 /**
  * Sends a transcription as server-sent events: each definitive text as a delta, then all of it. An error before the
- * first one is thrown, so that the request is refused by its status; later it is an event.
+ * first one is thrown, so that the request is refused by its status; later it is an event. A client that stops to read
+ * loses its connection.
  */
 export const streamTranscription = async (
   response: ServerResponse,
   transcribe: (listener: RecordingListener) => Promise<Transcription>,
+  timeoutMs = unreadAnswerMs,
 ): Promise<void> => {
+  /** There is no timeout while the client has read everything, because the recognition may take its time. */
+  const write = (text: string): void => {
+    if (response.write(text)) return
+    response.setTimeout(timeoutMs)
+    response.once('drain', () => {
+      if (!response.writableEnded) response.setTimeout(0)
+    })
+  }
   const send = (event: object): void => {
     if (!response.headersSent)
       response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
-    response.write(`data: ${JSON.stringify(event)}\n\n`)
+    write(`data: ${JSON.stringify(event)}\n\n`)
   }
   try {
     const transcription = await transcribe({
@@ -25,8 +35,8 @@ export const streamTranscription = async (
   } catch (error) {
     const refusal = response.headersSent ? refuseAsOpenAi(error) : undefined
     if (refusal === undefined) throw error
-    response.write(`event: error\ndata: ${refusal.body}\n\n`)
+    write(`event: error\ndata: ${refusal.body}\n\n`)
   }
-  response.setTimeout(unreadAnswerMs)
+  response.setTimeout(timeoutMs)
   response.end()
 }

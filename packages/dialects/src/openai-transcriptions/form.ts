@@ -21,6 +21,12 @@ const limits = {
   headerSize: 4_096,
 } as const
 
+/**
+ * More than two reads of a socket. The parser never continues after a part that it skips, such as one without a name,
+ * if that has filled this buffer.
+ */
+const partBufferBytes = 262_144
+
 /** Reads a multipart form with one file, `file`, in any place. Nothing is stored when it rejects. */
 export const readUploadForm = async (
   request: IncomingMessage,
@@ -81,7 +87,8 @@ const openParser = (request: IncomingMessage): BusboyInstance => {
   const { 'content-type': contentType = '' } = request.headers
   if (!/^multipart\/form-data\b/i.test(contentType)) throw notMultipart(undefined)
   try {
-    return new Busboy({ headers: { ...request.headers, 'content-type': contentType }, limits })
+    const headers = { ...request.headers, 'content-type': contentType }
+    return new Busboy({ headers, limits, fileHwm: partBufferBytes })
   } catch (error) {
     throw notMultipart(error)
   }

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { SpeechError } from '../../../../src/errors/speech-error.js'
+import { refuseAsOpenAi } from '../../src/openai-errors/openai-error.js'
 import { fieldRows, readOptions } from '../../src/openai-transcriptions/options.js'
 
 const read = (fields: Readonly<Record<string, string | readonly string[]>>) =>
@@ -66,6 +68,17 @@ describe('the fields of a transcription', () => {
   it('may ask for events, which have no other format', () => {
     expect(read({ stream: 'true' }).isStreamed).toBe(true)
     expect(() => read({ stream: 'true', response_format: 'srt' })).toThrow('stream=true needs response_format=json.')
+  })
+
+  it.each([
+    ['language "xx" is none of this model; choose one of en.', 'language'],
+    ['phrases are not supported by this model; omit them.', 'keywords'],
+  ])('that the engine refuses are named by their field: %s', (message, name) => {
+    const refusal = refuseAsOpenAi(new SpeechError('invalid-field', message))
+    expect(refusal?.status).toBe(400)
+    expect(JSON.parse(refusal?.body ?? '')).toMatchObject({
+      error: { param: name, message: message.replace('phrases', 'keywords') },
+    })
   })
 
   it('name a model', () => {
