@@ -21,11 +21,12 @@ import { FiguresView } from './views/figures-view.js'
 import { listenToDrops, listenToFiles } from './views/file-input.js'
 import { JobsView, placeholderOf } from './views/jobs-view.js'
 import { listenToDrawer, listenToToggle } from './views/layout.js'
+import { betterModel } from './views/model-order.js'
 import { Navigation, type Screen } from './views/navigation.js'
 import { element, elementOf, setText } from './views/page.js'
 import { PlayerView } from './views/player-view.js'
 import { renderProposal, renderSessionHead } from './views/session-head.js'
-import { betterModel, enteredToken, StartView, withoutModel, type Way } from './views/start-view.js'
+import { enteredToken, StartView, withoutModel, type Way } from './views/start-view.js'
 import { TimelineView } from './views/timeline-view.js'
 
 const muteMs = 15_000
