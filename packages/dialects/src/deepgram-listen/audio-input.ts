@@ -2,7 +2,7 @@ import { decodeChannels } from 'rxspeech/internal/audio/codec'
 import { bytesPerSample, joinBytes, type AudioFormat } from 'rxspeech/internal/audio/format'
 import { FrameAligner } from 'rxspeech/internal/audio/frame-aligner'
 import { bytesOf } from 'rxspeech/internal/audio/pcm'
-import { lengthAt, nameAt, riffNames } from 'rxspeech/internal/audio/wav-chunks'
+import { isStreamedLength, knownChunks, lengthAt, nameAt, riffNames } from 'rxspeech/internal/audio/wav-chunks'
 import {
   copyRemedy,
   parseWavFormat,
@@ -23,8 +23,14 @@ export class AudioInput {
   readonly #stored: WavFormat['stored']
   readonly #aligner: FrameAligner
 
-  /** @param isMultichannel whether two channels stay two; otherwise they are mixed */
-  constructor({ format, stored }: WavFormat, isMultichannel: boolean) {
+  readonly #samplesOf: ((bytes: Uint8Array) => Uint8Array) | undefined
+
+  /**
+   * @param isMultichannel whether two channels stay two; otherwise they are mixed
+   * @param dataBytes the length of the samples in the header of a WAV file
+   */
+  constructor({ format, stored }: WavFormat, isMultichannel: boolean, dataBytes = Infinity) {
+    if (dataBytes < Infinity) this.#samplesOf = samplesOfFile(dataBytes)
     this.format = format
     this.channelCount = isMultichannel ? format.channels : 1
     this.#stored = stored
@@ -33,7 +39,8 @@ export class AudioInput {
 
   /** The samples of each channel that is recognized, as bytes. */
   push(bytes: Uint8Array): readonly Uint8Array[] {
-    const frames = streamedSamples(this.#stored, this.#aligner.push(bytes))
+    const samples = this.#samplesOf?.(bytes) ?? bytes
+    const frames = streamedSamples(this.#stored, this.#aligner.push(samples))
     const { format } = this
     if (format.channels === 1 && bytesPerSample(format) === 2) return [frames]
     const channels = decodeChannels(frames, format)
@@ -44,8 +51,50 @@ export class AudioInput {
 const mixed = ([first = new Int16Array(), second = first]: readonly Int16Array[]): Int16Array =>
   first.map((sample, at) => (sample + (second[at] ?? 0)) / 2)
 
+/**
+ * Leaves out the chunks behind the samples of a WAV file, such as its tags. What is no chunk there is audio: a client may
+ * send more of it than the header says.
+ */
+const samplesOfFile = (dataBytes: number): ((bytes: Uint8Array) => Uint8Array) => {
+  let sampleBytes = dataBytes
+  let isAfterOdd = dataBytes % 2 === 1
+  let chunkBytes = 0
+  let held = nothing
+  return (bytes) => {
+    if (bytes.length <= sampleBytes) {
+      sampleBytes -= bytes.length
+      return bytes
+    }
+    const samples = bytes.subarray(0, sampleBytes)
+    held = joinBytes(held, bytes.subarray(sampleBytes))
+    sampleBytes = 0
+    for (;;) {
+      const skipped = Math.min(chunkBytes, held.length)
+      chunkBytes -= skipped
+      held = held.subarray(skipped)
+      const at = isAfterOdd && !knownChunks.includes(nameAt(held, 0)) ? 1 : 0
+      if (held.length < at + 8) return samples
+      if (!knownChunks.includes(nameAt(held, at))) break
+      const byteCount = lengthAt(held, at + 4)
+      isAfterOdd = byteCount % 2 === 1
+      chunkBytes = at + 8 + byteCount
+    }
+    sampleBytes = Infinity
+    const rest = held
+    held = nothing
+    return joinBytes(samples, rest)
+  }
+}
+
 /** A header that is not over after this many bytes is refused. */
 const maxHeaderBytes = 16_384
+
+export interface WavStart {
+  readonly wav: WavFormat
+  /** The length of the samples in the header; `Infinity` if a writer to a pipe did not know it. */
+  readonly dataBytes: number
+  readonly samples: Uint8Array
+}
 
 /** Reads the header of a WAV file that is cut anywhere. */
 export class WavHeaderInput {
@@ -60,7 +109,7 @@ export class WavHeaderInput {
    * Returns the format and the first samples, once they are there. Throws `invalid-wav` for another file, and for
    * samples that are not supported.
    */
-  push(bytes: Uint8Array): { readonly wav: WavFormat; readonly samples: Uint8Array } | undefined {
+  push(bytes: Uint8Array): WavStart | undefined {
     this.#bytes = joinBytes(this.#bytes, bytes)
     if (this.#bytes.length < 12) return undefined
     if (!riffNames.includes(nameAt(this.#bytes, 0)) || nameAt(this.#bytes, 8) !== 'WAVE') refuseOtherFile(this.#bytes)
@@ -70,7 +119,9 @@ export class WavHeaderInput {
       const start = at + 8
       if (name === 'data') {
         if (wav === undefined) return refuseWav(`The WAV file has samples before its "fmt " chunk; ${remedy}`)
-        return { wav, samples: this.#bytes.subarray(start) }
+        const byteCount = lengthAt(this.#bytes, at + 4)
+        const dataBytes = isStreamedLength(byteCount) ? Infinity : byteCount
+        return { wav, dataBytes, samples: this.#bytes.subarray(start) }
       }
       const byteCount = lengthAt(this.#bytes, at + 4)
       if (name === 'fmt ' && start + byteCount <= this.#bytes.length) {

@@ -8,7 +8,7 @@ import type { WavFormat } from 'rxspeech/internal/audio/wav-header'
 import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
 import { pacedSender } from '../conversation/paced-sender.js'
 import { AudioHash } from './audio-hash.js'
-import { AudioInput, WavHeaderInput } from './audio-input.js'
+import { AudioInput, WavHeaderInput, type WavStart } from './audio-input.js'
 import { ListenChannel, type ChannelListener } from './listen-channel.js'
 import {
   configuredMessage,
@@ -111,10 +111,10 @@ export class ListenSession {
     return this.#serving
   }
 
-  async #begin(wav: WavFormat): Promise<void> {
+  async #begin(wav: WavFormat, dataBytes?: number): Promise<void> {
     const { converse, signal } = this.#client
     const { isMultichannel, parameters, utteranceEndMs = Infinity } = this.#options
-    const audio = new AudioInput(wav, isMultichannel)
+    const audio = new AudioInput(wav, isMultichannel, dataBytes)
     const request = {
       audioFormat: 'pcm',
       sampleRateHz: wav.format.sampleRateHz,
@@ -214,17 +214,17 @@ export class ListenSession {
     }
     try {
       const header = this.#audio.push(bytes)
-      if (header !== undefined) this.#beginAfterHeader(header.wav, header.samples)
+      if (header !== undefined) this.#beginAfterHeader(header)
       else this.#countShort()
     } catch (error) {
       this.#fail(toSpeechError(error, 'internal', errorTable.internal.help))
     }
   }
 
-  #beginAfterHeader(wav: WavFormat, samples: Uint8Array): void {
+  #beginAfterHeader({ wav, dataBytes, samples }: WavStart): void {
     const pause = this.#pauses.reason()
     pause.pause()
-    this.#begin(wav).then(
+    this.#begin(wav, dataBytes).then(
       () => {
         if (this.#audio instanceof AudioInput) this.#pushAudio(this.#audio, samples)
         pause.resume()

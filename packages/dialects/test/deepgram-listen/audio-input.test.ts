@@ -46,6 +46,32 @@ describe('the audio of a socket', () => {
   })
 })
 
+describe('the samples of a WAV file', () => {
+  const mono = { format: { encoding: 'ulaw', sampleRateHz: 8000, channels: 1 }, stored: 'ulaw' } as const
+  const chunk = (name: string, bytes: Uint8Array): Uint8Array => {
+    const head = Buffer.alloc(8)
+    head.write(name, 'latin1')
+    head.writeUInt32LE(bytes.length, 4)
+    return Buffer.concat([head, bytes, Buffer.alloc(bytes.length % 2)])
+  }
+  const heard = (dataBytes: number, bytes: Uint8Array, size: number) =>
+    readWhole(new AudioInput(mono, false, dataBytes), bytes, size)
+  const asRead = (bytes: Uint8Array) => readWhole(new AudioInput(mono, false), bytes, bytes.length)
+
+  it.each([1, 3, 8, 1_000])('end where the chunks behind them begin, in pieces of %d bytes', (size) => {
+    const tags = [chunk('LIST', new Uint8Array(31)), chunk('id3 ', new Uint8Array(8))]
+    for (const count of [200, 201]) {
+      const data = samples.subarray(0, count)
+      const file = Buffer.concat([data, Buffer.alloc(count % 2), ...tags])
+      expect(heard(count, file, size)).toEqual(asRead(data))
+    }
+  })
+
+  it.each([1, 3, 1_000])('go on if no chunk follows, in pieces of %d bytes', (size) => {
+    expect(heard(100, samples, size)).toEqual(asRead(samples))
+  })
+})
+
 describe('the header of a WAV file', () => {
   it.each([1, 2, 7, 43, 44, 100, 4_000])('is read in pieces of %d bytes', (size) => {
     const header = new WavHeaderInput()
