@@ -1,8 +1,8 @@
 import type { RecognitionOptions } from 'rxspeech'
 import { stateAt } from './cassette/cassette-player.js'
-import { contentOf, download, exportFormats, type ExportFormat } from './exports.js'
 import { Job, type OpenedAudio } from './jobs/job.js'
 import { Jobs } from './jobs/jobs.js'
+import { Library, type Following } from './library/library.js'
 import { openCassette } from './run.js'
 import { loadConfig, type Model, type StudioConfig } from './session/config.js'
 import { Playback, wavOf } from './session/playback.js'
@@ -21,14 +21,14 @@ import { FiguresView } from './views/figures-view.js'
 import { listenToDrops, listenToFiles } from './views/file-input.js'
 import { JobsView, placeholderOf } from './views/jobs-view.js'
 import { listenToDrawer, listenToToggle } from './views/layout.js'
-import { betterModel } from './views/model-order.js'
 import { Navigation, type Screen } from './views/navigation.js'
 import { element, elementOf, setText } from './views/page.js'
 import { PlayerView } from './views/player-view.js'
 import { renderProposal, renderSessionHead } from './views/session-head.js'
-import { enteredToken, StartView, withoutModel, type Way } from './views/start-view.js'
+import { betterModel, enteredToken, StartView, withoutModel, type Way } from './views/start-view.js'
 import { TimelineView } from './views/timeline-view.js'
 
+const pageTitle = 'rxspeech studio'
 const muteMs = 15_000
 /** The rate of microphones and files for models that take any. */
 const defaultRateHz = 16_000
@@ -37,8 +37,12 @@ const defaultRateHz = 16_000
 export class Studio {
   readonly #captions = new CaptionsView({
     play: (word) => this.#seek(word),
-    correct: () => undefined,
-    renameSpeaker: () => undefined,
+    correct: (word, at) => {
+      // The first of two clicks has begun to play.
+      this.#playback.pause()
+      this.#library.correct(word, at)
+    },
+    renameSpeaker: (channel, at) => this.#library.renameSpeaker(channel, at),
   })
   readonly #figures = new FiguresView()
   readonly #timeline = new TimelineView(
@@ -51,6 +55,15 @@ export class Studio {
   readonly #start = new StartView()
   readonly #jobs = new Jobs()
   readonly #jobsView = new JobsView({ remove: (job) => this.#remove(job) })
+  readonly #library = new Library({
+    shown: () => this.#shown && { document: this.#shown.document, content: this.#shown.content.bind(this.#shown) },
+    current: () => this.#current,
+    reveal: (word) => this.#reveal(word),
+    changed: () => this.#draw(),
+    removed: (id) => this.#removed(id),
+  })
+  /** How sessions of this page are being kept. */
+  readonly #following = new Map<Job, Following>()
   readonly #navigation = new Navigation(
     () => this.#config,
     (screen) => this.#show(screen),
@@ -197,9 +210,14 @@ export class Studio {
       this.#openPlayback(job)
       this.#playback.play()
     }
+    if (status.type === 'running' && !this.#following.has(job))
+      this.#following.set(
+        job,
+        this.#library.follow(job.id, () => job.content()),
+      )
     if (job.isUnfinished) return
     if (status.type === 'failed' && job.durationMs === 0) this.#startFailed(job, status.sentence)
-    else if (origin === 'microphone') void this.#finishMicrophone(job)
+    void this.#ended(job)
   }
 
   /** Says what failed beside what was pressed, if there is nothing of the session that could be shown. */
@@ -210,24 +228,57 @@ export class Studio {
     this.#start.report(way, sentence)
   }
 
-  async #finishMicrophone(job: Job): Promise<void> {
-    void this.#start.listMicrophones()
-    if (job.durationMs > 0) job.audio ??= await wavOf(job.tracks)
+  async #ended(job: Job): Promise<void> {
+    if (job.origin === 'microphone') {
+      void this.#start.listMicrophones()
+      if (job.durationMs > 0) job.audio ??= await wavOf(job.tracks)
+    }
+    const following = this.#following.get(job)
+    this.#following.delete(job)
+    job.isKept = (await following?.end()) === true
     this.#draw()
   }
 
   #remove(job: Job): void {
+    void this.#following.get(job)?.drop()
+    this.#following.delete(job)
     this.#jobs.remove(job)
     if (job === this.#shown) location.hash = ''
     this.#draw()
   }
 
+  /** It was deleted from the list of kept sessions. */
+  #removed(id: string): void {
+    const job = this.#jobs.find(id)
+    if (job !== undefined) this.#jobs.remove(job)
+    if (this.#shown?.id === id) location.hash = ''
+  }
+
+  /** Opens a session that the browser keeps. */
+  async #openKept(id: string): Promise<void> {
+    const content = await this.#library.find(id)
+    const { screen } = this.#navigation
+    if (screen.type !== 'session' || screen.id !== id) return
+    if (content === undefined) {
+      location.hash = ''
+      return
+    }
+    const job = new Job(content.document)
+    job.restore(content)
+    this.#showJob(job)
+    this.#draw()
+  }
+
   #show(screen: Screen): void {
-    const job = screen.type === 'session' ? this.#jobs.find(screen.id) : undefined
-    if (screen.type === 'session' && job === undefined) location.hash = ''
-    if (job !== this.#shown && job !== undefined) this.#showJob(job)
-    if (screen.type !== 'operations') this.#shown = job
-    document.title = job === undefined ? 'rxspeech studio' : `${job.title} – rxspeech studio`
+    if (screen.type === 'session') {
+      const job = this.#jobs.find(screen.id)
+      if (job !== undefined && job !== this.#shown) this.#showJob(job)
+      if (job === undefined && screen.id !== this.#shown?.id) void this.#openKept(screen.id)
+    } else if (screen.type === 'start') {
+      this.#shown = undefined
+      this.#library.opened()
+    }
+    if (screen.type !== 'session') document.title = pageTitle
     this.#draw()
   }
 
@@ -244,6 +295,7 @@ export class Studio {
       this.#scrub(played.durationMs)
     }
     if (!job.isUnfinished || job.origin === 'file') this.#timeline.showAll()
+    this.#library.opened()
   }
 
   // What is heard
@@ -334,7 +386,11 @@ export class Studio {
     const { run, tracks, durationMs } = job
     const { live } = run ?? {}
     const state = this.#scrubbed ?? job.state
-    const document = this.#scrubbed === undefined ? job.document : { ...job.document, lines: this.#scrubbed.lines }
+    const document = this.#library.edited(
+      this.#scrubbed === undefined ? job.document : { ...job.document, lines: this.#scrubbed.lines },
+    )
+    const title = `${document.title} – ${pageTitle}`
+    if (title !== globalThis.document.title) globalThis.document.title = title
     this.#openPlayback(job)
     const isRunning = job.status.type === 'running'
     const isOffline = isRunning && !navigator.onLine
@@ -343,6 +399,7 @@ export class Studio {
     const heard = this.#playback.isPlaying ? wordAtMs(document, this.#playback.positionMs) : undefined
     const playing = this.#playingWord ?? heard
     this.#captions.render(document, state, placeholderOf(job), { current: this.#current, playing })
+    this.#library.drawn()
     this.#playerView.render(this.#playback.durationMs || durationMs || document.durationMs)
     const isCapturing = isRunning && job.origin !== 'file' && live !== undefined
     const marked = playing ?? this.#current
@@ -366,14 +423,6 @@ export class Studio {
   #report(sentence: string | undefined): void {
     element('notice').hidden = sentence === undefined
     setText(element('notice'), sentence ?? '')
-  }
-
-  async #export(format: ExportFormat): Promise<void> {
-    elementOf(HTMLDetailsElement, 'export').open = false
-    const { state, run } = this.#shown ?? {}
-    if (state === undefined || run === undefined) return
-    const { file, type } = exportFormats[format]
-    download(new Blob([await contentOf(format, state, run)], { type }), file)
   }
 
   /** The key for "go on" and "stop": what it does depends on what is there. */
@@ -402,10 +451,6 @@ export class Studio {
     listenToFiles('file', (files) => this.#openFiles(files))
     listenToFiles('cassette', (files) => this.#openFiles(files))
     listenToDrops((files) => this.#openFiles(files))
-    element('export').addEventListener('click', ({ target }) => {
-      const format = target instanceof HTMLElement ? target.dataset['format'] : undefined
-      if (format !== undefined) void this.#export(format as ExportFormat)
-    })
     element('scrub').addEventListener('input', () => this.#scrub(elementOf(HTMLInputElement, 'scrub').valueAsNumber))
     listenToDrawer()
     const togglePanel = listenToToggle('panel-toggle', 'panel', (isOn) => {
@@ -425,6 +470,9 @@ export class Studio {
       { key: 'arrowleft', shown: '← →', what: 'Move from word to word', act: () => this.#moveCursor(-1) },
       { key: 'arrowright', act: () => this.#moveCursor(1) },
       { key: 'enter', shown: 'Enter', what: 'Play the word', act: () => this.#playCurrent() },
+      { key: 'f2', what: 'Correct the word', act: () => this.#correctCurrent() },
+      { key: 'c', what: 'Copy the line', act: () => this.#library.copyLine() },
+      { key: '/', what: 'Find in the transcript', act: () => this.#library.openFind() },
       { key: 't', what: 'Show or hide the times', act: toggleTimes },
       { key: 'i', what: 'Show or hide the instruments', act: togglePanel },
       { key: 'n', what: 'New transcript', act: () => (location.hash = '') },
@@ -432,6 +480,18 @@ export class Studio {
       { key: 'x', what: 'Cut the line', act: () => this.#cut() },
       { key: '?', what: 'Show the keys', act: showKeys },
     ])
+  }
+
+  #correctCurrent(): void {
+    const at = this.#current && this.#captions.elementOf(this.#current)
+    if (this.#current !== undefined && at !== undefined) this.#library.correct(this.#current, at)
+  }
+
+  /** Shows a word that was searched for. */
+  #reveal(word: WordAt): void {
+    this.#current = word
+    this.#captions.reveal(word)
+    this.#draw()
   }
 
   #playCurrent(): void {

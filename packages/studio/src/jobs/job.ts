@@ -13,9 +13,12 @@ import {
 import type { RecognitionOptions } from 'rxspeech'
 import { createRun, type Run } from '../run.js'
 import type { AudioTrack } from '../session/audio-track.js'
+import type { SessionContent } from '../library/store.js'
 import type { Model, StudioConfig } from '../session/config.js'
+import { wavOf } from '../session/playback.js'
 import type { Source } from '../session/sources.js'
 import { failureOf, failureSentence } from '../state/sentences.js'
+import { stateOfKept } from '../state/kept-state.js'
 import { initialState, reduce, type StudioInput, type StudioState } from '../state/state.js'
 import type { Origin, TranscriptDocument } from '../state/transcript.js'
 import { progressOf, type Progress } from './progress.js'
@@ -63,6 +66,7 @@ export class Job {
   warning: string | undefined
   /** Whether the list of kept sessions has it. */
   isKept = false
+  #kept: SessionContent | undefined
   #model: string
   #document: TranscriptDocument | undefined
   #runningSinceMs = 0
@@ -104,8 +108,9 @@ export class Job {
   /** The same object while it does not change, so that it can be compared. */
   get document(): TranscriptDocument {
     const { lines, channels } = this.state
-    const durationMs = this.isUnfinished && this.origin !== 'file' ? 0 : this.durationMs
     const known = this.#document
+    const isGrowing = this.isUnfinished && this.origin !== 'file'
+    const durationMs = this.#kept?.document.durationMs ?? (isGrowing ? 0 : this.durationMs)
     if (known?.lines === lines && known.speakers === channels && known.durationMs === durationMs) return known
     const { id, title, origin, startedAtMs } = this
     return (this.#document = {
@@ -114,13 +119,27 @@ export class Job {
     })
   }
 
-  /** Shows a document that was kept. */
-  restore(document: TranscriptDocument, state: StudioState, audio: Blob | undefined): void {
-    this.#document = document
-    this.state = state
-    this.audio = audio
+  /** Shows a session that was kept. */
+  restore(kept: SessionContent): void {
+    this.#kept = kept
+    this.#document = kept.document
+    this.state = stateOfKept(kept.document)
+    this.audio = kept.audio
     this.status = { type: 'ended' }
     this.isKept = true
+  }
+
+  /** What is kept and exported of it now. */
+  async content(): Promise<SessionContent> {
+    const { document, run, tracks, audio } = this
+    if (this.#kept !== undefined || run === undefined) return { ...(this.#kept ?? noFiles), document }
+    const { events, cassette } = run
+    return {
+      document,
+      audio: audio ?? (await wavOf(tracks)),
+      events: events.blob(),
+      cassette: cassette.isTooLong ? undefined : cassette.blob(),
+    }
   }
 
   /** Runs the session, and completes when it ended in any way. */
@@ -187,6 +206,8 @@ export class Job {
     this.#changed(this)
   }
 }
+
+const noFiles = { audio: undefined, events: new Blob(), cassette: undefined }
 
 /** Not `randomUUID`, which a page has only over TLS or on its own machine. */
 const newId = (): string =>

@@ -83,7 +83,7 @@ export class EditedTranscript {
     const hasNames = Object.keys(edits.speakers).length > 0
     this.#edited = {
       ...document,
-      title: edits.title ?? document.title,
+      title: edits.title ?? defaultTitle(document),
       speakers: hasNames ? document.speakers.map((name, at) => edits.speakers[at] ?? name) : document.speakers,
       lines: Object.keys(edits.words).length > 0 ? document.lines.map((line) => this.#line(line)) : document.lines,
     }
@@ -130,7 +130,11 @@ const titleWords = 6
 /** The title of a session without one: a file has its name, what was spoken its first words. */
 export const defaultTitle = ({ origin, title, lines }: TranscriptDocument): string => {
   if (origin !== 'microphone') return title
-  const words = lines.flatMap(({ words: spoken }) => spoken.flatMap(({ text }) => (text === '' ? [] : [text])))
+  const words: string[] = []
+  for (const line of lines) {
+    if (words.length > titleWords) break
+    words.push(...line.words.flatMap(({ text }) => (text === '' ? [] : [text])))
+  }
   if (words.length === 0) return title
   return words.slice(0, titleWords).join(' ') + (words.length > titleWords ? ' …' : '')
 }

@@ -7,7 +7,7 @@ import { nothingStored, type LibraryStore, type SessionContent } from './store.j
 export interface KeeperOptions {
   readonly store: LibraryStore
   /** The session as it is now. */
-  readonly content: () => SessionContent
+  readonly content: () => SessionContent | Promise<SessionContent>
   /** What a person has changed of it before it was first written. */
   readonly edits: () => Edits
   /** Sessions that run in some tab, and are not removed to make room. */
@@ -45,10 +45,11 @@ export class Keeper {
       .subscribe()
   }
 
-  /** Writes the session as it ended. */
-  end(): Promise<void> {
+  /** Writes the session as it ended. Returns whether it is kept. */
+  async end(): Promise<boolean> {
     this.#subscription.unsubscribe()
-    return this.#write(true)
+    await this.#write(true)
+    return this.#stored.isKnown && !this.#hasFailed
   }
 
   /** Stops without a further write. */
@@ -65,7 +66,7 @@ export class Keeper {
   async #writeNow(hasEnded: boolean): Promise<void> {
     if (this.#hasFailed) return
     const { store, content, edits, isInUse, report, written } = this.#options
-    const now = content()
+    const now = await content()
     if (!isWorthKeeping(now) || (!hasEnded && isSame(now, this.#written))) return
     try {
       const stored = await this.#inRoom(() =>

@@ -67,7 +67,7 @@ export class LibraryStore {
       transaction.objectStore('sessions').getAll(),
       transaction.objectStore('edits').getAll(),
     ])
-    const byId = new Map(edits.map((each) => [each.id, each]))
+    const byId = new Map(edits.map(({ id, ...each }) => [id, each]))
     return sessions
       .map((session) => ({ ...session, edits: byId.get(session.id) ?? noEdits }))
       .sort((a, b) => b.startedAtMs - a.startedAtMs)
@@ -107,7 +107,9 @@ export class LibraryStore {
     edits: Edits = noEdits,
   ): Promise<Stored | undefined> {
     const { document } = content
-    const { id, origin, startedAtMs, durationMs, model, speakers } = document
+    const { id, origin, startedAtMs, model, speakers } = document
+    // Of a session that runs the duration may not be known yet.
+    const durationMs = Math.max(document.durationMs, document.lines.at(-1)?.endMs ?? 0)
     const transaction = this.#database.transaction(allStores, 'readwrite')
     const [before, editsBefore = { ...edits, id }] = await Promise.all([
       transaction.objectStore('sessions').get(id),

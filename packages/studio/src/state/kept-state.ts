@@ -2,13 +2,10 @@ import { initialState, type Span, type StudioState } from './state.js'
 import type { LineStatus, TranscriptDocument, TranscriptLine } from './transcript.js'
 
 /** The state of a session of which the transcript was kept: without figures, connections and partial results. */
-export const stateOfKept = (
-  { title, speakers, lines }: TranscriptDocument,
-  results: StudioState['results'],
-): StudioState => ({
+export const stateOfKept = ({ title, speakers, lines }: TranscriptDocument): StudioState => ({
   ...initialState,
   phase: 'ended',
-  ...{ title, lines, results, channels: speakers },
+  ...{ title, lines, channels: speakers },
   speech: spansOf(lines, 'recognized'),
   rejected: spansOf(lines, 'rejected'),
   gaps: lines.flatMap(({ channel, startMs, endMs, cause }) =>

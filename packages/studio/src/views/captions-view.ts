@@ -252,7 +252,8 @@ const paragraphOf = (line: TranscriptLine, name: string): HTMLElement => {
   return paragraph
 }
 
-const textOf = ({ words }: TranscriptLine): string => words.map(({ text }) => `${text} `).join('')
+const textOf = ({ words }: TranscriptLine): string =>
+  words.map(({ text, recognized }) => `${text === '' ? (recognized ?? '') : text} `).join('')
 
 const fill = ({ line, paragraph }: Rendered): void => {
   const text = paragraph.lastElementChild
@@ -270,7 +271,10 @@ const empty = ({ line, paragraph }: Rendered): void => {
 const wordElement = (word: CaptionWord, index: number): HTMLElement => {
   const { text, confidence, recognized } = word
   const corrected = recognized === undefined ? '' : ' corrected'
-  const shown = create('span', { className: `word${corrected || sureness(confidence)}`, text })
+  const shown =
+    text === '' && recognized !== undefined
+      ? create('s', { className: 'word removed', text: recognized })
+      : create('span', { className: `word${corrected || sureness(confidence)}`, text })
   shown.dataset['word'] = String(index)
   return shown
 }

@@ -1,5 +1,6 @@
 /** What a page remembers of its look and its choices. */
-type Remembered = 'model' | 'panel' | 'times' | 'speed' | 'scheme'
+type Remembered =
+  'model' | 'panel' | 'times' | 'speed' | 'scheme' | 'keeping' | 'hasTimes' | 'hasSpeakers' | 'isCorrected'
 
 export const remembered = (name: Remembered): string | undefined => {
   try {

@@ -3,7 +3,7 @@ import type { StudioConfig } from '../session/config.js'
 import { clock, loadSentence } from '../state/sentences.js'
 import { jobSentence } from './jobs-view.js'
 import { element, elementOf, setText } from './page.js'
-import { betterModel } from './model-order.js'
+import { betterModel } from './start-view.js'
 
 /** The title of a session, what it does, and what can be done with it. */
 export const renderSessionHead = (job: Job, title: string, notice: string | undefined): void => {
@@ -15,7 +15,6 @@ export const renderSessionHead = (job: Job, title: string, notice: string | unde
   element('finalize').hidden = !isLive
   element('finalize').toggleAttribute('disabled', state.phase === 'finalizing')
   element('cancel').hidden = isLive || !job.isUnfinished
-  element('export').hidden = job.run === undefined
   const progress = job.progress(performance.now())
   const bar = elementOf(HTMLProgressElement, 'progress')
   bar.hidden = progress === undefined

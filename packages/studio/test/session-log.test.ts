@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest'
+import { TextLog } from '../src/session/text-log.js'
+import { AudioTrack } from '../src/session/audio-track.js'
+
+describe('the log of a session', () => {
+  it('keeps the lines of a long log in their order', async () => {
+    const log = new TextLog()
+    const lines = Array.from({ length: 2000 }, (_, index) => `${index} ${'x'.repeat(400)}`)
+    for (const line of lines) log.add(line)
+    expect(await log.blob().text()).toBe(`${lines.join('\n')}\n`)
+  })
+})
+
+describe('the audio of a channel', () => {
+  it('returns exactly the samples between two positions', async () => {
+    const track = new AudioTrack(8000)
+    const samples = Int16Array.from({ length: 800_000 }, (_, at) => at % 30_000)
+    for (let at = 0; at < samples.length; at += 160) track.add(new Uint8Array(samples.slice(at, at + 160).buffer))
+    expect(track.durationMs).toBe(100_000)
+    expect(await track.read(65_000, 66_000)).toEqual(samples.slice(520_000, 528_000))
+    expect(await track.read(99_900, 200_000)).toEqual(samples.slice(799_200))
+  })
+})

@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Browser, ElementHandle, Page } from 'puppeteer-core'
+import { expect, onTestFinished } from 'vitest'
+
+const axe = readFileSync(require.resolve('axe-core'), 'utf8')
+export const desktop = { width: 1280, height: 800 }
+export const phone = { width: 390, height: 844 }
+
+/** A page, and what it must not do: errors on the console, and requests to other origins. */
+export interface OpenedPage {
+  readonly page: Page
+  readonly faults: string[]
+}
+
+/** The page of the studio, ready for a person, until the test ends. */
+export const openStudio = async (browser: Pick<Browser, 'newPage'>, url: string): Promise<OpenedPage> => {
+  const page = await browser.newPage()
+  onTestFinished(async () => {
+    if (!page.isClosed()) await page.close()
+  })
+  const faults: string[] = []
+  page.on('console', (message) => {
+    // Chromium has suggestions for forms of the type "verbose".
+    if (['error', 'warn', 'verbose'].includes(message.type())) faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(String(error)))
+  page.on('request', (request) => {
+    const { protocol, hostname } = new URL(request.url())
+    if (hostname !== '127.0.0.1' && protocol !== 'blob:' && protocol !== 'data:')
+      faults.push(`A request to ${request.url()}`)
+  })
+  await page.setViewport(desktop)
+  await page.goto(url)
+  await page.waitForSelector('#choose-files:enabled')
+  return { page, faults }
+}
+
+/** The texts of all elements of a kind. */
+export const textsOf = (page: Page, selector: string): Promise<readonly string[]> =>
+  page.$$eval(selector, (all) => all.map((each) => (each as HTMLElement).innerText.trim()))
+
+/** Waits until an element has a text. */
+export const until = async (page: Page, selector: string, text: string): Promise<void> => {
+  try {
+    await page.waitForFunction(
+      (query: string, expected: string) => document.querySelector(query)?.textContent.includes(expected),
+      {},
+      selector,
+      text,
+    )
+  } catch {
+    const shown = await page.$eval('body', (body) => body.innerText)
+    throw new Error(`"${text}" does not appear in ${selector}. The page shows:\n${shown}`)
+  }
+}
+
+/** Chooses files in an input. */
+export const chooseFiles = async (page: Page, selector: string, ...paths: readonly string[]): Promise<void> => {
+  const input = (await page.$(selector)) as ElementHandle<HTMLInputElement> | null
+  if (input === null) throw new Error(`There is no ${selector}.`)
+  await input.uploadFile(...paths)
+}
+
+const seriousFindings = async (page: Page): Promise<readonly string[]> => {
+  await page.evaluate(axe)
+  return page.evaluate(async () => {
+    const { violations } = await (
+      globalThis as unknown as {
+        axe: { run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> }
+      }
+    ).axe.run()
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+  })
+}
+
+/**
+ * Checks a state of the page in both schemes on a phone and a desktop, without motion, because axe would measure colors
+ * that still change. Writes pictures into the folder `STUDIO_SHOTS`, if there is one.
+ */
+export const checkAccess = async (page: Page, state: string): Promise<void> => {
+  for (const value of ['light', 'dark']) {
+    await page.emulateMediaFeatures([
+      { name: 'prefers-color-scheme', value },
+      { name: 'prefers-reduced-motion', value: 'reduce' },
+    ])
+    for (const viewport of [phone, desktop]) {
+      await page.setViewport(viewport)
+      const findings = await seriousFindings(page)
+      const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+      expect({ state, value, ...viewport, findings, isWide }).toEqual({
+        ...{ state, value, ...viewport },
+        ...{ findings: [], isWide: false },
+      })
+      const { STUDIO_SHOTS: folder } = process.env
+      if (folder !== undefined) await page.screenshot({ path: join(folder, `${state}-${value}-${viewport.width}.png`) })
+    }
+  }
+}
