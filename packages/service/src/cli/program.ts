@@ -69,6 +69,10 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: 'check this machine or a service',
     load: async () => (await import('./commands/doctor.js')).addDoctor,
   },
+  completion: {
+    summary: 'complete commands, options and models in a shell',
+    load: async () => (await import('./commands/completion.js')).addCompletion,
+  },
   keys: {
     summary: 'manage the keys that sign tokens',
     load: async () => (await import('./commands/keys.js')).addKeys,
@@ -116,7 +120,8 @@ export const createProgram = async (args: readonly string[], context: CommandCon
     )
   for (const [name, { summary, load }] of Object.entries(commands)) {
     const command = program.command(name).summary(summary)
-    if (args.includes(name)) (await load())(command, { host, output })
+    // A completion knows all of them.
+    if (args.includes(name) || args[0] === 'completion') (await load())(command, { host, output })
   }
   return program
 }

@@ -53,6 +53,12 @@ export const modelFolders = (models: readonly string[], { env }: Pick<Host, 'env
   return { folders, kinds: builtInEngines(env) }
 }
 
+/** The names of the models there, each once. */
+export const modelNames = (models: readonly string[], host: Pick<Host, 'env'>): readonly string[] => {
+  const { folders } = modelFolders(models, host)
+  return [...new Set(findModels({ folders, kinds: [] }).map(({ model }) => model.name))].toSorted()
+}
+
 /** Throws `invalid-options` for a folder that has no models where they are expected, unless it has none anywhere. */
 export const checkModelFolders = (folders: readonly string[]): void => {
   for (const folder of folders) {

@@ -2,7 +2,11 @@ import type { Command } from 'commander'
 import { usageError } from '../process/failure.js'
 
 /** Parses the text of a flag. Throws `invalid-options` with a sentence that names the flag. */
-export type ParseValue<A> = (typed: string, flag: string) => A
+export interface ParseValue<A> {
+  (typed: string, flag: string): A
+  /** All texts that it accepts, if these are few. */
+  readonly choices?: readonly string[]
+}
 
 /** One flag of the command line: its text, all texts of a repeated flag, `true` for a switch, `false` for `--no-…`. */
 type Typed = string | boolean | readonly string[] | undefined
@@ -14,6 +18,8 @@ export interface Flag<A> {
   readonly placeholder?: string
   readonly help: string
   readonly isRepeatable?: true
+  /** All values that it has, if these are few. */
+  readonly choices?: readonly string[] | undefined
   /** The help of `--no-…`, if there is such a flag. */
   readonly negation?: string
   /** The title above it in the help. */
@@ -52,6 +58,7 @@ export type FlagValues<F extends Flags> = { readonly [Name in keyof F]: F[Name] 
 export const flag = <A>(placeholder: string, help: string, parse: ParseValue<A>): Flag<A | undefined> => ({
   placeholder,
   help,
+  choices: parse.choices,
   valueOf: (typed, name) => (typeof typed === 'string' ? parse(typed, name) : undefined),
 })
 
@@ -61,6 +68,7 @@ export const flag = <A>(placeholder: string, help: string, parse: ParseValue<A>)
 export const flagOr = <A>(placeholder: string, help: string, parse: ParseValue<A>, preset: string): Flag<A> => ({
   placeholder,
   help: `${help} (default: ${preset})`,
+  choices: parse.choices,
   valueOf: (typed, name) => parse(typeof typed === 'string' ? typed : preset, name),
 })
 
@@ -69,6 +77,7 @@ export const repeatedFlag = <A>(placeholder: string, help: string, parse: ParseV
   placeholder,
   help,
   isRepeatable: true,
+  choices: parse.choices,
   valueOf: (typed, name) => (Array.isArray(typed) ? typed.map((value: string) => parse(value, name)) : []),
 })
 
@@ -106,10 +115,12 @@ export const flagName = (name: string): string => `--${name.replace(/[A-Z]/g, (l
 
 /** Adds the flags to a command, in their order. */
 export const addFlags = (command: Command, flags: Flags): void => {
-  for (const [name, { placeholder, help, isRepeatable, negation, group }] of Object.entries(flags)) {
+  for (const [name, { placeholder, help, isRepeatable, negation, group, choices }] of Object.entries(flags)) {
     const typed = flagName(name)
     const option = command.createOption(placeholder === undefined ? typed : `${typed} ${placeholder}`, help)
     if (isRepeatable === true) option.argParser(collect)
+    // Not commander's own choices, which it checks itself and adds to the help.
+    Object.assign(option, { completions: choices })
     if (group !== undefined) option.helpGroup(group)
     command.addOption(option)
     if (negation === undefined) continue

@@ -51,7 +51,7 @@ export const text: ParseValue<string> = (typed, flag) => {
 }
 
 export const oneOf = <A extends string>(choices: readonly A[]): ParseValue<A> =>
-  decoded(oneOfValues(...choices), undefined, choices)
+  Object.assign(decoded(oneOfValues(...choices), undefined, choices), { choices })
 
 /** Reads digits only: `Number` also accepts an empty text and "0x10". */
 const readNumber = (typed: string): unknown => (/^\d{1,15}(\.\d{1,6})?$/.test(typed) ? Number(typed) : typed)
