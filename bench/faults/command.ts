@@ -146,14 +146,14 @@ const playFaults = async ({ flags, host, output }: CommandCall<typeof faultsFlag
 
 /** Prints the table of `CLIENTS.md`; the clients are installed into a folder that is removed. */
 const playClients = async ({ host, output }: CommandContext): Promise<void> => {
-  host.stderr.write('Installing the clients; then this takes some 3 minutes.\n')
-  const { installClients, playVendorClients, vendorTable } = await import('./vendor-clients.js')
+  host.stderr.write('Installing the clients; then this takes some 10 minutes.\n')
+  const { installClients, playVendorClients, vendorTables } = await import('./vendor-clients.js')
   const { clients, remove } = await installClients()
   try {
     const runs = await playVendorClients(clients, ({ client, fault, reported }) => {
       host.stderr.write(`${client}, ${fault}: ${reported}\n`)
     })
-    output.write(vendorTable(clients, runs))
+    output.write(vendorTables(clients, runs))
   } finally {
     await remove()
   }

@@ -20,9 +20,14 @@ interface Seen {
   isDone: boolean
 }
 
+const clientDialects = ['deepgram', 'openai'] as const
+type ClientDialect = (typeof clientDialects)[number]
+
 /** A client, and how it is run against a stand-in. */
 export interface VendorClient {
   readonly name: string
+  /** The interfaces in whose tables it is. */
+  readonly dialects: readonly ClientDialect[]
   readonly needsTls?: true
   readonly play: (vendor: StandIn, seen: Seen) => Promise<void>
 }
@@ -60,8 +65,21 @@ export const socketFaults = (Object.keys(standInFaults) as StandInFaultName[]).f
   (name) => name !== 'truncated-answer',
 )
 
-const nodePackages = ['@deepgram/sdk@5.13.0', 'openai@7.57.0', 'ws@8']
-const pythonPackages = ['deepgram-sdk==7.17.0', 'openai[realtime]==3.57.0']
+const nodePackages = [
+  '@deepgram/sdk@5.13.0',
+  'openai@7.57.0',
+  'ws@8',
+  '@livekit/agents@1.9.0',
+  '@livekit/agents-plugin-deepgram@1.9.0',
+  '@livekit/agents-plugin-openai@1.9.0',
+]
+const pythonPackages = [
+  'deepgram-sdk==7.17.0',
+  'openai[realtime]==3.57.0',
+  'livekit-plugins-deepgram==1.8.9',
+  'livekit-plugins-openai==1.8.9',
+  'pipecat-ai[deepgram,openai]==1.14.0',
+]
 
 /** Installs the clients into a folder of their own, which `remove` removes. */
 export const installClients = async (): Promise<{
@@ -75,18 +93,39 @@ export const installClients = async (): Promise<{
   await run('python3', ['-m', 'venv', join(folder, 'python')])
   const python = join(folder, 'python/bin/python')
   await run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...pythonPackages])
-  const program = (command: string, file: string) => (vendor: StandIn, seen: Seen) =>
-    playProgram(command, join(folder, file), vendor, seen)
-  return {
-    clients: [
-      { name: 'rxspeech', play: playOwn },
-      { name: '@deepgram/sdk 5.13.0', play: program(process.execPath, 'deepgram.mjs') },
-      { name: 'deepgram-sdk 7.17.0', play: program(python, 'deepgram_listen.py') },
-      { name: 'openai (npm) 7.57.0', play: program(process.execPath, 'openai-realtime.mjs'), needsTls: true },
-      { name: 'openai (PyPI) 3.57.0', play: program(python, 'openai_realtime.py') },
-    ],
-    remove: () => rm(folder, { recursive: true, force: true }),
-  }
+  return { clients: clientsIn(folder, python), remove: () => rm(folder, { recursive: true, force: true }) }
+}
+
+const clientsIn = (folder: string, python: string): readonly VendorClient[] => {
+  const program = (command: string, file: string, ...args: string[]) => ({
+    play: (vendor: StandIn, seen: Seen) => playProgram(command, [join(folder, file), ...args], vendor, seen),
+  })
+  const node = process.execPath
+  return [
+    { name: 'rxspeech', dialects: ['deepgram', 'openai'], play: playOwn },
+    { name: '@deepgram/sdk 5.13.0', dialects: ['deepgram'], ...program(node, 'deepgram.mjs') },
+    { name: 'deepgram-sdk 7.17.0', dialects: ['deepgram'], ...program(python, 'deepgram_listen.py') },
+    {
+      name: '@livekit/agents-plugin-deepgram 1.9.0',
+      dialects: ['deepgram'],
+      ...program(node, 'livekit-stt.mjs', 'deepgram'),
+    },
+    {
+      name: 'livekit-plugins-deepgram 1.8.9',
+      dialects: ['deepgram'],
+      ...program(python, 'livekit_stt.py', 'deepgram'),
+    },
+    { name: 'pipecat-ai 1.14.0 (Deepgram)', dialects: ['deepgram'], ...program(python, 'pipecat_stt.py', 'deepgram') },
+    { name: 'openai (npm) 7.57.0', dialects: ['openai'], needsTls: true, ...program(node, 'openai-realtime.mjs') },
+    { name: 'openai (PyPI) 3.57.0', dialects: ['openai'], ...program(python, 'openai_realtime.py') },
+    {
+      name: '@livekit/agents-plugin-openai 1.9.0',
+      dialects: ['openai'],
+      ...program(node, 'livekit-stt.mjs', 'openai'),
+    },
+    { name: 'livekit-plugins-openai 1.8.9', dialects: ['openai'], ...program(python, 'livekit_stt.py', 'openai') },
+    { name: 'pipecat-ai 1.14.0 (OpenAI)', dialects: ['openai'], ...program(python, 'pipecat_stt.py', 'openai') },
+  ]
 }
 
 const playOwn = async (vendor: StandIn, seen: Seen): Promise<void> => {
@@ -109,9 +148,9 @@ const playOwn = async (vendor: StandIn, seen: Seen): Promise<void> => {
   }
 }
 
-const playProgram = async (command: string, file: string, vendor: StandIn, seen: Seen): Promise<void> => {
+const playProgram = async (command: string, args: readonly string[], vendor: StandIn, seen: Seen): Promise<void> => {
   const env = { ...process.env, BASE: vendor.url, KEY: vendor.key, NODE_EXTRA_CA_CERTS: vendor.ca?.path }
-  const child = spawn(command, [file], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
   let failure = ''
   child.stderr.on('data', (text: Buffer) => (failure += text.toString()))
@@ -179,8 +218,18 @@ export const playVendorClients = (
     ),
   )
 
-/** The table as Markdown: a row for each fault, a column for each client. */
-export const vendorTable = (clients: readonly VendorClient[], runs: readonly VendorRun[]): string => {
+/** The tables as Markdown, one for each interface: a row for each fault, a column for each client. */
+export const vendorTables = (clients: readonly VendorClient[], runs: readonly VendorRun[]): string =>
+  clientDialects
+    .map((dialect) =>
+      vendorTable(
+        clients.filter(({ dialects }) => dialects.includes(dialect)),
+        runs,
+      ),
+    )
+    .join('\n')
+
+const vendorTable = (clients: readonly VendorClient[], runs: readonly VendorRun[]): string => {
   const cell = (fault: StandInFaultName, client: string): string => {
     const found = runs.find((each) => each.fault === fault && each.client === client)
     if (found === undefined) return '–'

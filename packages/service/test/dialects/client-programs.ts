@@ -13,6 +13,7 @@ const nodePackages = [
   `node@npm:node-${process.platform}-${process.arch}@24.21.0`,
   'openai@7.57.0',
   'ai@7.0.173',
+  '@ai-sdk/deepgram@3.1.16',
   '@ai-sdk/openai@4.0.118',
   'ai-6@npm:ai@6.0.326',
   '@openai/agents-realtime@0.20.0',

@@ -30,13 +30,19 @@ describe('a client of npm', () => {
     })
   })
 
-  it('ai 7 reads recordings with @ai-sdk/openai and with rxspeech/ai-sdk', async () => {
+  it('ai 7 reads recordings with @ai-sdk/openai, @ai-sdk/deepgram and rxspeech/ai-sdk', async () => {
     const steps = await tests.run('ai-sdk.mjs')
     const { text } = tests.service
     expect(steps).toMatchObject({
       openai: { text, segments: text },
       'openai, another model': { text },
       'openai, a wrong key': {
+        isTyped: true,
+        isRetryable: false,
+        message: expect.stringMatching(/^The token/) as unknown,
+      },
+      deepgram: { text, segments: text },
+      'deepgram, a wrong key': {
         isTyped: true,
         isRetryable: false,
         message: expect.stringMatching(/^The token/) as unknown,
@@ -58,7 +64,8 @@ describe('a client of npm', () => {
 
   it('openai transcribes live audio over TLS, and is refused with its own error', async () => {
     const { text } = tests.service
-    expect(await tests.run('openai-realtime.mjs', 'run')).toMatchObject({
+    expect(await tests.run('openai-realtime.mjs')).toMatchObject({
+      'a full service': { name: 'OpenAIRealtimeError', message: expect.stringContaining('429') as unknown },
       'a commit': { text, deltas: text, items: 1 },
       turns: { text, deltas: text, items: 7 },
       'a wrong key': { name: 'OpenAIRealtimeError', message: expect.stringContaining('401') as unknown },
@@ -68,17 +75,19 @@ describe('a client of npm', () => {
 
   it('@openai/agents-realtime transcribes live audio in a session without answers', async () => {
     const { text } = tests.service
-    expect(await tests.run('agents-realtime.mjs', 'run')).toMatchObject({
+    expect(await tests.run('agents-realtime.mjs')).toMatchObject({
+      'a full service': expect.stringContaining('429') as unknown,
       turns: { text, retrieved: text, errors: [] },
       'a wrong key': expect.stringContaining('401') as unknown,
       sessions: 1,
     })
   })
 
-  it('@deepgram/sdk 5 transcribes, and does not connect again after the close', async () => {
+  it('@deepgram/sdk 5 transcribes, does not connect again after the close, and sends a recording again to a full service', async () => {
     const { text } = tests.service
     const stream = { text, code: 1000, metadata: 1, hasInterims: true, opens: 1, errors: [] }
-    expect(await tests.run('deepgram.mjs', 'run')).toMatchObject({
+    expect(await tests.run('deepgram.mjs')).toMatchObject({
+      'a full service': text,
       'a stream': stream,
       'a WAV file as a stream': { ...stream, hasInterims: false },
       'a wrong key': {
@@ -90,13 +99,14 @@ describe('a client of npm', () => {
       'an option': { isTyped: true, status: 400, code: 'INVALID_QUERY_PARAMETER' },
       'an address': { isTyped: true, status: 400 },
       'a recording with a wrong key': { isTyped: true, status: 401, code: 'INVALID_AUTH' },
-      sessions: 3,
+      sessions: 4,
     })
   })
 
   it('@deepgram/sdk 4 transcribes with the WebSocket of Node', async () => {
     const { text } = tests.service
-    expect(await tests.run('deepgram-4.mjs', 'run')).toMatchObject({
+    expect(await tests.run('deepgram-4.mjs')).toMatchObject({
+      'a full service': { name: 'DeepgramApiError', status: 429 },
       'a stream': { text, metadata: 1, errors: 0, code: 1000 },
       'a wrong key': { text: '', errors: 1 },
       'a recording': text,

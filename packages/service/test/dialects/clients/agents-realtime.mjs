@@ -6,6 +6,16 @@ const { BASE, KEY } = process.env
 const transportOf = () =>
   new OpenAIRealtimeWebSocket({ url: `${BASE.replace('http', 'ws')}/v1/realtime?intent=transcription` })
 
+const refusal = async (apiKey) => {
+  const transport = transportOf()
+  transport.on('error', () => undefined)
+  return transport.connect({ apiKey, model: 'gpt-realtime' }).then(
+    () => 'connected',
+    (error) => String(error.message ?? error.error?.message ?? error.constructor.name),
+  )
+}
+
+await record('a full service', () => refusal(KEY))
 await record('turns', async () => {
   const { rate, pcm } = samples()
   const transport = transportOf()
@@ -34,11 +44,4 @@ await record('turns', async () => {
   transport.close()
   return { text: seen.texts.join(' '), retrieved: seen.retrieved.join(' '), errors: seen.errors }
 })
-await record('a wrong key', async () => {
-  const transport = transportOf()
-  transport.on('error', () => undefined)
-  return transport.connect({ apiKey: 'wrong', model: 'gpt-realtime' }).then(
-    () => 'connected',
-    (error) => String(error.message ?? error.error?.message ?? error.constructor.name),
-  )
-})
+await record('a wrong key', () => refusal('wrong'))

@@ -1,6 +1,7 @@
-// `ai` 7 with `@ai-sdk/openai`, and with `rxspeech/ai-sdk`.
+// `ai` 7 with `@ai-sdk/openai` and `@ai-sdk/deepgram`, and with `rxspeech/ai-sdk`.
 import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import { createDeepgram } from '@ai-sdk/deepgram'
 import { createOpenAI } from '@ai-sdk/openai'
 import { APICallError, experimental_streamTranscribe as streamTranscribe, transcribe } from 'ai'
 import { createRxspeech } from 'rxspeech/ai-sdk'
@@ -10,6 +11,9 @@ const { BASE, KEY, RECORDING, RXSPEECH_URL } = process.env
 const audio = await readFile(RECORDING)
 const openai = (apiKey) => createOpenAI({ baseURL: `${BASE}/v1`, apiKey })
 const rxspeech = (token) => createRxspeech({ url: RXSPEECH_URL, token })
+// It has no base address.
+const here = (url, init) => fetch(String(url).replace('https://api.deepgram.com', BASE), init)
+const deepgram = (apiKey) => createDeepgram({ apiKey, fetch: here })
 const whole = async (provider, model) => {
   const { text, segments, durationInSeconds } = await transcribe({ model: provider.transcription(model), audio })
   return { text, segments: segments.map((segment) => segment.text.trim()).join(' '), durationInSeconds }
@@ -37,6 +41,8 @@ const errorOf = async (provider) => {
 await record('openai', () => whole(openai(KEY), 'whisper-1'))
 await record('openai, another model', () => whole(openai(KEY), 'gpt-4o-mini-transcribe'))
 await record('openai, a wrong key', () => errorOf(openai('wrong')))
+await record('deepgram', () => whole(deepgram(KEY), 'nova-3'))
+await record('deepgram, a wrong key', () => errorOf(deepgram('wrong')))
 await record('rxspeech', () => whole(rxspeech(KEY), 'call'))
 await record('rxspeech, a wrong key', () => errorOf(rxspeech('wrong')))
 await record('openai, live', () => live(openai(KEY).transcription('gpt-transcribe')))

@@ -31,6 +31,12 @@ const listen = (apiKey) =>
     })
   })
 
+const refusal = async (apiKey) => {
+  const { error } = await clientOf(apiKey).listen.prerecorded.transcribeFile(wav, { model: 'nova-3' })
+  return { name: error.name, status: error.status }
+}
+
+await record('a full service', () => refusal(KEY))
 await record('a stream', () => listen(KEY))
 await record('a wrong key', () => listen('wrong'))
 await record('a recording', async () => {
@@ -38,8 +44,5 @@ await record('a recording', async () => {
   if (error !== null) throw error
   return result.results.channels[0].alternatives[0].transcript
 })
-await record('a recording with a wrong key', async () => {
-  const { error } = await clientOf('wrong').listen.prerecorded.transcribeFile(wav, { model: 'nova-3' })
-  return { name: error.name, status: error.status }
-})
+await record('a recording with a wrong key', () => refusal('wrong'))
 await linger()

@@ -38,12 +38,16 @@ const listen = async (options, audio, apiKey = KEY) => {
   return { text: texts.join(' '), code, metadata: types.Metadata, hasInterims: others.interims > 0, ...others }
 }
 
+const transcribe = (options, apiKey = KEY, file = createReadStream(RECORDING)) =>
+  clientOf(apiKey).listen.v1.media.transcribeFile(file, { model: 'nova-3', ...options })
+const textOf = ({ results }) => results.channels[0].alternatives[0].transcript
+
+// A file in memory, because a stream cannot be sent again.
+await record('a full service', async () => textOf(await transcribe({}, KEY, wav)))
 await record('a stream', () => listen(linear16, wav.subarray(44)))
 await record('a WAV file as a stream', () => listen({ model: 'nova-3' }, wav))
 await record('a wrong key', () => listen(linear16, wav.subarray(44), 'wrong'))
 
-const transcribe = (options, apiKey = KEY) =>
-  clientOf(apiKey).listen.v1.media.transcribeFile(createReadStream(RECORDING), { model: 'nova-3', ...options })
 const errorOf = async (answer) => {
   const error = await answer.catch((caught) => caught)
   return { isTyped: error instanceof DeepgramError, status: error.statusCode, code: error.body?.err_code }

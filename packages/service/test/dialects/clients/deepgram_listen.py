@@ -38,9 +38,9 @@ async def stream(**credentials):
     return {"text": " ".join(filter(None, texts)), "code": code, "metadata": types.get("Metadata")}
 
 
-async def wrong_key():
+async def refusal(api_key):
     try:
-        return await stream(api_key="wrong")
+        return await stream(api_key=api_key)
     except ApiError as error:
         return {"status": error.status_code}
 
@@ -69,9 +69,10 @@ def refused_option():
 
 
 async def main():
+    await record("a full service", lambda: refusal(key))
     await record("a stream", lambda: stream(api_key=key))
     await record("a stream with an access token", lambda: stream(access_token=key))
-    await record("a wrong key", wrong_key)
+    await record("a wrong key", lambda: refusal("wrong"))
     await record("a recording", one_recording)
     await record("an option", refused_option)
     await linger()

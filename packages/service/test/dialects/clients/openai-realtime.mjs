@@ -41,14 +41,17 @@ const transcribe = async (socket, turnDetection) => {
   return { items, text: completed.join(' '), deltas: [...deltas.values()].join(' ') }
 }
 
+const refusal = (apiKey) => {
+  const socket = new OpenAIRealtimeWS({ intent: 'transcription' }, clientOf(apiKey))
+  return new Promise((resolve) =>
+    socket.on('error', ({ constructor, message }) => resolve({ name: constructor.name, message })),
+  )
+}
+
+await record('a full service', () => refusal(KEY))
 await record('a commit', () => transcribe(new OpenAIRealtimeWS({ intent: 'transcription' }, clientOf(KEY)), null))
 const detection = { type: 'server_vad', threshold: 0.5, prefix_padding_ms: 300, silence_duration_ms: 400 }
 await record('turns', () =>
   transcribe(new OpenAIRealtimeWebSocket({ intent: 'transcription' }, clientOf(KEY)), detection),
 )
-await record('a wrong key', async () => {
-  const socket = new OpenAIRealtimeWS({ intent: 'transcription' }, clientOf('wrong'))
-  return new Promise((resolve) =>
-    socket.on('error', ({ constructor, message }) => resolve({ name: constructor.name, message })),
-  )
-})
+await record('a wrong key', () => refusal('wrong'))

@@ -63,17 +63,18 @@ async def option():
                 return {"code": event.error.code, "param": event.error.param}
 
 
-async def wrong_key():
-    client = AsyncOpenAI(base_url=f"{base}/v1", api_key="wrong")
+async def refusal(api_key):
+    client = AsyncOpenAI(base_url=f"{base}/v1", api_key=api_key)
     async with client.realtime.connect(extra_query=QUERY):
         pass
 
 
 async def main():
+    await record("a full service", lambda: refusal(key))
     await record("a commit", commit)
     await record("speech", detect)
     await record("an option", option)
-    await record("a wrong key", wrong_key)
+    await record("a wrong key", lambda: refusal("wrong"))
 
 
 asyncio.run(main())
