@@ -25,7 +25,9 @@ import {
   interleave,
   pace,
   recognize,
+  sessionState,
   SpeechError,
+  spot,
   type AudioFormat,
   type SessionEvent,
 } from 'rxspeech'
@@ -99,6 +101,12 @@ const lesson = async (): Promise<void> => {
     channels[0]?.partial === '' ? 'C' : 'c',
   )
   console.log('            c: the text has a partial. C: all of it is committed. The # is connection-lost.')
+
+  title('5. What an app says: a phrase, and the state of the session')
+  // `spot` emits a phrase when a partial first shows it, (l)ive, and once more when it is (f)inal. `sessionState` emits
+  // each state once: (i)dle, (c)onnecting, (l)ive, live with lost audio, (e)nded. It completes: that state has the error.
+  await draw('spot', (clock) => brokenCall(clock).pipe(spot(['evening'])), ({ state }) => state.charAt(0))
+  await draw('state', (clock) => brokenCall(clock).pipe(sessionState()), ({ type }) => type.charAt(0))
 }
 
 /** A service that answers the start after 100 ms, sends results, and loses the connection. */

@@ -100,7 +100,7 @@ const failed = 'The session failed; see the cause.'
 const harmless: ReadonlySet<GapCause> = new Set(['silence', 'stopped'])
 
 /** The states of the channels of one session, and what they amount to. */
-class ChannelStates {
+export class ChannelStates {
   readonly #scheduler: SchedulerLike
   /** The states of single channels; under undefined that of all others. */
   readonly #states = new Map<number | undefined, SessionState>()

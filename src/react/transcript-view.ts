@@ -1,11 +1,20 @@
-import { asapScheduler, catchError, distinctUntilChanged, map, of, scan, subscribeOn, type Observable } from 'rxjs'
-import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
 import {
-  accumulate,
-  emptyTranscript,
-  type Accumulated,
-  type TranscriptChannel,
-} from '../operators/results/transcript.js'
+  asapScheduler,
+  asyncScheduler,
+  catchError,
+  concat,
+  defer,
+  distinctUntilChanged,
+  map,
+  of,
+  subscribeOn,
+  type Observable,
+} from 'rxjs'
+import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
+import { LineList } from '../operators/captions/caption-lines.js'
+import type { TranscriptLine } from '../operators/captions/transcript-line.js'
+import type { TranscriptChannel } from '../operators/results/transcript.js'
+import { ChannelStates, type SessionStatus } from '../operators/session-state.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import type { SessionState } from '../protocol/states.js'
 
@@ -15,35 +24,58 @@ export interface TranscriptView {
   readonly text: string
   /** The text of each channel, sorted, each from its first result on. */
   readonly channels: readonly TranscriptChannel[]
+  /** A line for each result, rejection and gap, as `captionLines` of `rxspeech/captions` makes them: the latest 1000. */
+  readonly lines: readonly TranscriptLine[]
   /** The state of the session: `idle` before it, `done`, `stopped` or `failed` after it. */
   readonly state: SessionState
+  /** What the session does, on all channels, and what it lost, as `sessionState` of `rxspeech` says it. */
+  readonly status: SessionStatus
   /** Why the session failed. */
   readonly error: SpeechError | undefined
 }
 
 /** Before a session. */
-export const noTranscript: TranscriptView = { text: '', channels: [], state: 'idle', error: undefined }
-
-interface Failure {
-  readonly type: 'failure'
-  readonly error: SpeechError
+export const noTranscript: TranscriptView = {
+  text: '',
+  channels: [],
+  lines: [],
+  state: 'idle',
+  status: { type: 'idle', lostMs: 0 },
+  error: undefined,
 }
 
-interface Watched {
-  readonly transcript: Accumulated
-  readonly view: TranscriptView
-}
+/** The view of one session; the same object as long as nothing changes. */
+class WatchedSession {
+  readonly #lines = new LineList()
+  readonly #states = new ChannelStates(asyncScheduler)
+  #view: TranscriptView = {
+    ...noTranscript,
+    ...this.#lines.transcript,
+    lines: this.#lines.lines,
+    status: this.#states.status,
+  }
 
-const nothingWatched: Watched = { transcript: emptyTranscript, view: noTranscript }
+  take(event: SessionEvent): TranscriptView {
+    const lines = this.#lines.take(event)
+    const status = this.#states.take(event)
+    const state = event.type === 'connection' ? event.state : this.#view.state
+    return this.#change({ ...this.#lines.transcript, lines, state, status })
+  }
 
-const watch = (before: Watched, event: SessionEvent | Failure): Watched => {
-  const { view } = before
-  if (event.type === 'failure') return { ...before, view: { ...view, state: 'failed', error: event.error } }
-  if (event.type === 'connection') return { ...before, view: { ...view, state: event.state } }
-  const accumulated = accumulate(before.transcript, event)
-  const { transcript } = accumulated
-  const isSame = transcript === before.transcript.transcript
-  return { transcript: accumulated, view: isSame ? view : { ...view, ...transcript } }
+  end(): TranscriptView {
+    return this.#change({ status: this.#states.end() })
+  }
+
+  fail(error: SpeechError): TranscriptView {
+    return this.#change({ state: 'failed', status: this.#states.fail(error), error })
+  }
+
+  #change(change: Partial<TranscriptView>): TranscriptView {
+    const after = { ...this.#view, ...change }
+    const isSame = (Object.keys(after) as (keyof TranscriptView)[]).every((key) => after[key] === this.#view[key])
+    if (!isSame) this.#view = after
+    return this.#view
+  }
 }
 
 /**
@@ -53,13 +85,16 @@ const watch = (before: Watched, event: SessionEvent | Failure): Watched => {
  * mount must open neither a session nor a microphone.
  */
 export const watchTranscript = (session$: Observable<SessionEvent>): Observable<TranscriptView> =>
-  session$.pipe(
-    catchError((cause: unknown) => of<Failure>({ type: 'failure', error: toSpeechError(cause, 'internal', failed) })),
-    scan(watch, nothingWatched),
-    map(({ view }) => view),
-    distinctUntilChanged(),
-    subscribeOn(asapScheduler),
-  )
+  defer(() => {
+    const watched = new WatchedSession()
+    return concat(
+      session$.pipe(map((event) => watched.take(event))),
+      defer(() => of(watched.end())),
+    ).pipe(
+      catchError((cause: unknown) => of(watched.fail(toSpeechError(cause, 'internal', failed)))),
+      distinctUntilChanged(),
+    )
+  }).pipe(subscribeOn(asapScheduler))
 
 const failed = 'The session failed; see the cause.'
 

@@ -47,6 +47,10 @@ const seen: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
       'session     (sss)(rs)p-p--m----u--(gls#)',
       'transcript  --------c--c--C-------#',
     ],
+    '5. What an app says: a phrase, and the state of the session': [
+      'spot        -----------l--f-------#',
+      'state       (ic)-l----------------(le|)',
+    ],
   },
 }
 

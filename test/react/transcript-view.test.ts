@@ -41,6 +41,8 @@ describe('the view of a session', () => {
       ['done', 'one two'],
     ])
     expect(views.at(-1)?.channels[0]).toMatchObject({ committed: 'one two', partial: '' })
+    expect(views.map(({ status }) => status.type)).toEqual(['live', 'live', 'live', 'ended'])
+    expect(views.at(-1)?.lines).toMatchObject([{ key: 1, committed: 'one two', isDefinitive: true }])
   })
 
   it('ends with the error of the session, beside the text so far', async () => {
@@ -51,7 +53,8 @@ describe('the view of a session', () => {
         throwError(() => error),
       ),
     )
-    expect(views.at(-1)).toMatchObject({ state: 'failed', text: 'one two', error })
+    const status = { type: 'ended', outcome: 'failed', error, lostMs: 0 }
+    expect(views.at(-1)).toMatchObject({ state: 'failed', status, text: 'one two', lines: [{ key: 1 }], error })
   })
 
   it('subscribes to no session when it is left in the same turn, as React does in strict mode', async () => {
@@ -68,6 +71,7 @@ describe('the view of a session', () => {
   })
 
   it('is empty before a session', () => {
-    expect(noTranscript).toEqual({ text: '', channels: [], state: 'idle', error: undefined })
+    const status = { type: 'idle', lostMs: 0 }
+    expect(noTranscript).toEqual({ text: '', channels: [], lines: [], state: 'idle', status, error: undefined })
   })
 })

@@ -34,7 +34,14 @@ interface Opened {
   readonly faults: string[]
 }
 
-const openPage = async (browser: Browser): Promise<Opened> => {
+/** A page whose service says something else of itself. */
+const openStudio = async (browser: Browser, config: Readonly<Record<string, unknown>>): Promise<Opened> => {
+  const other = await startStudioServer({ config })
+  onTestFinished(() => other.close())
+  return openPage(browser, other.url, '#choose-files')
+}
+
+const openPage = async (browser: Browser, url = studio.url, ready = '#choose-files:enabled'): Promise<Opened> => {
   const page = await browser.newPage()
   onTestFinished(() => page.close())
   const faults: string[] = []
@@ -49,9 +56,33 @@ const openPage = async (browser: Browser): Promise<Opened> => {
       faults.push(`A request to ${request.url()}`)
   })
   await page.setViewport(desktop)
-  await page.goto(studio.url)
-  await page.waitForSelector('#start:enabled')
+  await page.goto(url)
+  await page.waitForSelector(ready)
   return { page, faults }
+}
+
+const upload = async (page: Page, selector: string, ...files: readonly string[]): Promise<void> => {
+  const input = await page.$(selector)
+  await (input as unknown as { uploadFile: (...paths: readonly string[]) => Promise<void> }).uploadFile(...files)
+}
+
+/** Chooses an option as a person does. */
+const choose = (page: Page, selector: string, index: number): Promise<unknown> =>
+  page.$eval(
+    selector,
+    (select, chosen) => {
+      ;(select as HTMLSelectElement).selectedIndex = chosen
+      select.dispatchEvent(new Event('change'))
+    },
+    index,
+  )
+
+/** A file of a second without speech. */
+const silence = async (): Promise<string> => {
+  const file = join(folder, 'silence.wav')
+  const samples = Buffer.alloc(16_000)
+  await writeFile(file, [wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, samples.length), samples])
+  return file
 }
 
 const textOf = (page: Page, selector: string): Promise<string> => page.$eval(selector, (found) => found.textContent)
@@ -71,10 +102,13 @@ const until = async (page: Page, selector: string, text: string): Promise<void> 
 
 /** The definitive text of each speaker. */
 const textsOf = (page: Page): Promise<Record<string, string>> =>
-  page.$$eval('.turn', (turns) =>
-    turns.reduce<Record<string, string>>((texts, { children: [name, text] }) => {
-      const speaker = String(name?.textContent)
-      return { ...texts, [speaker]: `${texts[speaker] ?? ''} ${String(text?.textContent)}`.trim() }
+  page.$$eval('.line', (lines) =>
+    lines.reduce<Record<string, string>>((texts, line) => {
+      const speaker = String(line.querySelector('.name')?.textContent)
+      return {
+        ...texts,
+        [speaker]: `${texts[speaker] ?? ''} ${String(line.querySelector('.text')?.textContent)}`.trim(),
+      }
     }, {}),
   )
 
@@ -140,7 +174,8 @@ describe('the studio in Chromium', () => {
   it('plays the sample call, and loses no word when the line is cut', async () => {
     const { page, faults } = await openPage(browser)
     await page.click('#play-sample')
-    await until(page, '#turns', 'good evening')
+    await page.click('#panel-toggle')
+    await until(page, '#lines', 'good evening')
     expect(await textOf(page, '#announcer')).toContain('good evening')
     await until(page, '#live', 'hello')
     await page.keyboard.press('x')
@@ -148,7 +183,7 @@ describe('the studio in Chromium', () => {
     expect(await textOf(page, '#incident')).toMatch(
       /^Connection cut at \d+\.\d s on 2 channels, resumed after \d+\.\d s, \d+\.\d s of audio sent again, nothing lost\.$/,
     )
-    await until(page, '#status-text', 'Ended. All results have arrived.')
+    await until(page, '#status-text', 'Done')
     expect(await textsOf(page)).toEqual(await undisturbed())
     const ledger = await page.$$eval('#ledger-legend b', (parts) => parts.map(({ textContent }) => textContent))
     expect(ledger).toEqual([expect.stringMatching(/^65\.\d s$/), '0.0 s', '0.0 s', '0.0 s'])
@@ -183,8 +218,7 @@ describe('the studio in Chromium', () => {
     const file = join(folder, 'session.jsonl')
     await writeFile(file, saved['cassette'] ?? '')
     const before = await textsOf(page)
-    const input = await page.$('#cassette')
-    await (input as unknown as { uploadFile: (path: string) => Promise<void> }).uploadFile(file)
+    await upload(page, '#cassette', file)
     await page.waitForSelector('#scrub-label:not([hidden])')
     expect(Object.values(await textsOf(page))).toEqual(Object.values(before))
     expect(await textOf(page, '#incident')).toContain('nothing lost')
@@ -192,36 +226,43 @@ describe('the studio in Chromium', () => {
       Object.assign(slider, { value: 5000 })
       slider.dispatchEvent(new Event('input'))
     })
-    await page.waitForFunction(() => document.querySelectorAll('.turn').length === 1)
+    await page.waitForFunction(() => document.querySelectorAll('.line').length === 1)
     expect(Object.values(await textsOf(page))).toEqual([expect.stringContaining('good evening')])
     expect(faults).toEqual([])
 
     // A new page shows all of the cassette on its timeline, so the middle is the middle of the call.
     const { page: newPage } = await openPage(browser)
-    const newInput = await newPage.$('#cassette')
-    await (newInput as unknown as { uploadFile: (path: string) => Promise<void> }).uploadFile(file)
+    await newPage.evaluate(() => document.querySelector<HTMLElement>('#panel-toggle')?.click())
+    await upload(newPage, '#cassette', file)
     await newPage.waitForSelector('#scrub-label:not([hidden])')
     await newPage.click('#canvas')
     expect(await textOf(newPage, '#scrub-time')).toMatch(/^0:1\d/)
   })
 
-  it('plays the sample call with its model, and everything else with another one', async () => {
+  it('plays the sample call with its model, and offers the others, of which one for any speech is chosen', async () => {
     const models = [
-      { name: 'animals', version: '1' },
+      { name: 'animals', version: '1', reads: 'sentences of animals.gram' },
+      { name: 'English', version: '2', reads: 'any English speech', languages: ['en', 'de'] },
       { name: 'call', version: '1', isSample: true },
     ]
-    const other = await startStudioServer({ config: { models } })
-    const page = await browser.newPage()
-    await page.goto(other.url)
-    await page.waitForSelector('#play-sample:enabled')
-    const chosen = (): Promise<number> => page.$eval('#model', (select) => (select as HTMLSelectElement).selectedIndex)
-    expect(await chosen()).toBe(1)
-    await page.click('#source-microphone')
-    expect(await chosen()).toBe(0)
-    await page.click('#source-sample')
-    expect(await chosen()).toBe(1)
-    await page.close()
-    await other.close()
+    const { page } = await openStudio(browser, { models })
+    expect(await page.$$eval('#model option', (all) => all.map(({ textContent }) => textContent))).toEqual([
+      'animals: sentences of animals.gram',
+      'English, version 2: any English speech',
+    ])
+    expect(await page.$eval('#model', (select) => (select as HTMLSelectElement).selectedIndex)).toBe(1)
+    const isShown = (id: string): Promise<boolean> => page.$eval(id, (found) => !(found as HTMLElement).hidden)
+    expect([await isShown('#language-label'), await isShown('#reject-label')]).toEqual([true, false])
+    await choose(page, '#model', 0)
+    expect([await isShown('#language-label'), await isShown('#reject-label')]).toEqual([false, true])
+    await page.reload()
+    await page.waitForSelector('#choose-files:enabled')
+    expect(await page.$eval('#model', (select) => (select as HTMLSelectElement).selectedIndex)).toBe(0)
+    await page.click('#play-sample')
+    await until(page, '#lines', 'good evening')
+    await page.click('#panel-toggle')
+    await page.click('#facts summary')
+    expect(await textOf(page, '#facts-list')).toContain('call, version 1')
   })
 
   it('proposes a model for any speech where a model of sentences found none, and starts again with it', async () => {
@@ -229,30 +270,23 @@ describe('the studio in Chromium', () => {
       { name: 'call', version: '1', reads: 'sentences of call.gram' },
       { name: 'call', version: '1', reads: 'any English speech' },
     ]
-    const other = await startStudioServer({ config: { models, sampleCall: null } })
-    const page = await browser.newPage()
-    await page.goto(other.url)
-    await page.waitForSelector('#start:enabled')
-    const file = join(folder, 'silence.wav')
-    const samples = Buffer.alloc(16_000)
-    await writeFile(file, [wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, samples.length), samples])
-    const input = await page.$('#file')
-    await (input as unknown as { uploadFile: (path: string) => Promise<void> }).uploadFile(file)
+    const { page } = await openStudio(browser, { models, sampleCall: null })
+    await choose(page, '#model', 0)
+    await upload(page, '#file', await silence())
     await until(page, '#proposal-text', 'The model call recognizes sentences of call.gram only, and found none.')
+    expect(await textOf(page, '#placeholder')).toBe('No words were found.')
     await page.waitForSelector('#proposal-take', { visible: true })
     await page.click('#proposal-take')
     await page.waitForSelector('#proposal', { hidden: true })
-    await until(page, '#status-text', 'Ended.')
-    expect(await page.$eval('#model', (select) => (select as HTMLSelectElement).selectedIndex)).toBe(1)
+    await until(page, '#status-text', 'Done')
     expect(await page.$eval('#proposal', (shown) => (shown as HTMLElement).hidden)).toBe(true)
-    await page.close()
-    await other.close()
+    expect(await page.$$('#jobs li')).toHaveLength(2)
   })
 
   it('plays the word at the cursor, moved by the keys', async () => {
     const { page, faults } = await openPage(browser)
     await page.keyboard.press('Space')
-    await until(page, '#turns', 'good evening')
+    await until(page, '#lines', 'good evening')
     await page.keyboard.press('ArrowRight')
     await page.keyboard.press('ArrowRight')
     await page.waitForFunction(() => document.querySelector('.word.current')?.textContent === 'evening')
@@ -274,7 +308,7 @@ describe('the studio in Chromium', () => {
     // Closed, and without the focus, which the browser moves later.
     await page.waitForFunction(() => document.querySelector('#keys :focus, #keys[open]') === null)
     await page.keyboard.press('Space')
-    await until(page, '#status-text', 'Stopped.')
+    await until(page, '#status-text', 'Done')
     expect(faults).toEqual([])
   })
 
@@ -282,7 +316,8 @@ describe('the studio in Chromium', () => {
     const { page, faults } = await openPage(browser)
     const untilLive = (isLive: boolean): Promise<unknown> => page.waitForSelector(`#zoom-live[aria-pressed=${isLive}]`)
     await page.click('#play-sample')
-    await until(page, '#turns', 'good evening')
+    await page.click('#panel-toggle')
+    await until(page, '#lines', 'good evening')
 
     const box = await (await page.$('#canvas'))?.boundingBox()
     if (!box) throw new Error('The timeline is not shown.')
@@ -313,11 +348,11 @@ describe('the studio in Chromium', () => {
     onTestFinished(() => other.close())
     await other.bringToFront()
     await page.waitForFunction(() => document.hidden, { polling: 100 })
-    const turnsBefore = (await page.$$('.turn')).length
+    const turnsBefore = (await page.$$('.line')).length
     await new Promise((resolve) => setTimeout(resolve, 4000))
-    expect((await page.$$('.turn')).length).toBe(turnsBefore)
+    expect((await page.$$('.line')).length).toBe(turnsBefore)
     await page.bringToFront()
-    await until(page, '#turns', 'which day would you like')
+    await until(page, '#lines', 'which day would you like')
 
     await page.click('#mute')
     await until(page, '#mute', 'Muted')
@@ -327,30 +362,30 @@ describe('the studio in Chromium', () => {
     expect(faults).toEqual([])
   })
 
-  it('starts with a dropped file, whose channels it names', async () => {
+  it('starts with dropped files, whose channels it names', async () => {
     const { page, faults } = await openPage(browser)
     await page.evaluate(async () => {
       const dataTransfer = new DataTransfer()
-      dataTransfer.items.add(new File([await (await fetch('/studio/call.wav')).blob()], 'evening.wav'))
+      const call = await (await fetch('/studio/call.wav')).blob()
+      for (const name of ['evening.wav', 'night.wav']) dataTransfer.items.add(new File([call], name))
       document.body.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }))
     })
-    await until(page, '#turns', 'good evening')
-    expect(await textOf(page, '#facts-list')).toContain('evening.wav')
-    expect(Object.keys(await textsOf(page))).toEqual(['Channel 1'])
-    await page.click('#stop')
-    await until(page, '#status-text', 'Stopped.')
+    await until(page, '#lines', 'good evening')
+    expect(await textOf(page, '#session-title')).toBe('evening.wav')
+    expect(Object.keys(await textsOf(page))).toContain('Channel 1')
+    expect(await textOf(page, '#jobs')).toContain('night.wav')
     expect(faults).toEqual([])
   })
 
-  /** Both schemes on a phone and a desktop, without motion, because axe would measure colors that still change. */
+  /** Both schemes on a phone and a desktop, when no color changes any more, because axe would measure it. */
   const checkAccess = async (page: Page, state: string): Promise<void> => {
     for (const value of ['light', 'dark']) {
-      await page.emulateMediaFeatures([
-        { name: 'prefers-color-scheme', value },
-        { name: 'prefers-reduced-motion', value: 'reduce' },
-      ])
+      await page.evaluate((scheme) => {
+        document.documentElement.dataset['theme'] = scheme
+      }, value)
       for (const viewport of [phone, desktop]) {
         await page.setViewport(viewport)
+        await page.waitForFunction(() => document.getAnimations().length === 0)
         const findings = await seriousFindings(page)
         expect({ state, value, ...viewport, findings, isWide: await isWiderThanScreen(page) }).toEqual({
           state,
@@ -369,15 +404,29 @@ describe('the studio in Chromium', () => {
   it('has no serious finding of axe, and fits a phone, in both schemes and all states of a session', async () => {
     const { page, faults } = await openPage(browser)
     await checkAccess(page, 'empty')
+    await page.click('#options summary')
+    await checkAccess(page, 'options')
     await page.click('#help')
     await checkAccess(page, 'keys')
     await page.keyboard.press('Escape')
     await page.click('#play-sample')
     await until(page, '#live', 'hello')
+    await checkAccess(page, 'running')
+    await page.setViewport(phone)
+    const share = await page.$eval('.captions', (captions) => captions.clientHeight / innerHeight)
+    expect(share).toBeGreaterThan(0.6)
+    await page.click('#drawer-toggle')
+    await page.waitForSelector('#jobs a', { visible: true })
+    await page.waitForFunction(() => document.getAnimations().length === 0)
+    expect(await seriousFindings(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.setViewport(desktop)
+    await page.click('#panel-toggle')
+    await page.click('#times')
     await page.click('#cut')
     await until(page, '#incident', 'nothing lost')
     await page.click('#facts summary')
-    await checkAccess(page, 'running')
+    await checkAccess(page, 'instruments')
     await page.click('#stop')
     await until(page, '#status-text', 'Stopped.')
     await page.click('#export summary')
@@ -386,8 +435,7 @@ describe('the studio in Chromium', () => {
     const [, content] = await exported(page, 'cassette')
     const file = join(folder, 'stopped.jsonl')
     await writeFile(file, content)
-    const input = await page.$('#cassette')
-    await (input as unknown as { uploadFile: (path: string) => Promise<void> }).uploadFile(file)
+    await upload(page, '#cassette', file)
     await page.waitForSelector('#scrub-label:not([hidden])')
     await checkAccess(page, 'cassette')
     await page.click('#nav-operations')
@@ -397,17 +445,9 @@ describe('the studio in Chromium', () => {
   })
 
   it('has no serious finding of axe where a person has to enter a token', async () => {
-    const other = await startStudioServer({ config: { token: null, models: [], sampleCall: null } })
-    onTestFinished(() => other.close())
-    const page = await browser.newPage()
-    onTestFinished(() => page.close())
-    await page.goto(other.url)
-    await until(page, '#source-error', 'Enter a token above')
-    await page.click('#source-microphone')
-    expect(await textOf(page, '#source-error')).toContain('Enter a token above')
-    expect(
-      await page.$$eval('#play-sample, #source-sample', (all) => all.map((each) => each.hasAttribute('hidden'))),
-    ).toEqual([true, true])
+    const { page } = await openStudio(browser, { token: null, models: [], sampleCall: null })
+    await until(page, '#notice', 'Enter a token below')
+    expect(await page.$eval('#way-sample', (way) => way.hasAttribute('hidden'))).toBe(true)
     await checkAccess(page, 'token')
   })
 
@@ -416,8 +456,9 @@ describe('the studio in Chromium', () => {
     const slow = { download: 50_000, upload: 30_000, latency: 400 }
     await page.emulateNetworkConditions(slow)
     await page.click('#play-sample')
+    await page.click('#panel-toggle')
     await until(page, '#status-text', 'Loading the sample call: ')
-    await until(page, '#turns', 'good evening')
+    await until(page, '#lines', 'good evening')
     await page.emulateNetworkConditions({ ...slow, offline: true })
     await until(page, '#status-text', 'This computer is offline. Audio is kept meanwhile.')
     const pendingMs = async (): Promise<number> =>
@@ -428,17 +469,109 @@ describe('the studio in Chromium', () => {
     await expect.poll(pendingMs).toBeGreaterThan(before + 6000)
     await page.emulateNetworkConditions(slow)
     await until(page, '#incident', 'nothing lost')
-    await until(page, '#status-text', 'Ended. All results have arrived.')
+    await until(page, '#status-text', 'Done')
     expect(await textsOf(page)).toEqual(await undisturbed())
   })
+})
 
-  it('says what to do about a file that is not audio', async () => {
+describe.each(['chromium', 'firefox'] as const)('the studio as an application in %s', (name) => {
+  let browser: Browser
+
+  beforeAll(async () => {
+    browser = await launch(name, { autoplays: true })
+  })
+
+  afterAll(() => browser.close())
+
+  it('transcribes several files faster than they are spoken, two at once, and plays them', async () => {
+    const { page, faults } = await openPage(browser)
+    const startMs = performance.now()
+    const call = join(folder, `${name} call.wav`)
+    await writeFile(call, readFileSync('samples/call.wav'))
+    const [second, third] = [join(folder, `${name} 2.wav`), join(folder, `${name} 3.wav`)]
+    for (const file of [second, third]) await writeFile(file, readFileSync('samples/call.wav'))
+    await upload(page, '#file', call, second, third, await silence())
+    await until(page, '#jobs', 'Waiting for its turn.')
+    await page.click('#jobs li:first-child button')
+    await page.waitForFunction(() => document.querySelectorAll('#jobs li').length === 3)
+    await until(page, '#status-text', 'Transcribing: ')
+    await until(page, '#status-text', 'Done')
+    const { Restaurant, Guest } = await undisturbed()
+    expect(await textsOf(page)).toEqual({ 'Channel 1': Restaurant, 'Channel 2': Guest })
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll('#jobs li')].every(({ textContent }) => textContent.includes('Done')),
+    )
+    expect(performance.now() - startMs).toBeLessThan(3 * 32_900)
+
+    await page.click('#lines .word:nth-child(2)')
+    await page.waitForSelector('.word.playing')
+    await page.waitForFunction(() => document.querySelector('#position-text')?.textContent.startsWith('0:02') === true)
+    await page.keyboard.press('>')
+    expect(await page.$eval('#speed', (select) => (select as HTMLSelectElement).value)).toBe('1.25')
+    await page.keyboard.press('l')
+    await page.waitForFunction(() => Number(document.querySelector<HTMLInputElement>('#position')?.value) > 7000)
+    await page.keyboard.press('Space')
+    await until(page, '#play', 'Play')
+    expect(faults).toEqual([])
+  })
+
+  it('remembers the instruments, the times and the speed', async () => {
+    const { page } = await openPage(browser)
+    await upload(page, '#file', await silence())
+    await until(page, '#status-text', 'Done')
+    expect(await page.$eval('#panel', (panel) => panel.hasAttribute('hidden'))).toBe(true)
+    await page.click('#panel-toggle')
+    await page.click('#times')
+    await choose(page, '#speed', 0)
+    await page.reload()
+    await page.waitForSelector('#choose-files:enabled')
+    await upload(page, '#file', await silence())
+    await until(page, '#status-text', 'Done')
+    await page.waitForSelector('#panel:not([hidden])')
+    expect(await page.$eval('#times', (button) => button.getAttribute('aria-pressed'))).toBe('true')
+    expect(await page.$eval('#speed', (select) => (select as HTMLSelectElement).value)).toBe('0.5')
+    for (const id of ['#panel-toggle', '#times']) await page.click(id)
+  })
+
+  it('reads a file of any rate, and says what to do about one that is not audio', async () => {
     const { page } = await openPage(browser)
     const file = join(folder, 'notes.wav')
     await writeFile(file, 'not audio')
-    const input = await page.$('#file')
-    await (input as unknown as { uploadFile: (path: string) => Promise<void> }).uploadFile(file)
-    await until(page, '#source-error', 'notes.wav: The browser cannot decode this file. Choose a WAV, MP3')
+    await upload(page, '#file', file)
+    await until(
+      page,
+      '#placeholder',
+      'The browser cannot decode this file. Choose an audio or video file, such as WAV,',
+    )
+    expect(await textOf(page, '#jobs')).toContain('notes.wav')
+    // Longer than what is resampled at once.
+    const rate = 44_100
+    const samples = Buffer.alloc(2 * rate * 31)
+    const long = join(folder, 'rate.wav')
+    await writeFile(long, [wavHeader({ encoding: 'pcm', sampleRateHz: rate, channels: 1 }, samples.length), samples])
+    await upload(page, '#file', long)
+    await until(page, '#session-title', 'rate.wav')
+    await until(page, '#status-text', 'Done · 0:31')
+  })
+
+  it('says beside its button that the microphone is denied, and shows what is spoken', async () => {
+    const { page } = await openPage(browser)
+    await page.evaluate(() => {
+      const { getUserMedia } = MediaDevices.prototype
+      navigator.mediaDevices.getUserMedia = () => {
+        navigator.mediaDevices.getUserMedia = getUserMedia
+        return Promise.reject(new DOMException('', 'NotAllowedError'))
+      }
+    })
+    await page.click('#speak')
+    await until(page, '#speak-error', 'The page may not use the microphone')
+    expect(await page.$$('#jobs li')).toHaveLength(0)
+    await page.click('#speak')
+    await page.waitForSelector('#finalize', { visible: true })
+    await until(page, '#status-text', 'Streaming.')
+    await page.click('#finalize')
+    await until(page, '#status-text', 'Done')
+    await page.waitForSelector('#player', { visible: true })
   })
 })
 
@@ -448,12 +581,13 @@ describe('the studio in Firefox', () => {
     onTestFinished(() => browser.close())
     const { page, faults } = await openPage(browser)
     await page.click('#play-sample')
-    await until(page, '#turns', 'good evening')
+    await page.click('#panel-toggle')
+    await until(page, '#lines', 'good evening')
     await page.click('#cut')
     await until(page, '#incident', 'nothing lost')
-    await until(page, '#turns', 'hello i would like')
+    await until(page, '#lines', 'hello i would like')
     await page.click('#finalize')
-    await until(page, '#status-text', 'Ended.')
+    await until(page, '#status-text', 'Done')
     expect(faults).toEqual([])
   })
 })

@@ -29,7 +29,7 @@ export interface CaptionFileOptions {
   readonly channels?: number | undefined
   /**
    * With more than one channel: how long a cue waits for those of the others, in milliseconds, so that a channel on which
-   * nobody speaks does not hold it back. One that comes later has the start of the cue before it. @default Infinity
+   * nobody speaks does not hold it back. One that comes later is moved to the start of the cue before it. @default Infinity
    */
   readonly maxWaitMs?: number | undefined
   /** The clock of `maxWaitMs`. @default asyncScheduler */
@@ -145,7 +145,8 @@ const sorted = (
         const [cue] = waiting.splice(0, 1)
         if (cue === undefined) continue
         writtenMs = Math.max(writtenMs, cue.startMs)
-        yield cue.startMs === writtenMs ? cue : { ...cue, startMs: writtenMs }
+        const lateMs = writtenMs - cue.startMs
+        yield lateMs === 0 ? cue : { ...cue, startMs: writtenMs, endMs: cue.endMs + lateMs }
       }
     }
     const dueInTime = (cue: CaptionCue): Observable<CaptionCue> =>

@@ -25,7 +25,7 @@ import { writeToOptions, type WriteToOptions } from './write-to-options.js'
  *
  * @example
  * ```ts
- * session$.pipe(toCaptions(), toWebVtt({ channels: 2, maxWaitMs: 5_000 }), writeTo('meeting.vtt')).subscribe()
+ * session$.pipe(toCaptions(), toWebVtt({ channels: 2, maxWaitMs: 10_000 }), writeTo('meeting.vtt')).subscribe()
  * ```
  */
 export const writeTo = (path: string, options: WriteToOptions = {}): MonoTypeOperatorFunction<string> => {

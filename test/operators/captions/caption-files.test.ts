@@ -167,7 +167,10 @@ describe('cues of several channels that wait for a limited time', () => {
       cold<CaptionCue>(source, values, 'broken')
         .pipe(toSrt({ channels: 2, maxWaitMs, scheduler }))
         .subscribe({
-          next: (block) => seen.push(`${scheduler.now()} ${block.split('\n')[2] ?? ''} at ${block.slice(8, 14)}`),
+          next: (block) =>
+            seen.push(
+              `${scheduler.now()} ${block.split('\n')[2] ?? ''} at ${block.slice(8, 14)} to ${block.slice(25, 31)}`,
+            ),
           error: () => seen.push(`${scheduler.now()} error`),
           complete: () => seen.push(`${scheduler.now()} end`),
         })
@@ -177,20 +180,34 @@ describe('cues of several channels that wait for a limited time', () => {
   }
 
   it('are written when the time is over, although another channel is silent', () => {
-    expect(written('a-b-------------|', 5)).toEqual(['5 1000 at 01,000', '7 2000 at 02,000', '16 end'])
-  })
-  it('are in order if the other channel is in time, and written as soon as it has a later one', () => {
-    expect(written('a-b-c-d---------|', 9)).toEqual([
-      ...['4 1000 at 01,000', '4 1500 at 01,500', '6 2000 at 02,000', '15 3000 at 03,000'],
+    expect(written('a-b-------------|', 5)).toEqual([
+      '5 1000 at 01,000 to 01,500',
+      '7 2000 at 02,000 to 02,500',
       '16 end',
     ])
   })
-  it('have no start before that of the cue before, if they come late', () => {
-    expect(written('a-b------c|', 3)).toEqual(['3 1000 at 01,000', '5 2000 at 02,000', '9 1500 at 02,000', '10 end'])
+  it('are in order if the other channel is in time, and written as soon as it has a later one', () => {
+    expect(written('a-b-c-d---------|', 9)).toEqual([
+      ...[
+        '4 1000 at 01,000 to 01,500',
+        '4 1500 at 01,500 to 02,000',
+        '6 2000 at 02,000 to 02,500',
+        '15 3000 at 03,000 to 03,500',
+      ],
+      '16 end',
+    ])
+  })
+  it('are moved to the start of the cue before, if they come late', () => {
+    expect(written('a-b------c|', 3)).toEqual([
+      '3 1000 at 01,000 to 01,500',
+      '5 2000 at 02,000 to 02,500',
+      '9 1500 at 02,000 to 02,500',
+      '10 end',
+    ])
   })
   it('are written at the end and before an error, without waiting', () => {
-    expect(written('a-|', 50)).toEqual(['2 1000 at 01,000', '2 end'])
-    expect(written('a-#', 50)).toEqual(['2 1000 at 01,000', '2 error'])
+    expect(written('a-|', 50)).toEqual(['2 1000 at 01,000 to 01,500', '2 end'])
+    expect(written('a-#', 50)).toEqual(['2 1000 at 01,000 to 01,500', '2 error'])
   })
   it('leave no timer when they are unsubscribed', () => {
     marbles(({ cold, expectObservable, scheduler }) => {

@@ -3,7 +3,7 @@ import type { StudioConfig } from '../session/config.js'
 import { clock, loadSentence } from '../state/sentences.js'
 import { jobSentence } from './jobs-view.js'
 import { element, elementOf, setText } from './page.js'
-import { betterModel } from './start-view.js'
+import { betterModel } from './model-order.js'
 
 /** The title of a session, what it does, and what can be done with it. */
 export const renderSessionHead = (job: Job, title: string, notice: string | undefined): void => {

@@ -2,6 +2,7 @@ import type { RecognitionOptions, RejectLevel } from 'rxspeech'
 import type { Model, StudioConfig } from '../session/config.js'
 import { listMicrophones } from '../session/microphone.js'
 import { remembered, remember } from './memory.js'
+import { keyOf, preferredModel, readsAnySpeech } from './model-order.js'
 import { create, element, elementOf } from './page.js'
 
 /** Where a fault is shown: beside what caused it. */
@@ -97,24 +98,10 @@ export class StartView {
   }
 }
 
-const keyOf = ({ tenant = '', name, version }: Model): string => [tenant, name, version].join('/')
-
 const titleOf = ({ name, version, reads }: Model): string => {
   const title = version === '' || version === '1' ? name : `${name}, version ${version}`
   return reads === undefined ? title : `${title}: ${reads}`
 }
-
-export const readsAnySpeech = ({ reads = '' }: Model): boolean => /^any |^\d+ languages$/.test(reads)
-
-/** The index of the model that was chosen before, or of one for any speech. */
-export const preferredModel = (models: readonly Model[], key: string | undefined): number => {
-  const before = models.findIndex((model) => keyOf(model) === key)
-  return before !== -1 ? before : models.findIndex(readsAnySpeech)
-}
-
-/** The model that a session without words is proposed in place of its own, which knows some sentences only. */
-export const betterModel = (models: readonly Model[], model: Model): Model | undefined =>
-  readsAnySpeech(model) ? undefined : models.find(readsAnySpeech)
 
 export const enteredToken = (): string => elementOf(HTMLInputElement, 'token').value.trim()
 

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest'
+import { Job, type OpenedAudio } from '../src/jobs/job.js'
+import { Jobs } from '../src/jobs/jobs.js'
+import { progressOf, progressSentence } from '../src/jobs/progress.js'
+import type { Origin } from '../src/state/transcript.js'
+import { preferredModel } from '../src/views/model-order.js'
+import { screenOf } from '../src/views/navigation.js'
+
+const account = { capturedMs: 0, finalizedMs: 0, pendingMs: 0, replayedPendingMs: 0, droppedMs: 0, sentMs: 0 }
+
+describe('the progress of a recording', () => {
+  it('is the share of its audio that has its text or was lost', () => {
+    expect(progressOf({ ...account, finalizedMs: 20_000, droppedMs: 5000 }, 100_000, 5000)).toEqual({
+      share: 0.25,
+      leftMs: 15_000,
+    })
+  })
+
+  it('has no time left while the speed is a guess, and never more than all', () => {
+    expect(progressOf(undefined, 100_000, 5000)).toEqual({ share: 0, leftMs: undefined })
+    expect(progressOf({ ...account, finalizedMs: 50 }, 100, 1000).leftMs).toBeUndefined()
+    expect(progressOf({ ...account, finalizedMs: 110 }, 100, 2000)).toEqual({ share: 1, leftMs: 0 })
+    expect(progressOf(account, 0, 2000).share).toBe(0)
+  })
+
+  it.each([
+    [undefined, '38 %'],
+    [3000, '38 %, a few seconds left'],
+    [41_000, '38 %, about 45 s left'],
+    [58_000, '38 %, about 1 min left'],
+    [600_000, '38 %, about 10 min left'],
+    [7_200_000, '38 %, about 2.0 h left'],
+  ])('with %s ms left is the sentence "%s"', (leftMs, sentence) => {
+    expect(progressSentence({ share: 0.389, leftMs })).toBe(sentence)
+  })
+})
+
+/** A job whose audio is read when `opened` says so. */
+const jobOf = (title: string, origin: Origin = 'file') => {
+  let fail: (error: Error) => void = () => undefined
+  const opened = new Promise<OpenedAudio>((_resolve, reject) => {
+    fail = reject
+  })
+  const config = { ws: 'ws://localhost', token: null, models: [], projects: [] }
+  const plan = { config, model: { name: 'English', version: '1' }, recognition: {}, token: '', open: () => opened }
+  return { job: new Job({ title, origin }, plan), fail }
+}
+
+describe('the sessions of a page', () => {
+  it('run two recordings at once, and the next when one has ended in any way', async () => {
+    const jobs = new Jobs()
+    const [first, second, third, fourth] = [jobOf('1'), jobOf('2'), jobOf('3'), jobOf('4')]
+    for (const { job } of [first, second, third, fourth]) jobs.add(job)
+    const types = () => jobs.all.map(({ title, status }) => `${title} ${status.type}`)
+    expect(types()).toEqual(['4 queued', '3 queued', '2 loading', '1 loading'])
+    third.job.cancel()
+    first.job.cancel()
+    expect(types()).toEqual(['4 loading', '3 cancelled', '2 loading', '1 cancelled'])
+    second.fail(new Error('The browser cannot decode this file.'))
+    await expect
+      .poll(() => second.job.status)
+      .toEqual({
+        type: 'failed',
+        sentence: 'The browser cannot decode this file.',
+      })
+    jobs.remove(fourth.job)
+    expect(types()).toEqual(['3 cancelled', '2 failed', '1 cancelled'])
+    expect(fourth.job.status.type).toBe('cancelled')
+  })
+
+  it('start what is live at once', () => {
+    const jobs = new Jobs()
+    for (const title of ['1', '2', '3']) jobs.add(jobOf(title).job)
+    const { job } = jobOf('Microphone', 'microphone')
+    jobs.add(job)
+    expect([job.status.type, jobs.live, jobs.find(job.id)]).toEqual(['loading', job, job])
+  })
+
+  it('have the same document until something changes', () => {
+    const { job } = jobOf('1')
+    const { document } = job
+    expect(job.document).toBe(document)
+    expect(document).toMatchObject({ title: '1', origin: 'file', model: 'English', lines: [], speakers: [] })
+  })
+})
+
+describe('the address of the page', () => {
+  it('names its screen', () => {
+    expect(['', '#', '#sessions', '#transcript=1f-a2', '#transcript=', '#transcript=a/b'].map(screenOf)).toEqual([
+      { type: 'start' },
+      { type: 'start' },
+      { type: 'operations' },
+      { type: 'session', id: '1f-a2' },
+      { type: 'start' },
+      { type: 'start' },
+    ])
+  })
+})
+
+describe('the model that is chosen', () => {
+  const models = [
+    { name: 'animals', version: '1', reads: 'sentences of animals.gram' },
+    { name: 'English', version: '1', reads: 'any English speech' },
+  ]
+
+  it('is the one that was chosen before, or one for any speech', () => {
+    expect(preferredModel(models, undefined)).toBe(1)
+    expect(preferredModel(models, '/animals/1')).toBe(0)
+    expect(preferredModel(models, '/gone/1')).toBe(1)
+    expect(preferredModel(models.slice(0, 1), undefined)).toBe(-1)
+  })
+})
