@@ -1,4 +1,4 @@
-// npm run bench [client | service | dialects | engine | free-text | overload | scale | workers] [-- options]:
+// npm run bench [client | service | dialects | engine | free-text | overload | scale | sizing | workers] [-- options]:
 // measurements of one run on one machine; compare ratios, not absolute values.
 import { benchClient } from './client/client-bench.mjs'
 import { benchDialects } from './service/dialects-bench.mjs'
@@ -7,6 +7,7 @@ import { benchFreeText } from './free-text/free-text-bench.mjs'
 import { benchOverload } from './service/overload-bench.mjs'
 import { benchScale } from './scale/scale-bench.mjs'
 import { benchService } from './service/service-bench.mjs'
+import { benchSizing } from './sizing/sizing-bench.mjs'
 import { benchWorkers } from './service/workers-bench.mjs'
 
 const benches = {
@@ -17,6 +18,7 @@ const benches = {
   'free-text': benchFreeText,
   overload: benchOverload,
   scale: benchScale,
+  sizing: benchSizing,
   workers: benchWorkers,
 }
 const [name = 'client', ...options] = process.argv.slice(2)

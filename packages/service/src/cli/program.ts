@@ -45,6 +45,10 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: 'list the engine processes',
     load: async () => (await import('./commands/engines.js')).addEngines,
   },
+  bench: {
+    summary: 'measure how many calls this machine carries',
+    load: async () => (await import('./commands/bench.js')).addBench,
+  },
   models: {
     summary: 'list, create and check models',
     load: async () => (await import('./commands/models.js')).addModels,

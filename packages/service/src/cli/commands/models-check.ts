@@ -8,7 +8,7 @@ import type { CommandCall } from '../parsing/command.js'
 import { wrapText } from '../parsing/help-text.js'
 import { jsonFlag } from '../parsing/service-flags.js'
 import { acquire, watchInterruption } from '../process/interruption.js'
-import { residentBytes } from '../process/memory.js'
+import { processUse } from '../process/process-use.js'
 import { sampleCall } from '../process/package-files.js'
 import { hear, type Heard } from '../transcription/hear.js'
 import { defaultColumns } from '../view/live-screen.js'
@@ -52,7 +52,7 @@ export const checkModel = async (
   const { signal, release } = watchInterruption(host, { also: output.closed })
   try {
     const input = await openInput({ file }, host, { signal })
-    const [startMs, before] = [performance.now(), residentBytes()]
+    const [startMs, before] = [performance.now(), processUse('self')?.memoryBytes]
     // Partials would be read beside the segments that are measured.
     const engine = await acquire(
       kind.open({ ...model, options: { ...model.options, ...kind.withoutPartials } }),
@@ -68,7 +68,7 @@ export const checkModel = async (
       const fault = input.fault()
       if (fault !== undefined) throw fault
       const busyMs = engine.busyMs?.() ?? performance.now() - readMs
-      const after = residentBytes()
+      const after = processUse('self')?.memoryBytes
       const checked: Checked = {
         model: modelLabel(model),
         engine: engineName,

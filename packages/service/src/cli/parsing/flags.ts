@@ -110,6 +110,12 @@ export const withNegation = <A>(declaration: Flag<A>, negation: string): Flag<A 
 export const flagGroup = <F extends Flags>(group: string, flags: F): F =>
   Object.fromEntries(Object.entries(flags).map(([name, declaration]) => [name, { ...declaration, group }])) as F
 
+/** The same flags, which no variable and no file of the user sets. */
+export const typedOnly = <F extends Flags>(flags: F): F =>
+  Object.fromEntries(
+    Object.entries(flags).map(([name, { setting: _setting, ...declaration }]) => [name, declaration]),
+  ) as F
+
 /** The name of a flag as it is typed: `--auth-url` for `authUrl`. */
 export const flagName = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 

@@ -127,7 +127,7 @@ const loadFirst = async (models: ModelRegistry, model: ModelDescription): Promis
  * The model of a session with the embedded service: the selected one, otherwise the only one of the given folders,
  * otherwise the embedded model. Throws `invalid-options`, which names the available models, and `missing-dependency`.
  */
-const chooseModel = (
+export const chooseModel = (
   registry: Pick<ModelRegistry, 'find' | 'list' | 'problems'>,
   givenFolders: readonly string[],
   { model: typed, modelTenant }: ModelSelection,

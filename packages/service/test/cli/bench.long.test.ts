@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { filter, firstValueFrom, Subject, take } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { BenchReport } from '../../src/cli/sizing/bench-report.js'
+import type { Access } from '../../src/cli/service/access.js'
+import { openSession } from '../../src/cli/service/open-session.js'
+import { firstLine, start } from './command.js'
+import { runInProcess } from './in-process.js'
+import { startSleepingRecognizer, type SleepingRecognizer } from './sleeping-recognizer.js'
+import { writeCall } from './wav-files.js'
+
+const readMs = 250
+const clientSecret = 'a secret of the long test'
+
+let folder: string
+let recognizer: SleepingRecognizer
+const file = (name: string): string => join(folder, name)
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'rxspeech-bench-test-'))
+  recognizer = await startSleepingRecognizer(folder, readMs)
+  await writeCall(file('call.wav'), { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }, 10_000)
+  const configuration = `# of the test
+operations: 127.0.0.1:0
+stateFolder: state
+models: { folders: [.] }
+subscriptions: [{ clientId: tester, secret: { env: TESTER_SECRET } }]
+`
+  writeFileSync(file('service.yaml'), configuration)
+})
+
+afterAll(() => {
+  recognizer.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** Sessions with silence that does not end, until `end$`. */
+const openCalls = (access: Access, count: number) => {
+  const end$ = new Subject<void>()
+  const format = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
+  async function* silence(): AsyncGenerator<Uint8Array, undefined> {
+    yield new Uint8Array(3_200).fill(0xff)
+    await firstValueFrom(end$, { defaultValue: undefined })
+    return undefined
+  }
+  const outcomes = Array.from({ length: count }, async () => {
+    const open = await openSession({ access, over: 'grpc', format, timeoutMs: 30_000, finalize$: end$ })
+    return new Promise<string>((resolve) => {
+      open(silence())
+        .pipe(
+          filter((event) => event.type === 'connection' && event.state === 'streaming'),
+          take(1),
+        )
+        .subscribe({ next: () => resolve('streaming'), error: (error: unknown) => resolve(String(error)) })
+    })
+  })
+  return { outcomes: Promise.all(outcomes), end$ }
+}
+
+describe('rxspeech bench, with an engine whose capacity is arithmetic', () => {
+  it('finds it within a tenth, with rounds within 7 percent, and its limits refuse the next call', async () => {
+    const run = await runInProcess([
+      ...['bench', '--models', folder, '--model', 'sleeping', '--recording', file('call.wav')],
+      ...['--seconds', '15', '--warm-up', '3', '--format', 'json', '--write', file('service.yaml')],
+    ])
+    expect({ code: run.code, stderr: run.stderr }).toMatchObject({ code: 0 })
+    const { calls, capacities, spreadPercent, alone, limit } = JSON.parse(run.stdout) as BenchReport
+    const theory = 1000 / readMs / alone.resultsPerSecond
+    expect(capacities).toHaveLength(3)
+    expect(Math.min(...capacities) / theory).toBeGreaterThan(0.9)
+    expect(Math.max(...capacities) / theory).toBeLessThan(1.1)
+    expect(spreadPercent).toBeLessThan(7)
+    expect(limit).toBe('engine')
+
+    const service = start(['serve', '--config', file('service.yaml')], { env: { TESTER_SECRET: clientSecret } })
+    try {
+      const { authUrl, grpc } = JSON.parse(await firstLine(service)) as Readonly<Record<'authUrl' | 'grpc', string>>
+      const access: Access = {
+        grpc,
+        isPlaintext: true,
+        proxy: false,
+        credentials: { type: 'client', authUrl, clientId: 'tester', clientSecret },
+        tenant: 'Default',
+        project: 'transcribe',
+        model: { name: 'sleeping', tenant: 'Default' },
+      }
+      const { outcomes, end$ } = openCalls(access, (calls ?? 0) + 1)
+      const refused = (await outcomes).filter((outcome) => outcome !== 'streaming')
+      expect(refused).toEqual([expect.stringContaining(`The service has ${calls} sessions, its limit`)])
+      end$.complete()
+    } finally {
+      service.kill()
+      await once(service, 'exit')
+    }
+  }, 600_000)
+})
