@@ -1,4 +1,4 @@
-import { from, map, pipe, Subject, take } from 'rxjs'
+import { concat, EMPTY, from, map, NEVER, of, pipe, Subject, take, type Observable } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { spot, type SpottedPhrase } from '../../../src/operators/phrases/spot.js'
 import type { SessionEvent } from '../../../src/protocol/session-event.js'
@@ -108,16 +108,25 @@ describe('spot', () => {
       '1 withdrawn cancel',
     ])
     // The milestone has all of its audio.
-    expect(reports(['cancel'], long, { ...first, endMs: 3000 })).toEqual(['1 live cancel', '1 withdrawn cancel'])
+    expect(reports(['cancel', 'other'], long, { ...first, endMs: 3000 }, milestone(' other'))).toEqual([
+      '1 live cancel',
+      '1 withdrawn cancel',
+      '2 final other',
+    ])
   })
 
-  it.each<[string, SessionEvent[]]>([
-    ['an empty partial', [partial('')]],
-    ['a segment without text', [noMatch]],
-    ['the final', [final('')]],
-    ['the end of the session', []],
-  ])('withdraws what is live at %s', (_, events) => {
-    expect(reports(['stop'], partial('stop'), ...events)).toEqual(['1 live stop', '1 withdrawn stop'])
+  it.each<[string, Observable<SessionEvent>]>([
+    ['an empty partial', concat(of(partial('')), NEVER)],
+    ['a segment without text', concat(of(noMatch), NEVER)],
+    ['the final', concat(of(final('')), NEVER)],
+    ['the end of the session', EMPTY],
+  ])('withdraws what is live at %s', (_, rest$) => {
+    const seen: string[] = []
+    concat(of(partial('stop')), rest$)
+      .pipe(spot(['stop']))
+      .subscribe((found) => seen.push(report(found)))
+      .unsubscribe()
+    expect(seen).toEqual(['1 live stop', '1 withdrawn stop'])
   })
 
   it('takes a final as definitive text as far as it has more than the milestones', () => {

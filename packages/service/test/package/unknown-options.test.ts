@@ -4,7 +4,7 @@ import { parseCassette, readCassette, record, replay, type Cassette } from '../.
 import { dataflow, nodeFetch } from '../../../../src/grpc.js'
 import { sampleClock } from '../../../../src/audio.js'
 import * as audio from '../../../../src/audio.js'
-import { toCaptions, toSrt, toWebVtt } from '../../../../src/captions.js'
+import { captionLines, toCaptions, toSrt, toWebVtt, writeTo } from '../../../../src/captions.js'
 import * as captions from '../../../../src/captions.js'
 import { dialGrpc } from '../../../../src/transport/grpc/client.js'
 import { loadDataflow } from '../../../../src/transport/grpc/proto.js'
@@ -22,6 +22,7 @@ import {
   interleave,
   keepFresh,
   metrics,
+  sessionState,
   pace,
   recognize,
   requestToken,
@@ -102,8 +103,8 @@ const withoutOptions: readonly string[] = [
     'samplesOf',
   ],
   ...['positionAudio', 'readWav'],
-  // Nothing, a name, an event, an error, a signal, a stream, a report or secrets
-  ...['transcript', 'ledger', 'sherpaOnnx', 'wyoming', 'newClientId', 'newClientSecret', 'resultOf'],
+  // Nothing, a name, a list, an event, an error, a signal, a stream, a report or secrets
+  ...['transcript', 'ledger', 'spot', 'sherpaOnnx', 'wyoming', 'newClientId', 'newClientSecret', 'resultOf'],
   ...['toFile', 'toStream', 'faultScripts', 'isSpeechError', 'isNodeFault', 'fromAbortSignal'],
   ...['hashSecret', 'cancelClient', 'memoryClients'],
   // An event, a node, or codecs of its options
@@ -123,6 +124,9 @@ const calls: Readonly<Record<string, () => unknown>> = {
   deinterleave: () => deinterleave({ ...nonsense, format }),
   transcode: () => transcode({ ...nonsense, from: 'pcm', to: 'ulaw' }),
   metrics: () => metrics({ ...nonsense }),
+  sessionState: () => sessionState({ ...nonsense }),
+  captionLines: () => captionLines({ ...nonsense }),
+  writeTo: () => writeTo('captions.vtt', { ...nonsense }),
   sampleClock: () => sampleClock({ ...nonsense, format }),
   toCaptions: () => toCaptions({ ...nonsense }),
   toSrt: () => toSrt({ ...nonsense }),
