@@ -106,9 +106,9 @@ export class EditedTranscript {
   }
 }
 
-/** How many words of an edited transcript differ from what was recognized. */
-export const correctionsIn = ({ lines }: Pick<TranscriptDocument, 'lines'>): number =>
-  lines.reduce((sum, { words }) => sum + words.filter(({ recognized }) => recognized !== undefined).length, 0)
+/** Whether a word of an edited transcript differs from what was recognized. */
+export const hasCorrections = ({ lines }: Pick<TranscriptDocument, 'lines'>): boolean =>
+  lines.some(({ words }) => words.some(({ recognized }) => recognized !== undefined))
 
 /** The transcript as it was recognized, with the names and the title that a person gave. */
 export const asRecognized = (edited: TranscriptDocument): TranscriptDocument => ({

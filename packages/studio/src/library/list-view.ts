@@ -79,7 +79,7 @@ export class ListView {
     element('keeping-label').hidden = fault !== undefined
     setText(
       element('delete-all-text'),
-      `Delete ${transcripts(count)} with the recordings from this browser? This cannot be undone.`,
+      `Delete ${transcripts(count)} with the recordings from this browser, also what is pinned? This cannot be undone.`,
     )
   }
 

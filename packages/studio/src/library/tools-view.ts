@@ -3,7 +3,7 @@ import type { WordAt } from '../state/word-cursor.js'
 import { create, element, elementOf, setText } from '../views/page.js'
 import { remember, remembered } from '../views/memory.js'
 import { copyText, selectedParts, textOfParts, type LinePart } from './copy.js'
-import { correctionsIn } from './edits.js'
+import { hasCorrections } from './edits.js'
 import { exportFormats, fileName, fileOf, type ExportFormat, type ExportOptions } from './export.js'
 import { Highlights } from './highlights.js'
 import { hitsIn, type Hit } from './search.js'
@@ -72,9 +72,7 @@ export class ToolsView {
     const isOther = document?.id !== this.#document?.id
     if (document === this.#document) return
     this.#document = document
-    const corrections = document === undefined ? 0 : correctionsIn(document)
-    element('corrections').hidden = corrections === 0
-    setText(element('corrections-text'), corrections === 1 ? 'The correction' : `The ${corrections} corrections`)
+    element('corrections').hidden = document === undefined || !hasCorrections(document)
     element('document-tools').hidden = document === undefined
     if (isOther) element('copy-line').hidden = true
     if (this.#query !== '') this.#search(this.#query, isOther)
