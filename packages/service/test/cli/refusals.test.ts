@@ -236,7 +236,7 @@ describe('an input that cannot be read exits with 3', () => {
 
   it.each<[string, () => string[], RegExp]>([
     ['a file that does not exist', () => ['/nowhere.wav'], /does not exist/],
-    ['a folder', () => [folder], /is a folder/],
+    ['a folder', () => [folder], /has no recordings, such as \.wav/],
     ['a pattern', () => [join(folder, 'nothing*.wav')], /nothing\*\.wav matches no file; check the pattern\.$/],
     ['a name that is not in UTF-8', () => [join(folder, 'caf\ufffd.wav')], /is not in UTF-8; rename it\.$/],
     [

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { inputName } from '../input/byte-source.js'
+import { inputName } from '../input/input-name.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flag } from '../parsing/flags.js'
 import { exampleText, helpColumns, wrapText } from '../parsing/help-text.js'

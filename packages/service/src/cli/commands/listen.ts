@@ -109,6 +109,7 @@ export const planListen = async (
 
 /** Those of recordings. */
 const unusedFlags = {
+  watch: undefined,
   encoding: undefined,
   rate: undefined,
   channels: undefined,

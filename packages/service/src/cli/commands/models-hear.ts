@@ -42,7 +42,7 @@ export const hearFiles = async (
   const model = modelAt(name, folders)
   const kind = folders.kinds.find((one) => one.name === model.options.engine)
   if (kind === undefined) throw new SpeechError('invalid-model', `No engine here is called ${model.options.engine}.`)
-  const files = await expandFiles(typed)
+  const files = (await expandFiles(typed)).map(({ file }) => file)
   const { signal, release } = watchInterruption(host, { also: output.closed })
   let hasFailed = false
   try {

@@ -1,10 +1,12 @@
+import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { makeFolder } from 'rxspeech-server/identity/state/state-files'
 import { commonPace } from 'rxspeech/internal/client/audio/rate-limiter'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
 import { columnsOf } from 'rxspeech/internal/operators/captions/caption-tokens'
-import { expandFiles, requireDistinctStems, stemOf } from '../input/file-names.js'
+import { expandFiles, requireDistinctStems } from '../input/file-names.js'
+import type { InputFile } from '../input/recordings-in-folder.js'
 import { rawFlags, rawFormat } from '../input/raw-flags.js'
 import type { Pace } from '../input/sendable-audio.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
@@ -27,6 +29,11 @@ const maxJobs = 64
 export const transcribeFlags = {
   ...flagGroup('Input:', {
     ...rawFlags,
+    watch: flag(
+      '<dir>',
+      'transcribe the recordings of a folder and of those in it, each once, and those that come, until Ctrl-C; the transcripts are beside them, or in --output-dir',
+      text,
+    ),
     speed: flag(
       '<times>',
       'times real time, such as 1, or max (default: max in this process; for another service 4 s at once, then 1.2)',
@@ -74,6 +81,8 @@ type TranscribeFlags = FlagValues<typeof transcribeFlags>
 
 /** The checked plan of `transcribe`. */
 export interface TranscribePlan extends TranscriptionPlan, OutputPlan {
+  /** The folder whose recordings are transcribed as they come. */
+  readonly watch: string | undefined
   /** Names and patterns of names. */
   readonly files: readonly string[]
   readonly jobs: number
@@ -86,9 +95,10 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
   defineCommand(command, context, {
     description:
       'Transcribes recordings: WAV files of PCM, floats, µ-law or A-law, mono or stereo, 8000 to 48000 Hz, or raw samples. ' +
-      'FILE may be - for standard input, or a quoted pattern. Without an address the embedded service runs in this process. ' +
+      'With ffmpeg on the PATH any other file with sound. ' +
+      'FILE may be a folder, whose recordings are transcribed with those of the folders in it, an http or https address, - for standard input, or a quoted pattern. Without an address the embedded service runs in this process. ' +
       'With several files, one that fails does not end the others; the summary names it, and the exit code is not 0.',
-    argument: ['<file...>', "WAV files, raw samples with --encoding, patterns such as 'calls/**/*.wav', or -"],
+    argument: ['[file...]', "recordings, folders of them, addresses, patterns such as 'calls/**/*.wav', or -"],
     flags: transcribeFlags,
     examples: [
       ['rxspeech transcribe call.wav', 'any English speech, in this process'],
@@ -109,11 +119,18 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
         'rxspeech transcribe calls/*.wav --format json --words | jq -r \'.file + ": " + .text\'',
         'a line of JSON for each recording',
       ],
+      ['rxspeech transcribe calls --format json --output-dir texts', 'a folder, into the same folders of texts'],
+      ['rxspeech transcribe --watch calls --format srt --jobs 2', 'each recording that comes into a folder'],
       ['rxspeech transcribe calls/*.wav --reference texts', 'how many words are right'],
       ['rxspeech transcribe call.wav --format vtt --speakers Agent,Guest > call.vtt', 'captions of the call'],
     ],
     run: async ({ argument, flags, host, output }: CommandCall<typeof transcribeFlags, readonly string[]>) => {
+      checkWatch(argument, flags)
       const plan = planTranscribe(argument, flags, host.env)
+      if (plan.watch !== undefined) {
+        await watchRecordings({ ...plan, watch: plan.watch }, { host, output })
+        return
+      }
       const files = await expandFiles(plan.files)
       checkFiles(plan, files)
       if (plan.service.where === 'here') await checkFolders(plan.service.modelFolders)
@@ -123,6 +140,19 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
     },
   })
 
+const watchRecordings = async (
+  plan: TranscribePlan & { readonly watch: string },
+  { host, output }: CommandContext,
+): Promise<void> => {
+  if (statSync(plan.watch, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw usageError(`--watch names ${plan.watch}, which is no folder; create it, or choose another.`)
+  }
+  if (plan.service.where === 'here') await checkFolders(plan.service.modelFolders)
+  await createFolder(plan.outputDir)
+  const { runWatch } = await import('../transcription/run-watch.js')
+  await runWatch(plan, host, output)
+}
+
 /**
  * Checks the combination of the flags. Throws `invalid-options` with a sentence that says what to set, before anything
  * is opened.
@@ -130,7 +160,7 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
 export const planTranscribe = (files: readonly string[], flags: TranscribeFlags, env: Environment): TranscribePlan => {
   const raw = rawFormat(flags)
   const service = planService(flags, env, flags.over)
-  const { timeoutMs, record, format, reference, jobs, outputDir, words, language } = flags
+  const { timeoutMs, watch, record, format, reference, jobs, outputDir, words, language } = flags
   const phrases = typedPhrases(flags)
   if (phrases !== undefined && isDefaultModel(service)) throw usageError(withoutPhrases)
   if (words && format !== 'text' && format !== 'json') {
@@ -152,7 +182,18 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
     reference,
     jobs,
     outputDir,
+    watch,
   }
+}
+
+const checkWatch = (files: readonly string[], { watch, record, reference }: TranscribeFlags): void => {
+  if (watch === undefined) {
+    if (files.length > 0) return
+    throw usageError("Missing required argument 'file'; rxspeech transcribe --help shows the usage.")
+  }
+  if (files.length > 0) throw usageError('--watch DIR is for the recordings of that folder; omit the others.')
+  if (record !== undefined) throw usageError('--record is for one recording; omit it with --watch.')
+  if (reference !== undefined) throw usageError('--reference is for recordings that are there; omit it with --watch.')
 }
 
 const isDefaultModel = (service: ServicePlan): boolean =>
@@ -164,16 +205,16 @@ const withoutPhrases =
   'rxspeech transcribe with --models DIR.'
 
 /** Checks the files that were typed or found, before anything is opened. Throws `invalid-options`. */
-export const checkFiles = (plan: TranscribePlan, files: readonly string[]): void => {
+export const checkFiles = (plan: TranscribePlan, files: readonly InputFile[]): void => {
   const { format, outputDir, reference, record } = plan
   const extension = formatExtensions[format]
-  const inputs = new Set(files.map((file) => resolve(file)))
+  const inputs = new Set(files.map(({ file }) => resolve(file)))
   if (record !== undefined && inputs.has(resolve(record))) {
     throw usageError(`${record} is a recording; choose another file for --record.`)
   }
   if (outputDir !== undefined) {
     requireDistinctStems(files, extension)
-    const written = files.map((file) => join(outputDir, `${stemOf(file)}.${extension}`))
+    const written = files.map(({ stem }) => join(outputDir, `${stem}.${extension}`))
     const overwritten = written.find((path) => inputs.has(resolve(path)))
     if (overwritten !== undefined) throw usageError(`${overwritten} is a recording; choose another --output-dir.`)
     const texts = new Set(reference === undefined ? [] : referencePaths(reference, files).map((path) => resolve(path)))
@@ -189,9 +230,9 @@ export const checkFiles = (plan: TranscribePlan, files: readonly string[]): void
 }
 
 /** The file of `--reference`, and those that a folder of that name would have. */
-const referencePaths = (reference: string, files: readonly string[]): readonly string[] => [
+const referencePaths = (reference: string, files: readonly InputFile[]): readonly string[] => [
   reference,
-  ...files.map((file) => join(reference, `${stemOf(file)}.txt`)),
+  ...files.map(({ stem }) => join(reference, `${stem}.txt`)),
 ]
 
 /** Loads the code of the engines on demand. */

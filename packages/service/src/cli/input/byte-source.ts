@@ -4,10 +4,10 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Host } from '../process/host.js'
 import { codeOf, SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { plainText } from '../view/plain-text.js'
 import { shellWord } from '../view/typed-command.js'
 import { download, type OpenOptions } from './download.js'
-import { isAddress, isPattern } from './file-names.js'
+import { isPattern } from './file-names.js'
+import { inputName, isAddress } from './input-name.js'
 
 /** The bytes of a file or of standard input, read in chunks. */
 export interface ByteSource {
@@ -129,17 +129,6 @@ async function* readFile(file: string, handle: FileHandle, from?: number): Async
     if (position !== null) position += bytesRead
     yield buffer.subarray(0, bytesRead)
   }
-}
-
-/**
- * How messages name the input. A file name may have any characters, also such that a terminal would execute; the query of
- * an address may be a secret.
- */
-export const inputName = (file: string): string => {
-  if (file === '-') return 'Standard input'
-  if (!isAddress(file)) return plainText(file)
-  const { origin, pathname } = new URL(file)
-  return plainText(origin + pathname)
 }
 
 const remedies: Readonly<Record<string, string>> = {

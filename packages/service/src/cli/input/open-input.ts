@@ -7,7 +7,8 @@ import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-erro
 import { decode, DecodingError, findFfmpeg } from 'rxspeech-server/recognition/ffmpeg'
 import type { Host } from '../process/host.js'
 import { shellWord } from '../view/typed-command.js'
-import { openBytes, type ByteSource, inputName, unusable } from './byte-source.js'
+import { openBytes, type ByteSource, unusable } from './byte-source.js'
+import { inputName } from './input-name.js'
 import type { OpenOptions } from './download.js'
 import { stemOf } from './file-names.js'
 

@@ -1,12 +1,16 @@
-import { closeSync, fstatSync, openSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
 import { CommandError } from './failure.js'
 
 /** A file that appears under its name when it is complete. */
 export interface OutputFile {
   readonly write: (text: string) => void
-  /** Ends it; an incomplete one keeps the name that ends in `.partial`, and is removed if it is empty. Idempotent. */
-  readonly end: (isComplete: boolean) => void
+  /**
+   * Ends it; an incomplete one keeps the name that ends in `.partial`, and is removed if it is empty or not kept.
+   * Idempotent.
+   */
+  readonly end: (isComplete: boolean, keepsIncomplete?: boolean) => void
   /** The first failure. */
   readonly fault: () => CommandError | undefined
 }
@@ -29,20 +33,23 @@ export const openOutputFile = (path: string): OutputFile => {
       return undefined
     }
   }
-  const descriptor = attempt(() => openSync(partial, 'w', 0o600))
+  const descriptor = attempt(() => {
+    mkdirSync(dirname(path), { recursive: true })
+    return openSync(partial, 'w', 0o600)
+  })
   if (descriptor === undefined) throw fault ?? unwritable(undefined)
   let isOpen = true
   return {
     write: (text) => {
       if (isOpen && fault === undefined) attempt(() => writeFileSync(descriptor, text))
     },
-    end: (isComplete) => {
+    end: (isComplete, keepsIncomplete = true) => {
       if (!isOpen) return
       isOpen = false
       const isEmpty = attempt(() => fstatSync(descriptor).size === 0) === true
       attempt(() => closeSync(descriptor))
       if (isComplete && fault === undefined) attempt(() => renameSync(partial, path))
-      else if (isEmpty) attempt(() => unlinkSync(partial))
+      else if (isEmpty || !keepsIncomplete) attempt(() => unlinkSync(partial))
     },
     fault: () => fault,
   }

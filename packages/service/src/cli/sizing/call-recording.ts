@@ -1,7 +1,7 @@
 import { interleaveChannels } from 'rxspeech/internal/audio/channels'
 import { decodeChannels, encodeSamples } from 'rxspeech/internal/audio/codec'
 import { bytesForMs, bytesPerSample, msForBytes, type Encoding } from 'rxspeech/internal/audio/format'
-import { inputName } from '../input/byte-source.js'
+import { inputName } from '../input/input-name.js'
 import { openInput } from '../input/open-input.js'
 import { atTakenRate } from '../input/sendable-audio.js'
 import { usageError } from '../process/failure.js'

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { AudioFormat } from 'rxspeech/internal/audio/format'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
-import { inputName } from '../input/byte-source.js'
-import { isAddress, stemOf } from '../input/file-names.js'
+import { inputName, isAddress } from '../input/input-name.js'
+import type { InputFile } from '../input/recordings-in-folder.js'
 import type { Pace } from '../input/sendable-audio.js'
 import { failureOf, SilentExit, usageError } from '../process/failure.js'
 import type { Output } from '../process/output.js'
@@ -28,6 +28,8 @@ export interface OutputPlan {
   readonly hasWords: boolean
   /** The folder of the transcripts; undefined for stdout. */
   readonly outputDir?: string | undefined
+  /** Whether the text of a recording that fails stays in a file that ends in `.partial`. @default true */
+  readonly keepsIncomplete?: boolean
 }
 
 export interface OutputOptions {
@@ -39,8 +41,7 @@ export interface OutputOptions {
 }
 
 /** The recording of a file, and the text that is said in it, if it is known. */
-export interface NamedRecording {
-  readonly file: string
+export interface NamedRecording extends InputFile {
   readonly reference?: string | undefined
   /** Whether there are others, so that what is written about it has its name. */
   readonly isOneOfSeveral: boolean
@@ -57,7 +58,7 @@ export class RecordingOutput implements Recording {
   readonly #plan: OutputPlan
   readonly #named: NamedRecording
   readonly #options: OutputOptions
-  readonly #segments = new Segments()
+  #segments = new Segments()
   #speakers: readonly string[] = []
   /** Open from the session on. */
   #file: OutputFile | undefined
@@ -76,10 +77,10 @@ export class RecordingOutput implements Recording {
 
   openView: Recording['openView'] = (audio, reader, pane) => {
     const { format, outputDir } = this.#plan
-    const { file } = this.#named
+    const { stem } = this.#named
     this.#speakers = namesFor(this.#plan, audio.format.channels)
     if (outputDir !== undefined) {
-      this.#file = openOutputFile(join(outputDir, `${stemOf(file)}.${formatExtensions[format]}`))
+      this.#file = openOutputFile(join(outputDir, `${stem}.${formatExtensions[format]}`))
     }
     this.#isOpen = true
     const view = this.#viewOf(audio, reader, this.#paneOfText(pane))
@@ -103,9 +104,11 @@ export class RecordingOutput implements Recording {
       })
       this.#paneOfText(pane).write(json)
     }
+    // The text of thousands of recordings is not kept.
+    this.#segments = new Segments()
     if (error === undefined) this.#writeTitle(pane)
     if (this.#hasTitle && !isLast) pane.write('\n')
-    this.#file?.end(error === undefined)
+    this.#file?.end(error === undefined, this.#plan.keepsIncomplete)
     // The file gets its name at its end, which can fail, too.
     error ??= this.#file?.fault()
     if (!isOneOfSeveral) return

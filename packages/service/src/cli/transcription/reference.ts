@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { codeOf, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { isResult } from 'rxspeech/internal/operators/results/transcript'
 import { decodeText } from 'rxspeech-engines/models/decode-text'
-import { stemOf } from '../input/file-names.js'
+import type { InputFile } from '../input/recordings-in-folder.js'
 import { usageError } from '../process/failure.js'
 import { Segments } from '../view/segments.js'
 import type { View } from '../view/view.js'
@@ -21,12 +21,12 @@ export interface Reference {
  * Reads what is said in each recording: the file of `--reference`, or the `.txt` files of that folder with the names of
  * the recordings. Rejects if one is missing, before anything is transcribed.
  */
-export const readReferences = async (path: string, files: readonly string[]): Promise<readonly string[]> => {
+export const readReferences = async (path: string, files: readonly InputFile[]): Promise<readonly string[]> => {
   const isFolder = await stat(path).then(
     (found) => found.isDirectory(),
     () => false,
   )
-  if (isFolder) return Promise.all(files.map((file) => readReference(join(path, `${stemOf(file)}.txt`))))
+  if (isFolder) return Promise.all(files.map(({ stem }) => readReference(join(path, `${stem}.txt`))))
   if (files.length === 1) return [await readReference(path)]
   throw usageError(
     '--reference of several recordings must be a folder with a text for each, such as call.txt for call.wav.',

@@ -1,7 +1,8 @@
 import { exitCode, failureOf, SilentExit } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import type { Output } from '../process/output.js'
-import { inputName } from '../input/byte-source.js'
+import { inputName } from '../input/input-name.js'
+import type { InputFile } from '../input/recordings-in-folder.js'
 import { defaultColumns } from '../view/live-screen.js'
 import { paintFor } from '../view/paint.js'
 import { countsText, sumOfCounts } from '../view/transcript-reader.js'
@@ -24,7 +25,7 @@ interface Plan extends TranscriptionPlan, OutputPlan {
 /** Transcribes the files and reports. Rejects with the error that the command ends with. */
 export const runTranscribe = async (
   plan: Plan,
-  files: readonly string[],
+  files: readonly InputFile[],
   host: Host,
   output: Output,
 ): Promise<void> => {
@@ -36,7 +37,7 @@ export const runTranscribe = async (
       new RecordingOutput(
         plan,
         {
-          file,
+          ...file,
           reference: references?.[at],
           isOneOfSeveral: files.length > 1,
           isLast: at === files.length - 1,
@@ -103,8 +104,8 @@ const listed = (names: readonly string[]): string =>
     : `${names.slice(0, maxNames).join(', ')} and ${names.length - maxNames} more`
 
 /** The recordings that failed, each with its code, and those that were not transcribed to their end. */
-const problemsText = (files: readonly string[], outcomes: Outcomes, faults: readonly unknown[]): string => {
-  const failed = files.flatMap((file, at) => {
+const problemsText = (files: readonly InputFile[], outcomes: Outcomes, faults: readonly unknown[]): string => {
+  const failed = files.flatMap(({ file }, at) => {
     const fault = faults[at]
     if (fault === undefined || fault instanceof SilentExit) return []
     const code = failureCode(fault)
@@ -117,6 +118,6 @@ const problemsText = (files: readonly string[], outcomes: Outcomes, faults: read
       : [`rxspeech: ${failed.length} of ${files.length} recordings failed: ${listed(failed)}.\n`]),
     ...(unfinished.length === 0
       ? []
-      : [`rxspeech: Not transcribed to the end: ${listed(unfinished.map(inputName))}.\n`]),
+      : [`rxspeech: Not transcribed to the end: ${listed(unfinished.map(({ file }) => inputName(file)))}.\n`]),
   ].join('')
 }

@@ -1,5 +1,15 @@
-import { defer, from, lastValueFrom, mergeMap, Subject, toArray } from 'rxjs'
-import { inputName } from '../input/byte-source.js'
+import {
+  defer,
+  from,
+  ignoreElements,
+  isObservable,
+  lastValueFrom,
+  mergeMap,
+  Subject,
+  takeUntil,
+  type Observable,
+} from 'rxjs'
+import { inputName } from '../input/input-name.js'
 import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
 import { atTakenRate, type Pace, type SendableAudio } from '../input/sendable-audio.js'
 import type { ModelDescription } from 'rxspeech-engines/engine'
@@ -14,7 +24,7 @@ import { openSession } from '../service/open-session.js'
 import { reachService, type ServicePlan } from '../service/reach-service.js'
 import { LiveScreen } from '../view/live-screen.js'
 import { Panes, type Pane } from '../view/panes.js'
-import { lastColumns } from '../view/plain-text.js'
+import { statusLine, type Tally } from '../view/status-line.js'
 import { downloadLine, loadProgressLine, startingLine, withProgress, type ProgressLine } from '../view/progress.js'
 import {
   secondsText,
@@ -68,8 +78,12 @@ export interface Outcome {
 }
 
 export interface Transcriptions {
-  /** In the order of the recordings; undefined for one that was not begun. */
+  /** In the order of the recordings; undefined for one that was not begun. Those that come one by one are not kept. */
   readonly outcomes: readonly (Outcome | undefined)[]
+  /** How many have ended, and how many of them failed. */
+  readonly tally: Tally
+  /** Whether the service could not be reached. */
+  readonly isStopped: boolean
   /** The error that the command ends with if a signal or its output ended it. */
   readonly exit: Error | undefined
   /** Sentences for recordings of which none has words. */
@@ -89,6 +103,8 @@ interface Run {
   /** Whether a session has reached the service, and whether further recordings are begun. */
   hasConnected: boolean
   isStopped: boolean
+  /** Begins no further recording. */
+  readonly stop: () => void
 }
 
 /**
@@ -100,21 +116,24 @@ interface Run {
  */
 export const transcribeRecordings = async (
   plan: TranscriptionPlan & { readonly jobs: number },
-  recordings: readonly Recording[],
+  recordings: readonly Recording[] | Observable<Recording>,
   host: Host,
   output: Output,
 ): Promise<Transcriptions> => {
+  const listed = isObservable(recordings) ? undefined : recordings
+  const isOnly = listed?.length === 1
   // Before signals are handled: from then on nothing waits until the run can be interrupted.
   const progressLine = await loadProgressLine()
   const running = new Set<RunningRecording>()
-  const isLive = recordings.length === 1 && recordings[0]?.input.file === '-'
+  const stopped$ = new Subject<void>()
+  const isLive = isOnly && listed[0]?.input.file === '-'
   const tooLate = new AbortController()
   let deadline: NodeJS.Timeout | undefined
   let exit: Error | undefined
   const interruption = watchInterruption(host, {
     also: AbortSignal.any([output.closed, tooLate.signal]),
     first: (signal) => {
-      run.isStopped = true
+      run.stop()
       const silentExit = new SilentExit(signalExitCode(signal))
       // Ctrl-C is the normal end of live audio from a pipe.
       const isNormalEnd = isLive && signal === 'SIGINT'
@@ -136,16 +155,22 @@ export const transcribeRecordings = async (
     progressLine,
     hasConnected: false,
     isStopped: false,
+    stop: () => {
+      run.isStopped = true
+      stopped$.next()
+    },
   }
-  const outcomes: (Outcome | undefined)[] = recordings.map(() => undefined)
+  const outcomes: (Outcome | undefined)[] = listed?.map(() => undefined) ?? []
+  const tally: Tally = { ended: 0, failed: 0, interrupted: 0, total: listed?.length, startedMs: performance.now() }
   const screen = new LiveScreen({ out: output.terminal, err: host.stderr, env: host.env })
   // What is typed does not appear among lines that change.
   const keyboard =
     screen.showsLive || screen.showsProgress ? openKeyboard(host, { suspending: () => screen.clear() }) : undefined
   const panes = new Panes({
     screen,
-    status: recordings.length === 1 ? undefined : (hidden, columns) => statusLine(outcomes, hidden, columns),
+    status: isOnly ? undefined : (hidden, columns) => statusLine(tally, { running: running.size, hidden }, columns),
   })
+  const begun$ = from(recordings).pipe(takeUntil(stopped$))
   // Nothing that changes is left on the screen if the process ends at once.
   const offExit = host.onExit(() => panes.end())
   const transcribe = async (recording: Recording, at: number): Promise<void> => {
@@ -153,22 +178,28 @@ export const transcribeRecordings = async (
     const one = new RunningRecording(interruption.signal)
     running.add(one)
     const pane = panes.open()
-    const name = recordings.length === 1 ? undefined : inputName(recording.input.file)
+    const name = isOnly ? undefined : inputName(recording.input.file)
     const outcome = await runRecording(run, recording, one, pane, name)
     running.delete(one)
-    outcomes[at] = outcome
+    tally.ended += 1
+    if (outcome.error instanceof SilentExit) tally.interrupted += 1
+    else if (outcome.error !== undefined) tally.failed += 1
+    if (listed !== undefined) outcomes[at] = outcome
     recording.ended(outcome, pane)
     pane.end()
   }
   try {
     await lastValueFrom(
-      from(recordings).pipe(
+      begun$.pipe(
         mergeMap((recording, at) => defer(() => transcribe(recording, at)), plan.jobs),
-        toArray(),
+        ignoreElements(),
       ),
+      { defaultValue: undefined },
     )
     return {
       outcomes,
+      tally,
+      isStopped: run.isStopped,
       exit: interruption.signal.aborted ? (interruption.signal.reason as Error) : exit,
       withoutWords: withoutWordsText(outcomes, (await reached?.catch(() => undefined))?.model),
     }
@@ -226,18 +257,6 @@ export const withoutWordsText = (
     `rxspeech: The model ${model.name} recognizes ${whatItReads(model.options)} only, and found none. ` +
       `For any English speech take --model ${embeddedModel.name}${install}.`,
   ]
-}
-
-/** `3 of 12 done, 1 failed, 2 more running`. */
-const statusLine = (outcomes: Transcriptions['outcomes'], hidden: number, columns: number): string => {
-  const ended = outcomes.filter((outcome) => outcome !== undefined)
-  const failed = ended.filter(({ error }) => error !== undefined).length
-  const text = [
-    `${ended.length} of ${outcomes.length} done`,
-    ...(failed === 0 ? [] : [`${failed} failed`]),
-    ...(hidden === 0 ? [] : [`${hidden} more running`]),
-  ].join(', ')
-  return lastColumns(text, columns)
 }
 
 /** The ways in which a recording ends before its audio does. */
@@ -335,7 +354,7 @@ const runRecording = async (
     view.end()
     return { counts: reader.counts(), run: summary, sentMs, error: running.exit ?? input.fault() ?? cassette?.fault() }
   } catch (error) {
-    if (isAtService && !run.hasConnected) run.isStopped = true
+    if (isAtService && !run.hasConnected) run.stop()
     return { counts: reader.counts(), sentMs, error: error instanceof Error ? error : new Error(String(error)) }
   } finally {
     for (const close of opened.reverse()) await close()

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { stemOf } from '../../../src/cli/input/file-names.js'
 import {
   parseReference,
   readReference,
@@ -34,6 +35,8 @@ const milestone = (channel: number, startMs: number, text: string): SessionEvent
   endMs: startMs + 100,
   text,
 })
+
+const inputs = (...files: readonly string[]) => files.map((file) => ({ file, stem: stemOf(file) }))
 
 describe('a reference', () => {
   it('is one text, or a text for each speaker in lines as transcribe prints them', () => {
@@ -71,10 +74,10 @@ describe('a reference', () => {
     const folder = mkdtempSync(join(tmpdir(), 'cli-reference-'))
     writeFileSync(join(folder, 'a.txt'), 'one')
     writeFileSync(join(folder, 'b.c.txt'), 'two')
-    expect(await readReferences(folder, ['/x/b.c.wav', 'a.wav'])).toEqual(['two', 'one'])
-    expect(await readReferences(join(folder, 'a.txt'), ['x.wav'])).toEqual(['one'])
-    await expect(readReferences(folder, ['a.wav', 'd.wav'])).rejects.toThrow('d.txt cannot be read (ENOENT)')
-    await expect(readReferences(join(folder, 'a.txt'), ['x.wav', 'y.wav'])).rejects.toMatchObject({
+    expect(await readReferences(folder, inputs('/x/b.c.wav', 'a.wav'))).toEqual(['two', 'one'])
+    expect(await readReferences(join(folder, 'a.txt'), inputs('x.wav'))).toEqual(['one'])
+    await expect(readReferences(folder, inputs('a.wav', 'd.wav'))).rejects.toThrow('d.txt cannot be read (ENOENT)')
+    await expect(readReferences(join(folder, 'a.txt'), inputs('x.wav', 'y.wav'))).rejects.toMatchObject({
       code: 'invalid-options',
       message: expect.stringContaining('must be a folder') as unknown,
     })

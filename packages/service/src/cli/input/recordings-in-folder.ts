@@ -1,0 +1,60 @@
+import { readdir, stat } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { codeOf, SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { plainText } from '../view/plain-text.js'
+
+/** A recording that was typed or found. */
+export interface InputFile {
+  /** Its path or address, or `-`. */
+  readonly file: string
+  /** The name of files that belong to it, without an extension; in a folder of recordings with its path there. */
+  readonly stem: string
+}
+
+/** What recordings of folders are called; those after the first two need ffmpeg. */
+const extensions: ReadonlySet<string> = new Set(
+  (
+    'wav wave 3gp aac ac3 aif aiff amr ape au avi caf flac flv m4a m4b m4v mka mkv mov mp3 mp4 mpeg mpg mts mxf oga ogg ' +
+    'ogv opus ts w64 webm wma wmv wv'
+  )
+    .split(' ')
+    .map((extension) => `.${extension}`),
+)
+
+/**
+ * The recordings in a folder and in those below it, sorted by name. Hidden ones are left out, and so are links to
+ * folders, which may lead back. Throws `source-failed` for a folder that cannot be read.
+ *
+ * @param folders receives each folder that is read
+ * @param below the path of the folder in the one that was typed
+ */
+export async function* recordingsIn(
+  folder: string,
+  folders: (path: string) => void = () => undefined,
+  below = '',
+): AsyncGenerator<InputFile, undefined> {
+  folders(folder)
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    const sentence = `The folder ${plainText(folder)} cannot be read (${codeOf(error) ?? 'unknown'}); change its permissions.`
+    throw new SpeechError('source-failed', sentence, { cause: error })
+  })
+  const named = entries.filter(({ name }) => !name.startsWith('.')).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  for (const entry of named) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) yield* recordingsIn(path, folders, join(below, entry.name))
+    else if (
+      extensions.has(extname(entry.name).toLowerCase()) &&
+      (entry.isFile() || (await isLinkToFile(entry, path)))
+    ) {
+      yield { file: path, stem: join(below, entry.name.slice(0, -extname(entry.name).length)) }
+    }
+  }
+  return undefined
+}
+
+const isLinkToFile = async (entry: { readonly isSymbolicLink: () => boolean }, path: string): Promise<boolean> =>
+  entry.isSymbolicLink() &&
+  (await stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  ))

@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { concatMap, EMPTY, type Observable, of } from 'rxjs'
+import { inputName } from '../input/input-name.js'
+import type { InputFile } from '../input/recordings-in-folder.js'
+import { exitCode, failureOf, SilentExit } from '../process/failure.js'
+import type { Host } from '../process/host.js'
+import type { Output } from '../process/output.js'
+import { defaultColumns } from '../view/live-screen.js'
+import { plainText } from '../view/plain-text.js'
+import { formatExtensions } from '../view/format-view.js'
+import { RecordingOutput, type OutputPlan } from './recording-output.js'
+import { transcribeRecordings, type Recording, type TranscriptionPlan } from './transcribe-recordings.js'
+import { changedMs, FolderScan, watchFolder } from './watch-folder.js'
+
+interface Plan extends TranscriptionPlan, OutputPlan {
+  readonly jobs: number
+  readonly watch: string
+}
+
+/**
+ * Transcribes the recordings of a folder as they come, until a signal. The transcripts are the record of what is done:
+ * one that is newer than its recording is kept. Rejects with the error that the command ends with; a signal is its normal
+ * end.
+ */
+export const runWatch = async (plan: Plan, host: Host, output: Output): Promise<void> => {
+  const outputDir = plan.outputDir ?? plan.watch
+  const pathOf = ({ stem }: InputFile): string => join(outputDir, `${stem}.${formatExtensions[plan.format]}`)
+  const scan = new FolderScan({ folder: plan.watch, transcribedMs: (file) => changedMs(pathOf(file)) })
+  const note = (sentence: string): void => void host.stderr.write(`rxspeech: ${sentence}\n`)
+  note(`Watching ${plainText(plan.watch)} for recordings; Ctrl-C ends it.`)
+  const errorsStyle = { paint: (_color: unknown, text: string) => text, columns: defaultColumns }
+  const owners = new TranscriptOwners(pathOf)
+  const recording$ = watchFolder(scan, (error) => note(failureOf(error).sentence ?? '')).pipe(
+    concatMap((file): Observable<Recording> => {
+      const other = owners.claim(file)
+      if (other !== undefined) {
+        scan.ended(file.file)
+        note(`${inputName(file.file)} and ${inputName(other)} would have the same transcript; rename one.`)
+        return EMPTY
+      }
+      const recording = new RecordingOutput(
+        { ...plan, outputDir, keepsIncomplete: false },
+        { ...file, isOneOfSeveral: true, isLast: false },
+        { output, paint: errorsStyle.paint, errorsStyle },
+      )
+      const ended: Recording['ended'] = (outcome, pane) => {
+        scan.ended(file.file)
+        // It was removed or renamed before its turn, under which name it comes again.
+        if (outcome.sentMs === undefined && !existsSync(file.file)) return
+        recording.ended(outcome, pane)
+      }
+      return of({ input: recording.input, openView: recording.openView, whenWritable: recording.whenWritable, ended })
+    }),
+  )
+  const { tally, exit, isStopped } = await transcribeRecordings(plan, recording$, host, output)
+  await output.flushed()
+  const failed = tally.failed === 0 ? '' : `, ${tally.failed} failed`
+  const done = tally.ended - tally.failed - tally.interrupted
+  note(`${done} ${done === 1 ? 'recording' : 'recordings'} transcribed${failed}.`)
+  if (output.closed.aborted) throw exit ?? new SilentExit(exitCode.done)
+  if (exit === undefined && isStopped) throw new SilentExit(exitCode.failed)
+}
+
+/** Which recording a transcript belongs to, where two have one name, such as `call.wav` and `call.mp3`. */
+class TranscriptOwners {
+  readonly #pathOf: (file: InputFile) => string
+  readonly #owners = new Map<string, string>()
+
+  constructor(pathOf: (file: InputFile) => string) {
+    this.#pathOf = pathOf
+  }
+
+  /** The other recording that has the transcript of this one; undefined if it is its own. */
+  claim(file: InputFile): string | undefined {
+    const path = resolve(this.#pathOf(file))
+    const owner = this.#owners.get(path)
+    if (owner !== undefined && owner !== file.file && existsSync(owner)) return owner
+    this.#owners.set(path, file.file)
+    return undefined
+  }
+}
