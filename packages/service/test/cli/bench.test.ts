@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -24,7 +24,10 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-const flags = (): readonly string[] => ['bench', '--models', folder, '--recording', file('call.wav')]
+const flags = (): readonly string[] => [
+  ...['bench', '--models', folder, '--recording', file('call.wav')],
+  ...['--model', 'sleeping'],
+]
 
 describe('rxspeech bench', () => {
   it('measures a call alone and as many as permitted, and writes their number as a limit', async () => {
@@ -52,6 +55,15 @@ describe('rxspeech bench', () => {
     expect(report.alone.p50Ms).toBeGreaterThan(readMs)
     expect(report.perCall.cpu).toBeGreaterThan(0)
     expect(readFileSync(file('service.yaml'), 'utf8')).toBe('limits:\n  sessions: 1 # a guess\n')
+  })
+
+  it('says why one call alone fails', async () => {
+    const model = join(folder, 'Default/absent/1')
+    mkdirSync(model, { recursive: true })
+    writeFileSync(join(model, 'model.json'), JSON.stringify({ engine: 'openai', url: 'http://127.0.0.1:1' }))
+    const { code, stderr } = await runInProcess([...flags().slice(0, 5), '--model', 'absent', '--seconds', '2'])
+    expect(stderr).toMatch(/^rxspeech: One call alone failed: engine-failed: /)
+    expect(code).toBe(1)
   })
 
   it('ends with Ctrl-C, and says what is known', async () => {

@@ -60,8 +60,8 @@ const headline = ({
   alone,
   steps,
 }: BenchReport): string => {
-  if (alone.resultsPerSecond === 0)
-    return `${model}: one call alone had no results; pass a recording that this model reads.`
+  if (alone.faults.length > 0) return `${model}: one call alone failed.`
+  if (alone.resultsPerSecond === 0) return `${model}: one call alone had no results.`
   if (calls === null) {
     const [least] = steps.toSorted((a, b) => a.calls - b.calls)
     return least === undefined
@@ -97,7 +97,7 @@ const rowsOf = (report: BenchReport): readonly (readonly [string, string | undef
       `${plainText(recording.name)}, ${seconds(recording.durationMs)}, ${channels === 2 ? 'stereo' : 'mono'}, ${encoding} of ${sampleRateHz} Hz, over ${over}`,
     ],
     [
-      'machine',
+      report.engine === undefined ? 'calls from' : 'machine',
       `${machine.usableCpus} CPUs (${machine.processor}), ${sizeText(machine.memoryBytes)}, ${machine.system}`,
     ],
     [

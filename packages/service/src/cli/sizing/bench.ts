@@ -123,15 +123,15 @@ export const bench = async (
   }
 }
 
+const withoutResults = 'One call alone had no results; pass a --recording with speech that the model reads.'
+
 /** The report is printed; writes the limits, or rejects if there are none. */
 const finish = async (report: BenchReport, file: string | undefined, host: Host): Promise<void> => {
   if (!report.isComplete) {
-    const [fault] = report.steps.at(-1)?.faults ?? []
-    if (report.steps.length === 0 && report.alone.resultsPerSecond === 0) {
-      throw new CommandError(
-        `One call alone had no results${fault === undefined ? '' : ` (${fault.reason})`}; pass a --recording that the model reads.`,
-      )
-    }
+    const { faults, resultsPerSecond } = report.alone
+    const [fault] = faults
+    if (fault !== undefined) throw new CommandError(`One call alone failed: ${fault.reason}`)
+    if (resultsPerSecond === 0) throw new CommandError(withoutResults)
     if (file !== undefined)
       host.stderr.write(`rxspeech: ${file} is unchanged, because the measurement is incomplete.\n`)
     return

@@ -8,6 +8,7 @@ import {
   judgeStep,
   quantile,
   waitsMs,
+  type CallFault,
   type MeasuredSegment,
   type StepMeasurement,
   type StepVerdict,
@@ -44,6 +45,8 @@ export interface AloneReport {
   readonly p95Ms: number
   /** The part of the audio that is speech, in percent. */
   readonly speechPercent: number
+  /** Why it failed, if it did. */
+  readonly faults: readonly CallFault[]
   /** Results for each second of a call. */
   readonly resultsPerSecond: number
   readonly memoryBytes?: number | undefined
@@ -259,13 +262,17 @@ const reportStep = (step: StepMeasurement, round: number, verdict: StepVerdict):
   }
 }
 
-const reportAlone = ({ segments, service, durationMs }: StepMeasurement, { channels }: BenchPlan): AloneReport => {
+const reportAlone = (
+  { segments, faults, service, durationMs }: StepMeasurement,
+  { channels }: BenchPlan,
+): AloneReport => {
   const delays = segments.map(({ delayMs }) => delayMs)
   const speechMs = segments.reduce((sum, { lengthMs }) => sum + lengthMs, 0)
   return {
     p50Ms: quantile(delays, 0.5),
     p95Ms: quantile(delays, 0.95),
     speechPercent: (100 * speechMs) / Math.max(durationMs * channels, 1),
+    faults,
     resultsPerSecond: (segments.length * 1000) / durationMs,
     memoryBytes: service?.memoryBytes,
     cpu: service?.cpuMs === undefined ? undefined : service.cpuMs / durationMs,
