@@ -510,7 +510,7 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
     expect(await page.$eval('#speed', (select) => (select as HTMLSelectElement).value)).toBe('1.25')
     await page.keyboard.press('l')
     await page.waitForFunction(() => Number(document.querySelector<HTMLInputElement>('#position')?.value) > 7000)
-    await page.keyboard.press('Space')
+    await page.keyboard.press(' ')
     await until(page, '#play', 'Play')
     expect(faults).toEqual([])
   })
