@@ -399,7 +399,10 @@ export class Studio {
     renderProposal(job, this.#config)
     const heard = this.#playback.isPlaying ? wordAtMs(document, this.#playback.positionMs) : undefined
     const playing = this.#playingWord ?? heard
-    this.#captions.render(document, state, placeholderOf(job), { current: this.#current, playing })
+    this.#captions.render(document, state, placeholderOf(job), {
+      current: heard === undefined ? this.#current : undefined,
+      playing,
+    })
     this.#library.drawn()
     this.#playerView.render(this.#playback.durationMs || durationMs || document.durationMs)
     const isCapturing = isRunning && job.origin !== 'file' && live !== undefined

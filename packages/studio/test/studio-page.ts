@@ -14,7 +14,11 @@ export interface OpenedPage {
 }
 
 /** The page of the studio, ready for a person, until the test ends. */
-export const openStudio = async (browser: Pick<Browser, 'newPage'>, url: string): Promise<OpenedPage> => {
+export const openStudio = async (
+  browser: Pick<Browser, 'newPage'>,
+  url: string,
+  ready = '#choose-files:enabled',
+): Promise<OpenedPage> => {
   const page = await browser.newPage()
   onTestFinished(async () => {
     if (!page.isClosed()) await page.close()
@@ -32,7 +36,7 @@ export const openStudio = async (browser: Pick<Browser, 'newPage'>, url: string)
   })
   await page.setViewport(desktop)
   await page.goto(url)
-  await page.waitForSelector('#choose-files:enabled')
+  await page.waitForSelector(ready)
   return { page, faults }
 }
 
@@ -62,7 +66,24 @@ export const chooseFiles = async (page: Page, selector: string, ...paths: readon
   await input.uploadFile(...paths)
 }
 
-const seriousFindings = async (page: Page): Promise<readonly string[]> => {
+/** Shows the instruments, which the page remembers from one test to the next. */
+export const showInstruments = async (page: Page): Promise<void> => {
+  await page.waitForSelector('#panel-toggle', { visible: true })
+  if ((await page.$('#panel-toggle[aria-pressed=false]')) !== null) await page.click('#panel-toggle')
+}
+
+/** Chooses an option as a person does. */
+export const choose = (page: Page, selector: string, index: number): Promise<unknown> =>
+  page.$eval(
+    selector,
+    (select, chosen) => {
+      ;(select as HTMLSelectElement).selectedIndex = chosen
+      select.dispatchEvent(new Event('change'))
+    },
+    index,
+  )
+
+export const seriousFindings = async (page: Page): Promise<readonly string[]> => {
   await page.evaluate(axe)
   return page.evaluate(async () => {
     const { violations } = await (

@@ -8,14 +8,22 @@ import { parseCassette } from '../../../src/cassette.js'
 import { transcript, readWav, recognize } from '../../../src/index.js'
 import { wavHeader } from '../../../src/audio.js'
 import { launch } from '../../service/test/browser/browsers.js'
+import {
+  checkAccess,
+  choose,
+  chooseFiles,
+  desktop,
+  openStudio,
+  phone,
+  seriousFindings,
+  showInstruments,
+  until,
+  type OpenedPage,
+} from './studio-page.js'
 import { startStudioServer, type StudioServer } from './studio-server.js'
 import { temporaryFolder } from '../../../test/temporary-folder.js'
 
 // Long because the sample call is played at the pace of speech, and browsers start slowly.
-
-const axe = readFileSync(require.resolve('axe-core'), 'utf8')
-const desktop = { width: 1280, height: 800 }
-const phone = { width: 390, height: 844 }
 
 let studio: StudioServer
 const folder = temporaryFolder()
@@ -28,54 +36,14 @@ afterAll(async () => {
   await studio.close()
 })
 
-/** A page, and what it must not do: errors on the console, and requests to other origins. */
-interface Opened {
-  readonly page: Page
-  readonly faults: string[]
-}
+const openPage = (browser: Browser): Promise<OpenedPage> => openStudio(browser, studio.url)
 
 /** A page whose service says something else of itself. */
-const openStudio = async (browser: Browser, config: Readonly<Record<string, unknown>>): Promise<Opened> => {
+const openOther = async (browser: Browser, config: Readonly<Record<string, unknown>>): Promise<OpenedPage> => {
   const other = await startStudioServer({ config })
   onTestFinished(() => other.close())
-  return openPage(browser, other.url, '#choose-files')
+  return openStudio(browser, other.url, '#choose-files')
 }
-
-const openPage = async (browser: Browser, url = studio.url, ready = '#choose-files:enabled'): Promise<Opened> => {
-  const page = await browser.newPage()
-  onTestFinished(() => page.close())
-  const faults: string[] = []
-  page.on('console', (message) => {
-    // Chromium has suggestions for forms of the type "verbose".
-    if (['error', 'warn', 'verbose'].includes(message.type())) faults.push(message.text())
-  })
-  page.on('pageerror', (error) => faults.push(String(error)))
-  page.on('request', (request) => {
-    const { protocol, hostname } = new URL(request.url())
-    if (hostname !== '127.0.0.1' && protocol !== 'blob:' && protocol !== 'data:')
-      faults.push(`A request to ${request.url()}`)
-  })
-  await page.setViewport(desktop)
-  await page.goto(url)
-  await page.waitForSelector(ready)
-  return { page, faults }
-}
-
-const upload = async (page: Page, selector: string, ...files: readonly string[]): Promise<void> => {
-  const input = await page.$(selector)
-  await (input as unknown as { uploadFile: (...paths: readonly string[]) => Promise<void> }).uploadFile(...files)
-}
-
-/** Chooses an option as a person does. */
-const choose = (page: Page, selector: string, index: number): Promise<unknown> =>
-  page.$eval(
-    selector,
-    (select, chosen) => {
-      ;(select as HTMLSelectElement).selectedIndex = chosen
-      select.dispatchEvent(new Event('change'))
-    },
-    index,
-  )
 
 /** A file of a second without speech. */
 const silence = async (): Promise<string> => {
@@ -86,22 +54,9 @@ const silence = async (): Promise<string> => {
 }
 
 const textOf = (page: Page, selector: string): Promise<string> => page.$eval(selector, (found) => found.textContent)
-const until = async (page: Page, selector: string, text: string): Promise<void> => {
-  try {
-    await page.waitForFunction(
-      (query: string, expected: string) => document.querySelector(query)?.textContent.includes(expected),
-      {},
-      selector,
-      text,
-    )
-  } catch {
-    const shown = await page.$eval('body', (body) => body.innerText)
-    throw new Error(`"${text}" does not appear in ${selector}. The page shows:\n${shown}`)
-  }
-}
 
 /** The definitive text of each speaker. */
-const textsOf = (page: Page): Promise<Record<string, string>> =>
+const speakersOf = (page: Page): Promise<Record<string, string>> =>
   page.$$eval('.line', (lines) =>
     lines.reduce<Record<string, string>>((texts, line) => {
       const speaker = String(line.querySelector('.name')?.textContent)
@@ -134,7 +89,7 @@ const exported = async (page: Page, format: string): Promise<readonly [name: str
       Object.assign(globalThis, { savedName: this.download })
     }
   })
-  await page.click('#export summary')
+  await page.click('#export-summary')
   await page.click(`[data-format=${format}]`)
   await page.waitForFunction(() => 'savedName' in globalThis)
   const result = await page.evaluate(async () => {
@@ -144,23 +99,6 @@ const exported = async (page: Page, format: string): Promise<readonly [name: str
   await page.evaluate(() => Reflect.deleteProperty(globalThis, 'savedName'))
   return result
 }
-
-const seriousFindings = async (page: Page): Promise<readonly string[]> => {
-  await page.evaluate(axe)
-  return page.evaluate(async () => {
-    const { violations } = await (
-      globalThis as unknown as {
-        axe: { run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> }
-      }
-    ).axe.run()
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-  })
-}
-
-const isWiderThanScreen = (page: Page): Promise<boolean> =>
-  page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
 
 describe('the studio in Chromium', () => {
   let browser: Browser
@@ -174,7 +112,7 @@ describe('the studio in Chromium', () => {
   it('plays the sample call, and loses no word when the line is cut', async () => {
     const { page, faults } = await openPage(browser)
     await page.click('#play-sample')
-    await page.click('#panel-toggle')
+    await showInstruments(page)
     await until(page, '#lines', 'good evening')
     expect(await textOf(page, '#announcer')).toContain('good evening')
     await until(page, '#live', 'hello')
@@ -184,20 +122,12 @@ describe('the studio in Chromium', () => {
       /^Connection cut at \d+\.\d s on 2 channels, resumed after \d+\.\d s, \d+\.\d s of audio sent again, nothing lost\.$/,
     )
     await until(page, '#status-text', 'Done')
-    expect(await textsOf(page)).toEqual(await undisturbed())
+    expect(await speakersOf(page)).toEqual(await undisturbed())
     const ledger = await page.$$eval('#ledger-legend b', (parts) => parts.map(({ textContent }) => textContent))
     expect(ledger).toEqual([expect.stringMatching(/^65\.\d s$/), '0.0 s', '0.0 s', '0.0 s'])
 
-    const saved: Record<string, string> = {}
-    for (const format of ['text', 'vtt', 'srt', 'ndjson', 'cassette']) {
-      const [, content] = await exported(page, format)
-      saved[format] = content
-    }
-    expect(saved['text']).toMatch(/^\[0:00\] Restaurant: good evening .+\n\[0:03\] Guest: hello /)
-    expect(saved['vtt']).toMatch(/^WEBVTT\n\n1\n00:00:00\.\d{3} --> 00:00:0\d\.\d{3}\n<v Restaurant>good evening/)
-    expect(saved['srt']).toMatch(/^1\n00:00:00,\d{3} --> 00:00:0\d,\d{3}\nRestaurant: good evening/)
-    const events = saved['ndjson']
-      ?.trim()
+    const events = (await exported(page, 'ndjson'))[1]
+      .trim()
       .split('\n')
       .map((line) => (JSON.parse(line) as { type: string }).type)
     // A busy service also sends other events.
@@ -205,35 +135,35 @@ describe('the studio in Chromium', () => {
       expect.arrayContaining(['connection', 'response', 'partial', 'milestone', 'resumed', 'ledger', 'final']),
     )
 
-    const { header, lines } = parseCassette(saved['cassette'] ?? '')
+    const [, cassette] = await exported(page, 'cassette')
+    const { header, lines } = parseCassette(cassette)
     expect(header).toMatchObject({
       transport: 'websocket',
       format: { encoding: 'pcm', sampleRateHz: 8000, channels: 2 },
     })
     const channels = lines.flatMap((line) => (line.event === 'dial' ? [line.channel] : []))
     expect(channels.sort()).toEqual([0, 0, 1, 1])
-    expect(saved['cassette']).not.toContain(await studio.token())
-    expect(saved['cassette']).toContain('bearer.[redacted]')
+    expect(cassette).not.toContain(await studio.token())
+    expect(cassette).toContain('bearer.[redacted]')
 
     const file = join(folder, 'session.jsonl')
-    await writeFile(file, saved['cassette'] ?? '')
-    const before = await textsOf(page)
-    await upload(page, '#cassette', file)
+    await writeFile(file, cassette)
+    const before = await speakersOf(page)
+    await chooseFiles(page, '#cassette', file)
     await page.waitForSelector('#scrub-label:not([hidden])')
-    expect(Object.values(await textsOf(page))).toEqual(Object.values(before))
+    expect(Object.values(await speakersOf(page))).toEqual(Object.values(before))
     expect(await textOf(page, '#incident')).toContain('nothing lost')
     await page.$eval('#scrub', (slider) => {
       Object.assign(slider, { value: 5000 })
       slider.dispatchEvent(new Event('input'))
     })
     await page.waitForFunction(() => document.querySelectorAll('.line').length === 1)
-    expect(Object.values(await textsOf(page))).toEqual([expect.stringContaining('good evening')])
+    expect(Object.values(await speakersOf(page))).toEqual([expect.stringContaining('good evening')])
     expect(faults).toEqual([])
 
     // A new page shows all of the cassette on its timeline, so the middle is the middle of the call.
     const { page: newPage } = await openPage(browser)
-    await newPage.evaluate(() => document.querySelector<HTMLElement>('#panel-toggle')?.click())
-    await upload(newPage, '#cassette', file)
+    await chooseFiles(newPage, '#cassette', file)
     await newPage.waitForSelector('#scrub-label:not([hidden])')
     await newPage.click('#canvas')
     expect(await textOf(newPage, '#scrub-time')).toMatch(/^0:1\d/)
@@ -245,7 +175,7 @@ describe('the studio in Chromium', () => {
       { name: 'English', version: '2', reads: 'any English speech', languages: ['en', 'de'] },
       { name: 'call', version: '1', isSample: true },
     ]
-    const { page } = await openStudio(browser, { models })
+    const { page } = await openOther(browser, { models })
     expect(await page.$$eval('#model option', (all) => all.map(({ textContent }) => textContent))).toEqual([
       'animals: sentences of animals.gram',
       'English, version 2: any English speech',
@@ -260,7 +190,7 @@ describe('the studio in Chromium', () => {
     expect(await page.$eval('#model', (select) => (select as HTMLSelectElement).selectedIndex)).toBe(0)
     await page.click('#play-sample')
     await until(page, '#lines', 'good evening')
-    await page.click('#panel-toggle')
+    await showInstruments(page)
     await page.click('#facts summary')
     expect(await textOf(page, '#facts-list')).toContain('call, version 1')
   })
@@ -270,9 +200,9 @@ describe('the studio in Chromium', () => {
       { name: 'call', version: '1', reads: 'sentences of call.gram' },
       { name: 'call', version: '1', reads: 'any English speech' },
     ]
-    const { page } = await openStudio(browser, { models, sampleCall: null })
+    const { page } = await openOther(browser, { models, sampleCall: null })
     await choose(page, '#model', 0)
-    await upload(page, '#file', await silence())
+    await chooseFiles(page, '#file', await silence())
     await until(page, '#proposal-text', 'The model call recognizes sentences of call.gram only, and found none.')
     expect(await textOf(page, '#placeholder')).toBe('No words were found.')
     await page.waitForSelector('#proposal-take', { visible: true })
@@ -280,7 +210,6 @@ describe('the studio in Chromium', () => {
     await page.waitForSelector('#proposal', { hidden: true })
     await until(page, '#status-text', 'Done')
     expect(await page.$eval('#proposal', (shown) => (shown as HTMLElement).hidden)).toBe(true)
-    expect(await page.$$('#jobs li')).toHaveLength(2)
   })
 
   it('plays the word at the cursor, moved by the keys', async () => {
@@ -316,7 +245,7 @@ describe('the studio in Chromium', () => {
     const { page, faults } = await openPage(browser)
     const untilLive = (isLive: boolean): Promise<unknown> => page.waitForSelector(`#zoom-live[aria-pressed=${isLive}]`)
     await page.click('#play-sample')
-    await page.click('#panel-toggle')
+    await showInstruments(page)
     await until(page, '#lines', 'good evening')
 
     const box = await (await page.$('#canvas'))?.boundingBox()
@@ -372,34 +301,10 @@ describe('the studio in Chromium', () => {
     })
     await until(page, '#lines', 'good evening')
     expect(await textOf(page, '#session-title')).toBe('evening.wav')
-    expect(Object.keys(await textsOf(page))).toContain('Channel 1')
+    expect(Object.keys(await speakersOf(page))).toContain('Channel 1')
     expect(await textOf(page, '#jobs')).toContain('night.wav')
     expect(faults).toEqual([])
   })
-
-  /** Both schemes on a phone and a desktop, when no color changes any more, because axe would measure it. */
-  const checkAccess = async (page: Page, state: string): Promise<void> => {
-    for (const value of ['light', 'dark']) {
-      await page.evaluate((scheme) => {
-        document.documentElement.dataset['theme'] = scheme
-      }, value)
-      for (const viewport of [phone, desktop]) {
-        await page.setViewport(viewport)
-        await page.waitForFunction(() => document.getAnimations().length === 0)
-        const findings = await seriousFindings(page)
-        expect({ state, value, ...viewport, findings, isWide: await isWiderThanScreen(page) }).toEqual({
-          state,
-          value,
-          ...viewport,
-          findings: [],
-          isWide: false,
-        })
-        const name = `${state}-${value}-${viewport.width}.png`
-        if (process.env['STUDIO_SHOTS'] !== undefined)
-          await page.screenshot({ path: join(process.env['STUDIO_SHOTS'], name) })
-      }
-    }
-  }
 
   it('has no serious finding of axe, and fits a phone, in both schemes and all states of a session', async () => {
     const { page, faults } = await openPage(browser)
@@ -421,7 +326,7 @@ describe('the studio in Chromium', () => {
     expect(await seriousFindings(page)).toEqual([])
     await page.keyboard.press('Escape')
     await page.setViewport(desktop)
-    await page.click('#panel-toggle')
+    await showInstruments(page)
     await page.click('#times')
     await page.click('#cut')
     await until(page, '#incident', 'nothing lost')
@@ -429,13 +334,13 @@ describe('the studio in Chromium', () => {
     await checkAccess(page, 'instruments')
     await page.click('#stop')
     await until(page, '#status-text', 'Stopped.')
-    await page.click('#export summary')
+    await page.click('#export-summary')
     await checkAccess(page, 'after')
-    await page.click('#export summary')
+    await page.click('#export-summary')
     const [, content] = await exported(page, 'cassette')
     const file = join(folder, 'stopped.jsonl')
     await writeFile(file, content)
-    await upload(page, '#cassette', file)
+    await chooseFiles(page, '#cassette', file)
     await page.waitForSelector('#scrub-label:not([hidden])')
     await checkAccess(page, 'cassette')
     await page.click('#nav-operations')
@@ -445,7 +350,7 @@ describe('the studio in Chromium', () => {
   })
 
   it('has no serious finding of axe where a person has to enter a token', async () => {
-    const { page } = await openStudio(browser, { token: null, models: [], sampleCall: null })
+    const { page } = await openOther(browser, { token: null, models: [], sampleCall: null })
     await until(page, '#notice', 'Enter a token below')
     expect(await page.$eval('#way-sample', (way) => way.hasAttribute('hidden'))).toBe(true)
     await checkAccess(page, 'token')
@@ -456,7 +361,7 @@ describe('the studio in Chromium', () => {
     const slow = { download: 50_000, upload: 30_000, latency: 400 }
     await page.emulateNetworkConditions(slow)
     await page.click('#play-sample')
-    await page.click('#panel-toggle')
+    await showInstruments(page)
     await until(page, '#status-text', 'Loading the sample call: ')
     await until(page, '#lines', 'good evening')
     await page.emulateNetworkConditions({ ...slow, offline: true })
@@ -470,7 +375,7 @@ describe('the studio in Chromium', () => {
     await page.emulateNetworkConditions(slow)
     await until(page, '#incident', 'nothing lost')
     await until(page, '#status-text', 'Done')
-    expect(await textsOf(page)).toEqual(await undisturbed())
+    expect(await speakersOf(page)).toEqual(await undisturbed())
   })
 })
 
@@ -490,17 +395,15 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
     await writeFile(call, readFileSync('samples/call.wav'))
     const [second, third] = [join(folder, `${name} 2.wav`), join(folder, `${name} 3.wav`)]
     for (const file of [second, third]) await writeFile(file, readFileSync('samples/call.wav'))
-    await upload(page, '#file', call, second, third, await silence())
+    await chooseFiles(page, '#file', call, second, third, await silence())
     await until(page, '#jobs', 'Waiting for its turn.')
     await page.click('#jobs li:first-child button')
     await page.waitForFunction(() => document.querySelectorAll('#jobs li').length === 3)
     await until(page, '#status-text', 'Transcribing: ')
     await until(page, '#status-text', 'Done')
     const { Restaurant, Guest } = await undisturbed()
-    expect(await textsOf(page)).toEqual({ 'Channel 1': Restaurant, 'Channel 2': Guest })
-    await page.waitForFunction(() =>
-      [...document.querySelectorAll('#jobs li')].every(({ textContent }) => textContent.includes('Done')),
-    )
+    expect(await speakersOf(page)).toEqual({ 'Channel 1': Restaurant, 'Channel 2': Guest })
+    await page.waitForFunction(() => document.querySelector('#jobs li') === null)
     expect(performance.now() - startMs).toBeLessThan(3 * 32_900)
 
     await page.click('#lines .word:nth-child(2)')
@@ -517,7 +420,7 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
 
   it('remembers the instruments, the times and the speed', async () => {
     const { page } = await openPage(browser)
-    await upload(page, '#file', await silence())
+    await chooseFiles(page, '#file', await silence())
     await until(page, '#status-text', 'Done')
     expect(await page.$eval('#panel', (panel) => panel.hasAttribute('hidden'))).toBe(true)
     await page.click('#panel-toggle')
@@ -525,7 +428,7 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
     await choose(page, '#speed', 0)
     await page.reload()
     await page.waitForSelector('#choose-files:enabled')
-    await upload(page, '#file', await silence())
+    await chooseFiles(page, '#file', await silence())
     await until(page, '#status-text', 'Done')
     await page.waitForSelector('#panel:not([hidden])')
     expect(await page.$eval('#times', (button) => button.getAttribute('aria-pressed'))).toBe('true')
@@ -537,7 +440,7 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
     const { page } = await openPage(browser)
     const file = join(folder, 'notes.wav')
     await writeFile(file, 'not audio')
-    await upload(page, '#file', file)
+    await chooseFiles(page, '#file', file)
     await until(
       page,
       '#placeholder',
@@ -549,7 +452,7 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
     const samples = Buffer.alloc(2 * rate * 31)
     const long = join(folder, 'rate.wav')
     await writeFile(long, [wavHeader({ encoding: 'pcm', sampleRateHz: rate, channels: 1 }, samples.length), samples])
-    await upload(page, '#file', long)
+    await chooseFiles(page, '#file', long)
     await until(page, '#session-title', 'rate.wav')
     await until(page, '#status-text', 'Done · 0:31')
   })
@@ -581,7 +484,7 @@ describe('the studio in Firefox', () => {
     onTestFinished(() => browser.close())
     const { page, faults } = await openPage(browser)
     await page.click('#play-sample')
-    await page.click('#panel-toggle')
+    await showInstruments(page)
     await until(page, '#lines', 'good evening')
     await page.click('#cut')
     await until(page, '#incident', 'nothing lost')
