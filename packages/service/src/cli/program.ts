@@ -73,6 +73,10 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: 'check this machine or a service',
     load: async () => (await import('./commands/doctor.js')).addDoctor,
   },
+  repl: {
+    summary: 'try sessions and operators line by line',
+    load: async () => (await import('./commands/repl.js')).addRepl,
+  },
   completion: {
     summary: 'complete commands, options and models in a shell',
     load: async () => (await import('./commands/completion.js')).addCompletion,

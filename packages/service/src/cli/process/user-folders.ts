@@ -34,3 +34,10 @@ export const existingUserModels = (env: Environment): readonly string[] => {
   const folder = userModels(env)
   return folder !== undefined && existsSync(folder) ? [folder] : []
 }
+
+/** The lines that were typed in `rxspeech repl`, whether or not the file exists; undefined without a home folder. */
+export const replHistory = (env: Environment, platform = process.platform): string | undefined => {
+  const folder =
+    platform === 'win32' ? windowsFolder(env, 'LOCALAPPDATA') : xdgFolder(env, 'XDG_STATE_HOME', '.local/state')
+  return folder && join(folder, 'rxspeech', 'repl-history')
+}
