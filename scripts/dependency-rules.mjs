@@ -211,7 +211,8 @@ export default {
       name: 'entry-point',
       comment: 'Import the file that defines the name, not an entry point.',
       severity: 'error',
-      from: { path: everySource, pathNot: '^packages/studio/' },
+      // The studio and the session of Node have what users have.
+      from: { path: everySource, pathNot: '^packages/(studio/|service/src/cli/repl/)' },
       to: { path: oneOf(entryPoints) },
     },
     {
