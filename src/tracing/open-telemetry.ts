@@ -77,6 +77,11 @@ export class TraceSpan {
     return formatTraceparent(this.#span.spanContext())
   }
 
+  /** What finds the trace where it was exported to. */
+  get traceId(): string {
+    return this.#span.spanContext().traceId
+  }
+
   /** Begins a span within this one. */
   child(options: SpanOptions): TraceSpan | undefined {
     return beginSpan(this.#api, this.#api.trace.setSpan(this.#context, this.#span), options)

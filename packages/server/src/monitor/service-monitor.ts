@@ -41,6 +41,8 @@ export interface SessionFacts {
   readonly model?: string | undefined
   /** On a WebSocket: the current or the last recognition. */
   readonly recognitionId?: string | undefined
+  /** The trace of the session, if it is traced. */
+  readonly traceId?: string | undefined
 }
 
 /** The end of a session. */

@@ -93,6 +93,7 @@ export class SessionWatch {
     const { openTelemetry, traceparent } = this.#tracing
     this.#span =
       openTelemetry && beginRemoteSpan(openTelemetry, traceparent, { name: 'rxspeech.serve', kind: 'server' })
+    if (this.#span !== undefined) this.#facts = { ...this.#facts, traceId: this.#span.traceId }
   }
 
   started(session: StartedSession): void {

@@ -71,8 +71,17 @@ export class MergedMetrics {
 
   /** All metrics in the text format of Prometheus. */
   async text(): Promise<string> {
+    return (await this.#all()).metrics()
+  }
+
+  /** All metrics as those of one process. */
+  async collect(): Promise<readonly ProcessMetric[]> {
+    return readProcessMetrics(await this.#all())
+  }
+
+  async #all(): Promise<Prometheus.Registry> {
     const running = [...this.#last.values()]
-    return this.#merge([await this.#ended, ...running]).metrics()
+    return this.#merge([await this.#ended, ...running])
   }
 
   #merge(metrics: readonly (readonly ProcessMetric[])[]): Prometheus.Registry {

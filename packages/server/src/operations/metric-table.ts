@@ -29,6 +29,11 @@ export const metricTable = {
     labels: ['interface', 'state'],
     help: 'Open sessions by phase: opened, running, flushing or idle.',
   },
+  rxspeech_running_sessions: {
+    type: 'gauge',
+    labels: ['tenant', 'model'],
+    help: 'Sessions that run or are flushing.',
+  },
   rxspeech_load: {
     type: 'gauge',
     labels: [],

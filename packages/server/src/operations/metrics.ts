@@ -6,6 +6,7 @@ import type { EngineMeter } from './engine-meter.js'
 import { readProcessMetrics, type ProcessMetric } from './merged-metrics.js'
 import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
 import type { FleetUse, NatsUse } from './nats-use.js'
+import type { RunningCount } from './slow-sessions.js'
 
 export interface SpeechMetrics {
   readonly monitor: ServiceMonitor
@@ -32,13 +33,16 @@ export interface SpeechMetricsOptions {
   readonly engines: EngineMeter
   readonly load: Pick<ServiceLoad, 'load' | 'loopDelayMs' | 'partialIntervalMs'>
   readonly isReady: () => boolean
+  /** The sessions that run. @default none */
+  readonly running?: (() => readonly RunningCount[]) | undefined
 }
 
 /** The maximum number of tenants, models and kinds of nodes with a separate label value. */
 const maxNames = 200
 
 /** The metrics of one service, in a separate registry. Rejects with `missing-dependency`. */
-export const openSpeechMetrics = async ({ engines, load, isReady }: SpeechMetricsOptions): Promise<SpeechMetrics> => {
+export const openSpeechMetrics = async (options: SpeechMetricsOptions): Promise<SpeechMetrics> => {
+  const { engines, load, isReady, running } = options
   const client = await import('prom-client')
   const registry = new client.Registry()
   client.collectDefaultMetrics({ register: registry })
@@ -53,6 +57,7 @@ export const openSpeechMetrics = async ({ engines, load, isReady }: SpeechMetric
     const isThinned = load.partialIntervalMs > 0 || engines.uses().some(({ use }) => use.partialIntervalMs > 0)
     meters.set('rxspeech_partials_thinned', {}, isThinned ? 1 : 0)
     meters.readEngines(engines)
+    if (running !== undefined) meters.readRunning(running())
     if (natsUse !== undefined) meters.readNats(natsUse())
   }
   return {
@@ -152,6 +157,15 @@ class Meters {
   /** The labels of a granted session. */
   use({ interface: by, tenant, model }: SessionFacts): { interface: string; tenant: string; model: string } {
     return { interface: by, tenant: this.#tenants.of(tenant), model: this.#models.of(model) }
+  }
+
+  /** Tenants and models without a session have no value. */
+  readRunning(counts: readonly RunningCount[]): void {
+    this.#gauges.get('rxspeech_running_sessions')?.reset()
+    for (const { tenant, model, count } of counts) {
+      const labels = { tenant: this.#tenants.of(tenant), model: this.#models.of(model) }
+      this.add('rxspeech_running_sessions', labels, count)
+    }
   }
 
   readNats({ isUp, refused, places, fleet }: NatsUse): void {
@@ -271,7 +285,7 @@ const otherName = 'other'
  * Limits the different values of a label and replaces all further ones by `other`. Models, tenants and nodes are
  * configured, so the limit matters only for very large configurations.
  */
-class LabelLimiter {
+export class LabelLimiter {
   readonly #names = new Set<string>()
   readonly #maxNames: number
 

@@ -5,19 +5,21 @@ import type { ListenAddress, ServerCertificate } from 'rxspeech/internal/transpo
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Server } from '@grpc/grpc-js'
 import type { SchedulerLike } from 'rxjs'
-import { combineMonitors, type ServiceMonitor } from '../monitor/service-monitor.js'
+import { combineMonitors, noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
 import type { EngineMeter } from './engine-meter.js'
 import { openGrpcHealth, openGrpcReflection } from './grpc-services.js'
 import type { Logger } from './logger.js'
+import { MetricHistory, type MetricHistoryReport } from './metric-history.js'
 import { openSpeechMetrics, type SpeechMetrics } from './metrics.js'
 import type { NatsUse } from './nats-use.js'
 import { ReadinessTracker, type Readiness } from './readiness.js'
 import { modelBehind, ServiceLoad, watchLoop, type LoadLimits, type Refusing } from './service-load.js'
+import { SlowSessions, type SlowSession } from './slow-sessions.js'
 import { logFault, RateLimitedLog, refusingLog, sessionLog } from './service-log.js'
 import { openHttp, type HttpListener } from '../listen/http-listener.js'
 
 export interface OperationsOptions {
-  /** The address of `/livez`, `/readyz` and `/metrics`. @default none */
+  /** The address of `/livez`, `/readyz`, `/metrics` and `/operations.json`. @default none */
   readonly address?: ListenAddress | undefined
   /** Whether metrics are collected without such an address too. @default only with an address */
   readonly hasMetrics?: boolean | undefined
@@ -46,6 +48,8 @@ export interface Operations {
   readonly url: string | undefined
   /** The metrics in the text format of Prometheus, if they are collected. */
   readonly scrape: Scrape | undefined
+  /** The last hour, if metrics are collected. */
+  readonly report: ReadReport | undefined
   /** Returns a registry to use instead, whose engines are measured. */
   readonly watchModels: (registry: ModelRegistry) => ModelRegistry
   /** The connection to NATS; when it is down for long, a process of engines is not ready. */
@@ -63,6 +67,14 @@ export interface Operations {
 /** Reads the metrics of all processes. */
 export type Scrape = () => Promise<{ readonly contentType: string; readonly body: string }>
 
+/** What the page of operators shows: no text, no audio and no token of a session. */
+export interface OperationsReport extends MetricHistoryReport {
+  readonly sessions: readonly SlowSession[]
+}
+
+/** Reads the last hour of all processes. */
+export type ReadReport = () => Promise<OperationsReport>
+
 /** The limit for each kind of log line that any client can cause. */
 const maxLinesPerMinute = 60
 
@@ -75,22 +87,29 @@ export const openOperations = async (options: OperationsOptions): Promise<Operat
     warmsUp: address !== undefined,
     onReadiness: ({ type }) => own.setServing(type === 'ready'),
   })
-  const { metrics, onFault } = own
+  const { metrics, onFault, slowSessions } = own
+  const history = metrics && new MetricHistory({ collect: metrics.collect, scheduler: options.scheduler, onFault })
+  const report: ReadReport | undefined =
+    history && (() => Promise.resolve({ ...history.report, sessions: slowSessions() }))
   const listener =
     address &&
     metrics &&
+    report &&
     (await openOperationsListener({
       ...options,
       address,
       onFault,
       readiness: own.readiness,
       scrape: metrics.scrape,
+      report,
     }))
   return {
     ...own,
     url: listener?.url,
     scrape: metrics?.scrape,
+    report,
     close: async () => {
+      history?.close()
       own.close()
       await listener?.close()
     },
@@ -105,8 +124,10 @@ export interface ProcessOperationsOptions extends Omit<OperationsOptions, 'addre
 }
 
 /** What operators see of one process that serves sessions, without a listener. */
-export interface ProcessOperations extends Omit<Operations, 'url' | 'scrape' | 'close'> {
+export interface ProcessOperations extends Omit<Operations, 'url' | 'scrape' | 'report' | 'close'> {
   readonly metrics: SpeechMetrics | undefined
+  /** None without metrics. */
+  readonly slowSessions: () => readonly SlowSession[]
   readonly readiness: () => Readiness
   /** Sets the state that gRPC health reports. */
   readonly setServing: (isServing: boolean) => void
@@ -126,7 +147,9 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     isEngineBehind: () => engines.sample(limits.maxEngineDelayMs),
     onRefusing: (refusing) => logRefusing(refusing),
   })
-  const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady }) : undefined
+  const sessions = hasMetrics ? new SlowSessions(() => scheduler.now()) : undefined
+  const running = sessions && (() => sessions.running())
+  const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady, running }) : undefined
   const { monitor, onFault, logRefusing, closeLog } = openReports(options, metrics)
   tracker.onFault = onFault
   tracker.onChange = onReadiness
@@ -135,7 +158,8 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     onFault,
     metrics,
     load,
-    monitor: combineMonitors([load.monitor, monitor]),
+    monitor: combineMonitors([load.monitor, ...(sessions ? [{ ...noopMonitor, ...sessions.monitor }] : []), monitor]),
+    slowSessions: () => sessions?.list() ?? [],
     checkModel: (model) => {
       if (engines.isFull(model)) throw modelBehind()
     },
@@ -201,6 +225,7 @@ export interface OperationsListenerOptions {
   readonly certificate?: ServerCertificate | undefined
   readonly readiness: () => Readiness
   readonly scrape: Scrape
+  readonly report: ReadReport
   readonly onFault: (error: unknown) => void
 }
 
@@ -210,11 +235,15 @@ const send = (response: ServerResponse, status: number, body: string, headers: R
     .end(body)
 
 /**
- * Serves `/livez`, `/readyz` and `/metrics` for operators. They name no sessions but show the load, so the listener
- * belongs on loopback or on a separate network.
+ * Serves `/livez`, `/readyz`, `/metrics` and `/operations.json` for operators. They show the load, and the ids, tenants
+ * and models of slow sessions, so the listener belongs on loopback or on a separate network.
  */
 export const openOperationsListener = async (options: OperationsListenerOptions): Promise<HttpListener> => {
-  const { address, certificate, readiness, scrape, onFault } = options
+  const { address, certificate, readiness, scrape, report, onFault } = options
+  const failed = (response: ServerResponse) => (error: unknown) => {
+    onFault(error)
+    send(response, 500, 'the metrics could not be read\n')
+  }
   const onRequest: RequestListener = (request, response) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       send(response, 405, 'only GET is allowed here\n', { Allow: 'GET, HEAD' })
@@ -230,14 +259,17 @@ export const openOperationsListener = async (options: OperationsListenerOptions)
       case '/metrics':
         scrape().then(
           ({ contentType, body }) => send(response, 200, body, { 'Content-Type': contentType }),
-          (error: unknown) => {
-            onFault(error)
-            send(response, 500, 'the metrics could not be read\n')
-          },
+          failed(response),
+        )
+        return
+      case '/operations.json':
+        report().then(
+          (found) => send(response, 200, JSON.stringify(found), { 'Content-Type': 'application/json' }),
+          failed(response),
         )
         return
       default:
-        send(response, 404, 'the paths are /livez, /readyz and /metrics\n')
+        send(response, 404, 'the paths are /livez, /readyz, /metrics and /operations.json\n')
     }
   }
   const http = await openHttp(address, { certificate, onFault })

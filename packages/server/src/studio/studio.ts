@@ -44,6 +44,8 @@ export interface StudioService {
   readonly projects: { list(): readonly { readonly tenant: string; readonly name: string }[] }
   /** The metrics in the text format of Prometheus, if they are collected. */
   readonly scrape?: (() => Promise<{ readonly contentType: string; readonly body: string }>) | undefined
+  /** The last hour of the service for its operators, if metrics are collected. */
+  readonly report?: (() => Promise<object>) | undefined
   readonly addressOf: (request: IncomingMessage) => string | undefined
   readonly now: () => number
   readonly onFault: (error: unknown) => void
@@ -81,6 +83,7 @@ const tokenPath = '/studio/token'
 const configPath = '/studio/config.json'
 const callPath = '/studio/call.wav'
 const metricsPath = '/metrics'
+const operationsPath = '/operations.json'
 const tokenLifetimeS = 600
 
 /** Reads the files of the page. Rejects if they cannot be read; a page that is not built is a 404 with its reason. */
@@ -127,6 +130,7 @@ export const openStudio = async (options: StudioOptions, service: StudioService)
       projects: projectsOf(service, rights),
       sampleCall: call === undefined || !hasSampleModel(rights) ? null : callPath,
       metrics: clientId === undefined || service.scrape === undefined ? null : metricsPath,
+      operations: clientId === undefined || service.report === undefined ? null : operationsPath,
     }
     sendJson(response, 200, config, { ...noStoreHeaders, ...pageHeaders })
   }
@@ -157,10 +161,16 @@ export const openStudio = async (options: StudioOptions, service: StudioService)
     else response.writeHead(200, { 'Content-Type': scraped.contentType, ...noStoreHeaders }).end(scraped.body)
   }
 
+  const sendReport = async (response: ServerResponse): Promise<void> => {
+    const report = await service.report?.()
+    if (report === undefined) notFound(response, 'Not found.\n')
+    else sendJson(response, 200, report, { ...noStoreHeaders, ...pageHeaders })
+  }
+
   const answer = async (path: string, request: IncomingMessage, response: ServerResponse): Promise<boolean> => {
     const file = files.get(path)
     const isOfDeveloper = clientId !== undefined
-    const isData = path === configPath || (isOfDeveloper && (path === tokenPath || path === metricsPath))
+    const isData = path === configPath || (isOfDeveloper && [tokenPath, metricsPath, operationsPath].includes(path))
     const isMissing = file === undefined && ['/', '/studio', '/studio/', callPath].includes(path)
     if (file === undefined && !isData && !isMissing) return false
     if (isOfDeveloper && !isFromThisMachine(request, service, path === tokenPath)) {
@@ -181,6 +191,7 @@ export const openStudio = async (options: StudioOptions, service: StudioService)
     else if (isMissing) notFound(response, path === callPath ? 'There is no sample call.\n' : notBuilt)
     else if (path === configPath) await sendConfig(request, response)
     else if (path === tokenPath) await sendToken(request, response)
+    else if (path === operationsPath) await sendReport(response)
     else await sendMetrics(response)
     return true
   }

@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 import type { Engine } from '../../../engines/src/engine.js'
 import { openJsonLogger } from '../../src/operations/logger.js'
+import type { OperationsReport } from '../../src/operations/operations.js'
 import type { ServiceOptions } from '../../../service/src/configuration/service-options.js'
 import { scriptedEngine } from '../../../service/src/testing/scripted-engine.js'
 import { converse, openStream, plainClient } from '../../../service/test/interop/plain-dataflow-client.js'
@@ -117,6 +118,34 @@ describe('the operations listener', () => {
     client.close()
     await closing
     await expect(get(service, '/livez')).rejects.toThrow()
+  })
+})
+
+describe('/operations.json', () => {
+  it('has the sessions that run, with what finds them, and no text of them', async () => {
+    const service = await started({}, scriptedEngine({ texts: ['hello world'] }))
+    const socket = await openSocket(service)
+    socket.send(recognizeOf())
+    expect(await socket.receive()).toMatchObject({ 'operation-result': 'Success' })
+    socket.audio((await spoken(3_000)).subarray(0, 48_000))
+    let message = await socket.receive()
+    while (message?.['message-name'] !== 'milestone-result') message = await socket.receive()
+    const { status, type, body } = await get(service, '/operations.json')
+    expect([status, type]).toEqual([200, 'application/json'])
+    const { sessions, ...history } = JSON.parse(body) as OperationsReport
+    expect(history).toEqual({ everyMs: 10_000, atMs: [], charts: { running: {}, audio: {}, lag: {}, refusals: {} } })
+    expect(sessions).toEqual([
+      expect.objectContaining({ interface: 'websocket', tenant: 'Default', model: 'm', isRunning: true }),
+    ])
+    expect(sessions[0]?.worstLagMs).toBeGreaterThan(0)
+    expect(body).not.toContain('hello')
+    expect(body).not.toContain(service.token)
+    expect(
+      valueOf((await get(service, '/metrics')).body, 'rxspeech_running_sessions{tenant="Default",model="m"}'),
+    ).toBe(1)
+    socket.raw.terminate()
+    await until(async () => (await get(service, '/operations.json')).body.includes('"isRunning":false'))
+    expect((await get(service, '/metrics')).body).not.toContain('rxspeech_running_sessions{')
   })
 })
 

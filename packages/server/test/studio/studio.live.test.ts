@@ -127,6 +127,7 @@ describe('the page of a development service', () => {
       projects: ['transcribe'],
       sampleCall: '/studio/call.wav',
       metrics: '/metrics',
+      operations: '/operations.json',
     })
     const localhost = `localhost:${new URL(page).port}`
     const byName = await send(page, '/studio/config.json', { headers: { host: localhost } })
@@ -160,6 +161,7 @@ describe('the page of a development service', () => {
     ['the same for the configuration', '/studio/config.json', { host: 'evil.example' }],
     ['the same for the page', '/', { host: 'evil.example' }],
     ['the same for the metrics', '/metrics', { host: 'evil.example' }],
+    ['the same for the last hour', '/operations.json', { host: 'evil.example' }],
     ['a request from another site', '/studio/config.json', { 'sec-fetch-site': 'cross-site' }],
     ['a request from another port', '/metrics', { 'sec-fetch-site': 'same-site' }],
     ['another origin for the configuration', '/studio/config.json', { origin: 'http://evil.example' }],
@@ -183,6 +185,8 @@ describe('the page of a development service', () => {
 
   it('has the metrics, which no other address of the service has', async () => {
     expect((await send(page, '/metrics')).body).toContain('rxspeech_sessions')
+    const report = await send(page, '/operations.json')
+    expect([report.headers['cache-control'], JSON.parse(report.body)]).toMatchObject(['no-store', { everyMs: 10_000 }])
     expect((await send(page, '/readyz')).status).toBe(404)
   })
 
@@ -221,7 +225,7 @@ describe('the page of a service for others', () => {
       expect([status, headers['upgrade']]).toEqual([426, 'websocket'])
       expect(body).toMatch(/^refused: .*a proxy in between must pass on Upgrade/)
     }
-    for (const path of ['/', '/studio', '/studio/config.json', '/studio/token', '/metrics']) {
+    for (const path of ['/', '/studio', '/studio/config.json', '/studio/token', '/metrics', '/operations.json']) {
       expect(await send(service.started.authUrl, path)).toMatchObject({ status: 404, body: 'Not found.\n' })
     }
     await service.close()
@@ -239,7 +243,14 @@ describe('the page of a service for others', () => {
       const { status, body } = await send(url, '/studio/config.json', { headers })
       return { status, body: JSON.parse(body) as unknown }
     }
-    const nothing = { token: null, models: [], projects: [], metrics: null, ws: url.replace(/^http/, 'ws') }
+    const nothing = {
+      token: null,
+      models: [],
+      projects: [],
+      metrics: null,
+      operations: null,
+      ws: url.replace(/^http/, 'ws'),
+    }
     expect(await config()).toMatchObject({ status: 200, body: nothing })
     expect(await config('x.y.z')).toMatchObject({ status: 401, body: { error: 'invalid_token' } })
     const tokenOf = (clientId: string) =>
@@ -252,13 +263,14 @@ describe('the page of a service for others', () => {
         models: [{ name: 'call' }],
         projects: ['transcribe'],
         metrics: null,
+        operations: null,
         sampleCall: '/studio/call.wav',
       },
     })
     const other = await config((await tokenOf('other')).accessToken)
     // Without its model the call is not offered.
     expect(other).toMatchObject({ body: { models: [], projects: ['transcribe'], sampleCall: null } })
-    for (const path of ['/studio/token', '/metrics']) {
+    for (const path of ['/studio/token', '/metrics', '/operations.json']) {
       expect((await send(url, path, { method: 'POST', headers: { origin: url } })).status).toBe(404)
     }
     const forwarded = await send(url, '/studio/config.json', { headers: { 'x-forwarded-proto': 'https' } })

@@ -74,7 +74,9 @@ export interface ProcessRole<Operation, Http, Identity, Server> {
 
 /** What operators see of a whole service. */
 export interface ServiceOperations
-  extends ComposedOperations, Pick<Operations, 'monitor' | 'watchIdentity' | 'reloaded' | 'url' | 'scrape'> {}
+  extends
+    ComposedOperations,
+    Pick<Operations, 'monitor' | 'watchIdentity' | 'reloaded' | 'url' | 'scrape' | 'report'> {}
 
 /** The process of a service: it admits sessions itself and decides on reloads; the sessions run here or in workers. */
 export interface ServiceRole<Operation extends ServiceOperations, Http extends ComposedHttp> extends Omit<

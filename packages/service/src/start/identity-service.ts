@@ -27,7 +27,7 @@ export type ServiceAuthority = Authority & Identity
 export const openAuthority = async (
   options: ServiceOptions,
   http: ComposedHttp,
-  operation: Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity' | 'scrape'>,
+  operation: Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity' | 'scrape' | 'report'>,
 ): Promise<ServiceAuthority> => {
   const { clients, development = false, scheduler = asyncScheduler, stateFolder, issuer = http.url } = options
   // What machines share is connected here, and not an option of the identity service of each.
@@ -174,14 +174,14 @@ const needsUpgrade =
   'refused: A WebSocket is at this path, but the request has no Upgrade; a proxy in between must pass on Upgrade and Connection.\n'
 
 /** What the page shows of the service, besides its addresses. */
-type Shown = Pick<StudioService, 'models' | 'projects' | 'scrape' | 'onFault'>
+type Shown = Pick<StudioService, 'models' | 'projects' | 'scrape' | 'report' | 'onFault'>
 
 /** Answers the requests of a service at these addresses. */
 const openRequests = async (
   options: ServiceOptions,
   identity: Identity,
   { url, plainUrl, addressOf }: ComposedHttp,
-  { models, projects, scrape, onFault }: Shown,
+  { models, projects, scrape, report, onFault }: Shown,
 ): Promise<RequestListener> => {
   const { studio, clients, scheduler = asyncScheduler } = options
   const page =
@@ -190,6 +190,7 @@ const openRequests = async (
       models,
       projects,
       scrape,
+      report,
       onFault,
       addressOf,
       identity,

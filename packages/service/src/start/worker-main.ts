@@ -98,6 +98,7 @@ const main = (): void => {
   channel.handle({
     questions: {
       metrics: () => worker?.operation.metrics?.collect() ?? Promise.resolve([]),
+      slowSessions: () => Promise.resolve(worker?.operation.slowSessions() ?? []),
       alive: () => Promise.resolve({}),
       prepareReload: async () => {
         prepared = worker?.prepareReload()

@@ -1,6 +1,7 @@
 import { logLevels } from 'rxspeech-server/operations/logger'
 import { metricsCodec } from 'rxspeech-server/operations/merged-metrics'
 import { readinessTypes } from 'rxspeech-server/operations/readiness'
+import { slowSessionsCodec } from 'rxspeech-server/operations/slow-sessions'
 import { listOf, recordOf } from 'rxspeech/internal/protocol/collections'
 import {
   durationMs,
@@ -27,6 +28,8 @@ export const workerProtocol = {
   questions: {
     /** The metrics of this process. */
     metrics: { question: nothing, answer: metricsCodec },
+    /** The slow sessions of this process. */
+    slowSessions: { question: nothing, answer: slowSessionsCodec },
     /** Answered by a process whose event loop runs. */
     alive: { question: nothing, answer: nothing },
     /** Reads models and projects again, and loads what is new; `reload` says whether it is used. */

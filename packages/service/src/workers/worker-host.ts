@@ -5,6 +5,7 @@ import type { ConnectionGate } from 'rxspeech-server/listen/connection-gate'
 import type { Logger } from 'rxspeech-server/operations/logger'
 import type { ProcessMetric } from 'rxspeech-server/operations/merged-metrics'
 import type { Readiness } from 'rxspeech-server/operations/readiness'
+import type { SlowSession } from 'rxspeech-server/operations/slow-sessions'
 import type { SessionContext } from 'rxspeech-server/sessions/session-context'
 import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { Channel, fromSentError, toSentError, type Handlers } from './channel.js'
@@ -60,6 +61,7 @@ export interface WorkerHost {
   readonly pass: (connection: PassedConnection) => void
   readonly setServing: (isServing: boolean) => void
   readonly metrics: () => Promise<readonly ProcessMetric[]>
+  readonly slowSessions: () => Promise<readonly SlowSession[]>
   /** Rejects if the worker ends before it answers. */
   readonly prepareReload: () => Promise<WorkerReload>
   /** Whether what was prepared is used. */
@@ -183,6 +185,7 @@ export const startWorkerHost = (
     },
     setServing: (isServing) => channel.tell('serving', { isServing }),
     metrics: () => channel.ask('metrics', {}),
+    slowSessions: () => channel.ask('slowSessions', {}),
     prepareReload: async () => {
       const { problems, fingerprint } = await channel.ask('prepareReload', {})
       return { problems: problems.map(fromSentError), fingerprint }

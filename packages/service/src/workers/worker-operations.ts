@@ -1,19 +1,24 @@
 import { EngineMeter } from 'rxspeech-server/operations/engine-meter'
 import { openMergedMetrics } from 'rxspeech-server/operations/merged-metrics'
+import { MetricHistory } from 'rxspeech-server/operations/metric-history'
 import { openSpeechMetrics } from 'rxspeech-server/operations/metrics'
 import {
   openOperationsListener,
   openReports,
   type Operations,
   type OperationsOptions,
+  type ReadReport,
   type Scrape,
 } from 'rxspeech-server/operations/operations'
+import { slowest } from 'rxspeech-server/operations/slow-sessions'
 import { schedule } from 'rxspeech/internal/kernel/timers'
 import type { RunningWorker, WorkerSet, WorkerSetListener } from './worker-set.js'
 
 /** What operators see of a service of workers: the metrics of all processes as those of one, and one readiness. */
 export interface WorkerOperations
-  extends Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity' | 'reloaded' | 'url' | 'scrape'>, WorkerSetListener {
+  extends
+    Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity' | 'reloaded' | 'url' | 'scrape' | 'report'>,
+    WorkerSetListener {
   readonly close: () => Promise<void>
 }
 
@@ -36,36 +41,58 @@ export const openWorkerOperations = async (
   const merged = hasMetrics ? await openMergedMetrics() : undefined
   const { monitor, onFault, closeLog } = openReports(options, metrics)
 
-  const collect = async ({ process, host }: RunningWorker): Promise<void> => {
-    await new Promise<void>((resolve) => {
-      const late = schedule(scheduler, collectWithinMs, resolve)
-      host
-        .metrics()
-        .then((collected) => merged?.update(process, collected))
-        .catch(() => undefined)
+  /** Undefined from a worker that does not answer in time. */
+  const inTime = <A>(answer: Promise<A>): Promise<A | undefined> =>
+    new Promise((resolve) => {
+      const late = schedule(scheduler, collectWithinMs, () => resolve(undefined))
+      answer
+        .then(resolve, () => resolve(undefined))
         .finally(() => {
           late.unsubscribe()
-          resolve()
         })
     })
+  const collect = async ({ process, host }: RunningWorker): Promise<void> => {
+    const collected = await inTime(host.metrics())
+    if (collected !== undefined) merged?.update(process, collected)
+  }
+  const collectAll = async (): Promise<void> => {
+    await Promise.all(workers.open.map(collect))
+    if (metrics !== undefined) merged?.update(thisProcess, await metrics.collect())
   }
   const scrape: Scrape | undefined =
     metrics &&
     merged &&
     (async () => {
-      await Promise.all(workers.open.map(collect))
-      merged.update(thisProcess, await metrics.collect())
+      await collectAll()
       return { contentType: metrics.contentType, body: await merged.text() }
+    })
+  const history =
+    merged &&
+    new MetricHistory({
+      collect: async () => {
+        await collectAll()
+        return merged.collect()
+      },
+      scheduler,
+      onFault,
+    })
+  const report: ReadReport | undefined =
+    history &&
+    (async () => {
+      const lists = await Promise.all(workers.open.map(({ host }) => inTime(host.slowSessions())))
+      return { ...history.report, sessions: slowest(lists.flatMap((list) => list ?? [])) }
     })
   const listener =
     address &&
     scrape &&
-    (await openOperationsListener({ ...options, address, onFault, scrape, readiness: () => workers.readiness }))
+    report &&
+    (await openOperationsListener({ ...options, address, onFault, scrape, report, readiness: () => workers.readiness }))
   return {
     monitor,
     onFault,
     url: listener?.url,
     scrape,
+    report,
     watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),
     reloaded: (outcome) => metrics?.reloaded(outcome),
     changed: () => {
@@ -75,6 +102,7 @@ export const openWorkerOperations = async (
     restarted: () => metrics?.workerRestarted(),
     ended: ({ process }) => merged?.ended(process),
     close: async () => {
+      history?.close()
       closeLog()
       metrics?.close()
       await listener?.close()

@@ -43,6 +43,7 @@ const startWorker = (number: number, events: WorkerEvents): WorkerHost => {
     pass: (connection) => worker.passed.push(connection),
     setServing: (isServing) => (worker.isServing = isServing),
     metrics: () => Promise.resolve([]),
+    slowSessions: () => Promise.resolve([]),
     prepareReload: () => worker.prepareReload(),
     reload: (isUsed) => (worker.reloads = [...worker.reloads, isUsed]),
     drain: (drainMs) => (worker.drainMs = drainMs),

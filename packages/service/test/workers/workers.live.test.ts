@@ -8,6 +8,7 @@ import { firstValueFrom } from 'rxjs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../../../src/auth/node-fetch.js'
 import { requestToken } from '../../../../src/auth/request-token.js'
+import type { OperationsReport } from '../../../server/src/operations/operations.js'
 import { tokenIdOf } from '../../../server/src/identity/tokens/token-claims.js'
 import { startService } from '../../src/start/service.js'
 import { wavHeader } from '../../../../src/audio/wav-header.js'
@@ -103,6 +104,18 @@ describe('a service of two workers', () => {
     await expect.poll(() => value('rxspeech_ready ')).toBe(1)
     for (const begin of [recognizing, streaming, recognizing, streaming]) await begin()
     expect(await workersOf(4)).toEqual([1, 1, 2, 2])
+  })
+
+  it('has one list of slow sessions, those of all workers', async () => {
+    for (const begin of [recognizing, recognizing]) await begin()
+    expect(await workersOf(2)).toEqual([1, 2])
+    const running = async (): Promise<readonly unknown[]> => {
+      const response = await fetch(`${live.service.operationsUrl ?? ''}/operations.json`)
+      const { sessions } = (await response.json()) as OperationsReport
+      return sessions.filter(({ isRunning }) => isRunning).map(({ sessionId }) => sessionId)
+    }
+    const started = live.logged('Session started').slice(seen)
+    expect(new Set(await running())).toEqual(new Set(started.map(({ sessionId }) => sessionId)))
   })
 
   it('admits exactly as many sessions as allowed when many start at once on all workers', async () => {
