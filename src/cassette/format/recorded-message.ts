@@ -61,11 +61,20 @@ export const describeMessage = ({ text, bytes = 0 }: RecordedMessage): string =>
 export const kindOf = ({ text }: RecordedMessage): string =>
   text === undefined ? 'audio' : (nameOf(text)?.toLowerCase() ?? 'text')
 
-const nameOf = (text: string): string | undefined => {
+const nameOf = (text: string): string | undefined =>
+  fieldOf(text, 'MessageName', 'message-name')?.slice(0, 64) ?? vendorTypeOf(text)
+
+/** The name of a message of the OpenAI or the Deepgram interface, which a stand-in records. */
+export const vendorTypeOf = (text = ''): string | undefined => fieldOf(text, 'type')?.slice(0, 64)
+
+/** How much audio a message has: as bytes, or as base64 in a text of the OpenAI interface. */
+export const audioBytesOf = ({ text, bytes = 0 }: RecordedMessage): number =>
+  text === undefined ? bytes : Buffer.byteLength(fieldOf(text, 'audio') ?? '', 'base64')
+
+const fieldOf = (text: string, ...names: readonly string[]): string | undefined => {
   const json = parseJsonObject(text)
   if (either.isLeft(json)) return undefined
-  const name = ownValue(json.right, 'MessageName') ?? ownValue(json.right, 'message-name')
-  return typeof name === 'string' ? name.slice(0, 64) : undefined
+  return names.map((name) => ownValue(json.right, name)).find((value) => typeof value === 'string')
 }
 
 /** Decodes the messages of one connection as its session would. */

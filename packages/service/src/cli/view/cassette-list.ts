@@ -7,9 +7,11 @@ import {
   type Reason,
 } from 'rxspeech/internal/cassette/format/cassette'
 import {
+  audioBytesOf,
   createEventReader,
   describeMessage,
   type EventReader,
+  vendorTypeOf,
 } from 'rxspeech/internal/cassette/format/recorded-message'
 import type { SessionEvent } from 'rxspeech/internal/protocol/session-event'
 import { tableText } from './plain-text.js'
@@ -64,8 +66,9 @@ const rowsOf = (
   const rows = [row(dial.atMs, '·', `dials ${dial.address ?? 'the service'}`)]
   if (open !== undefined) rows.push(row(open.atMs, '·', 'open'))
   for (const { line } of lines) {
-    if (line.event === 'sent' && line.text === undefined) sentMs += (line.bytes ?? 0) / bytesPerMs
-    else rows.push(row(line.atMs, signs[line.event], meaningOf(line, reader, dial.channel)))
+    const audioBytes = line.event === 'sent' ? audioBytesOf(line) : 0
+    sentMs += audioBytes / bytesPerMs
+    if (audioBytes === 0) rows.push(row(line.atMs, signs[line.event], meaningOf(line, reader, dial.channel)))
   }
   return rows
 }
@@ -81,8 +84,10 @@ const meaningOf = (line: LocatedLine['line'], reader: EventReader, channel = 0):
     case 'sent':
       reader.addRequest(line)
       return describeMessage(line)
-    case 'received':
-      return eventText(reader.readEvent(line), channel)
+    case 'received': {
+      const event = reader.readEvent(line)
+      return (event.type === 'unknown' ? vendorTypeOf(line.text) : undefined) ?? eventText(event, channel)
+    }
     case 'finish':
       return 'end of audio'
     case 'close':
