@@ -109,6 +109,7 @@ export const planListen = async (
 
 /** Those of recordings. */
 const unusedFlags = {
+  merge: false,
   watch: undefined,
   encoding: undefined,
   rate: undefined,

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { makeFolder } from 'rxspeech-server/identity/state/state-files'
 import { commonPace } from 'rxspeech/internal/client/audio/rate-limiter'
@@ -34,6 +34,7 @@ export const transcribeFlags = {
       'transcribe the recordings of a folder and of those in it, each once, and those that come, until Ctrl-C; the transcripts are beside them, or in --output-dir',
       text,
     ),
+    merge: switchFlag('two recordings of one channel each are one call; its speakers have the names of the files'),
     speed: flag(
       '<times>',
       'times real time, such as 1, or max (default: max in this process; for another service 4 s at once, then 1.2)',
@@ -120,18 +121,20 @@ export const addTranscribe = (command: Command, context: CommandContext): void =
         'a line of JSON for each recording',
       ],
       ['rxspeech transcribe calls --format json --output-dir texts', 'a folder, into the same folders of texts'],
+      ['rxspeech transcribe --merge agent.wav customer.wav', 'the two sides of a call in two files'],
       ['rxspeech transcribe --watch calls --format srt --jobs 2', 'each recording that comes into a folder'],
       ['rxspeech transcribe calls/*.wav --reference texts', 'how many words are right'],
       ['rxspeech transcribe call.wav --format vtt --speakers Agent,Guest > call.vtt', 'captions of the call'],
     ],
     run: async ({ argument, flags, host, output }: CommandCall<typeof transcribeFlags, readonly string[]>) => {
       checkWatch(argument, flags)
-      const plan = planTranscribe(argument, flags, host.env)
-      if (plan.watch !== undefined) {
-        await watchRecordings({ ...plan, watch: plan.watch }, { host, output })
+      const typed = planTranscribe(argument, flags, host.env)
+      if (typed.watch !== undefined) {
+        await watchRecordings({ ...typed, watch: typed.watch }, { host, output })
         return
       }
-      const files = await expandFiles(plan.files)
+      const found = await expandFiles(typed.files)
+      const { plan, files } = flags.merge ? mergedCall(typed, found) : { plan: typed, files: found }
       checkFiles(plan, files)
       if (plan.service.where === 'here') await checkFolders(plan.service.modelFolders)
       await createFolder(plan.outputDir)
@@ -186,11 +189,12 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
   }
 }
 
-const checkWatch = (files: readonly string[], { watch, record, reference }: TranscribeFlags): void => {
+const checkWatch = (files: readonly string[], { watch, merge, record, reference }: TranscribeFlags): void => {
   if (watch === undefined) {
     if (files.length > 0) return
     throw usageError("Missing required argument 'file'; rxspeech transcribe --help shows the usage.")
   }
+  if (merge) throw usageError('--merge is for two files; omit it with --watch.')
   if (files.length > 0) throw usageError('--watch DIR is for the recordings of that folder; omit the others.')
   if (record !== undefined) throw usageError('--record is for one recording; omit it with --watch.')
   if (reference !== undefined) throw usageError('--reference is for recordings that are there; omit it with --watch.')
@@ -203,6 +207,24 @@ const withoutPhrases =
   `The model ${embeddedModel.name} reads any English speech as it is, and takes no phrases. Leave them out; or, to recognize those ` +
   'sentences and no others, make a model of a file with one per line: rxspeech models add NAME --phrases FILE --models DIR, then ' +
   'rxspeech transcribe with --models DIR.'
+
+/** Two recordings as one, whose speakers have the names of the files unless others are given. */
+const mergedCall = (
+  plan: TranscribePlan,
+  files: readonly InputFile[],
+): { readonly plan: TranscribePlan; readonly files: readonly (InputFile & { readonly mergedWith?: string })[] } => {
+  const [first, second, more] = files
+  if (first === undefined || second === undefined || more !== undefined || [first.file, second.file].includes('-')) {
+    throw usageError(`--merge takes two files, the channels of a call; there ${count(files.length)}.`)
+  }
+  const names = [first.stem, second.stem].map((stem) => basename(stem))
+  return {
+    plan: { ...plan, speakers: plan.speakers ?? names },
+    files: [{ file: first.file, stem: names.join('+'), mergedWith: second.file }],
+  }
+}
+
+const count = (files: number): string => (files === 1 ? 'is one' : `are ${files}`)
 
 /** Checks the files that were typed or found, before anything is opened. Throws `invalid-options`. */
 export const checkFiles = (plan: TranscribePlan, files: readonly InputFile[]): void => {

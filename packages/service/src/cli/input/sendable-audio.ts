@@ -14,17 +14,22 @@ const takenRatesHz: readonly number[] = [8000, 16_000]
 const resampledHz = 16_000
 
 /** The audio as services accept it: unchanged at 8000 or 16000 Hz, otherwise resampled to 16000 Hz PCM. */
-export const atTakenRate = ({ format, audio }: SendableAudio): SendableAudio =>
-  takenRatesHz.includes(format.sampleRateHz)
+export const atTakenRate = (audio: SendableAudio): SendableAudio =>
+  takenRatesHz.includes(audio.format.sampleRateHz) ? audio : atRate(audio, resampledHz)
+
+/** The audio at a rate: unchanged if it has it, otherwise resampled to PCM. */
+export const atRate = ({ format, audio }: SendableAudio, sampleRateHz: number): SendableAudio =>
+  format.sampleRateHz === sampleRateHz
     ? { format, audio }
-    : { format: { ...format, encoding: 'pcm', sampleRateHz: resampledHz }, audio: resampled(format, audio) }
+    : { format: { ...format, encoding: 'pcm', sampleRateHz }, audio: resampled(format, audio, sampleRateHz) }
 
 async function* resampled(
   format: AudioFormat,
   audio: AsyncIterable<Uint8Array>,
+  toHz: number,
 ): AsyncGenerator<Uint8Array, undefined> {
   const { encoding, sampleRateHz, channels } = format
-  const resampler = await createResampler({ fromHz: sampleRateHz, toHz: resampledHz, channels })
+  const resampler = await createResampler({ fromHz: sampleRateHz, toHz, channels })
   try {
     for await (const piece of audio) {
       const samples = resampler.process(decodeSamples(piece, encoding))

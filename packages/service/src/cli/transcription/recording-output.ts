@@ -42,6 +42,8 @@ export interface OutputOptions {
 
 /** The recording of a file, and the text that is said in it, if it is known. */
 export interface NamedRecording extends InputFile {
+  /** The file of the other channel, for two files that are one call. */
+  readonly mergedWith?: string | undefined
   readonly reference?: string | undefined
   /** Whether there are others, so that what is written about it has its name. */
   readonly isOneOfSeveral: boolean
@@ -52,6 +54,7 @@ export interface NamedRecording extends InputFile {
 /** A recording whose transcript is written in a format to stdout or to a file. */
 export class RecordingOutput implements Recording {
   readonly input: Recording['input']
+  readonly mergedWith: Recording['mergedWith']
   readonly whenWritable: Recording['whenWritable']
   /** What was said and read, after its end, if there is a reference. */
   readonly comparison: ReferenceComparison | undefined
@@ -69,6 +72,7 @@ export class RecordingOutput implements Recording {
     this.#plan = plan
     this.#named = named
     this.#options = options
+    this.mergedWith = named.mergedWith
     this.input = { file: named.file, raw: plan.raw }
     // Files are written at once.
     this.whenWritable = plan.outputDir === undefined ? options.output.whenWritable : () => undefined

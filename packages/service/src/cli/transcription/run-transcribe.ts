@@ -25,7 +25,7 @@ interface Plan extends TranscriptionPlan, OutputPlan {
 /** Transcribes the files and reports. Rejects with the error that the command ends with. */
 export const runTranscribe = async (
   plan: Plan,
-  files: readonly InputFile[],
+  files: readonly (InputFile & { readonly mergedWith?: string })[],
   host: Host,
   output: Output,
 ): Promise<void> => {

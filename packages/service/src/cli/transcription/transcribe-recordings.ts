@@ -10,6 +10,7 @@ import {
   type Observable,
 } from 'rxjs'
 import { inputName } from '../input/input-name.js'
+import { openMerged } from '../input/merge-inputs.js'
 import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
 import { atTakenRate, type Pace, type SendableAudio } from '../input/sendable-audio.js'
 import type { ModelDescription } from 'rxspeech-engines/engine'
@@ -54,6 +55,8 @@ export interface TranscriptionPlan {
 /** A recording, and what shows its session. */
 export interface Recording {
   readonly input: InputRequest
+  /** A second recording of one channel, which is the other channel of a call. */
+  readonly mergedWith?: string | undefined
   /** Opens the view of the session, once the format of the audio is known. */
   readonly openView: (
     audio: Pick<AudioInput, 'format' | 'isLive'>,
@@ -289,7 +292,7 @@ class RunningRecording {
 /** Opens the recording, reaches the service, runs and shows the session, and closes all but the service. */
 const runRecording = async (
   run: Run,
-  { input: request, openView, whenWritable }: Recording,
+  { input: request, mergedWith, openView, whenWritable }: Recording,
   running: RunningRecording,
   pane: Pane,
   name: string | undefined,
@@ -307,7 +310,13 @@ const runRecording = async (
     const onDownload = (doneBytes: number, totalBytes: number | undefined): void =>
       pane.show({ progress: (columns) => downloadLine(name, doneBytes, totalBytes, columns) })
     const proxy = run.plan.service.where === 'elsewhere' ? run.plan.service.proxy : undefined
-    const input = await acquire(openInput(request, host, { signal, proxy, onDownload }), signal)
+    const opening = { signal, proxy, onDownload }
+    const input = await acquire(
+      mergedWith === undefined
+        ? openInput(request, host, opening)
+        : openMerged([request.file, mergedWith], request.raw, host, opening),
+      signal,
+    )
     opened.push(input.close)
     const audio: SendableAudio = atTakenRate(input)
     isAtService = true
