@@ -191,6 +191,59 @@ describe('an upgrade', () => {
   })
 })
 
+describe('a recognition that lasts too long', () => {
+  /** Until "evening". */
+  const beginMs = 1_900
+  const limits = { maxSessionMs: 200 }
+
+  it('is followed by another at the next audio, if it has read all', async () => {
+    const brief = await plainService({ ...mapped, limits }, [], scriptedEngine({ texts }))
+    const client = await opened({ to: brief })
+    client.update({ format: { type: 'audio/pcmu' }, transcription })
+    await client.next('session.updated')
+    client.append(ulaw.subarray(0, 8 * beginMs))
+    await client.next(completed)
+    client.append(ulaw.subarray(8 * beginMs, 8 * 2_600))
+    await client.next(completed)
+    expect(client.transcripts()).toEqual([texts[0], texts[0]])
+    const starts = client.events.filter(({ type }) => type === 'input_audio_buffer.speech_started')
+    expect(starts).toMatchObject([{ audio_start_ms: expect.any(Number) as number }, { audio_start_ms: beginMs }])
+    expect(client.events.map(({ type }) => type)).not.toContain('error')
+    client.socket.close()
+    await brief.close()
+  })
+
+  it('ends the session, if audio came that it has not read', async () => {
+    let isClosed = (): void => undefined
+    let decide = (): void => undefined
+    const closed = new Promise<void>((resolve) => (isClosed = resolve))
+    const slow = createSegmentEngine({
+      capabilities: { sampleRateHz: 8_000, partials: false, words: true, kind: 'dictation', segmentsAtOnce: 1 },
+      openChannel: () => (startMs, listener) => ({
+        write: ({ length }) => listener.progress(length),
+        close: (endMs) => {
+          decide = () => listener.decided([{ text: 'good', startMs, endMs, confidence: 1 }])
+          isClosed()
+        },
+        abort: () => undefined,
+      }),
+    })
+    const brief = await plainService({ ...mapped, limits }, [], slow)
+    const client = await opened({ to: brief })
+    client.update({ format: { type: 'audio/pcmu' }, transcription })
+    await client.next('session.updated')
+    client.append(ulaw.subarray(0, 8 * beginMs))
+    await closed
+    client.append(ulaw.subarray(8 * beginMs, 8 * 2_600))
+    client.send('conversation.item.retrieve', { item_id: 'none' })
+    await client.next('error')
+    decide()
+    expect(await client.closed).toBe(1001)
+    expect(client.events.at(-1)).toMatchObject({ type: 'error', error: { code: 'going_away' } })
+    await brief.close()
+  })
+})
+
 describe('the end of a service', () => {
   it('closes a session with the results that it has', async () => {
     const closing = await plainService(mapped, [], scriptedEngine({ texts }))
