@@ -1,9 +1,8 @@
-import { Subscription, type SchedulerLike, type Unsubscribable } from 'rxjs'
+import { Subscription, type Unsubscribable } from 'rxjs'
 import type { DialectClient, NamedModel } from 'rxspeech-server/listen/dialect'
 import { PauseCounter } from 'rxspeech-server/sessions/back-pressure'
 import { errorTable } from 'rxspeech/internal/errors/error-table'
 import { SpeechError, toSpeechError } from 'rxspeech/internal/errors/speech-error'
-import { schedule } from 'rxspeech/internal/kernel/timers'
 import type { WavFormat } from 'rxspeech/internal/audio/wav-header'
 import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
 import { pacedSender } from '../conversation/paced-sender.js'
@@ -22,13 +21,8 @@ import {
   type Segment,
 } from './messages.js'
 import type { ListenOptions } from './options.js'
+import { SilenceWatch } from './silence-watch.js'
 import { UtteranceEnd } from './utterance-end.js'
-
-/** A client that sends neither audio nor a message for this long has left; its recognitions end after as long without audio. */
-const maxSilentMs = 10_000
-
-/** The shortest time between two checks of that. */
-const minWatchMs = 100
 
 /** What a session needs of its client. */
 export type ListenClient = Pick<DialectClient, 'converse' | 'requests' | 'scheduler' | 'sessionId' | 'signal'>
@@ -38,10 +32,10 @@ export class ListenSession {
   readonly #client: ListenClient
   readonly #model: NamedModel
   readonly #options: ListenOptions
-  readonly #scheduler: SchedulerLike
   readonly #serving = new Subscription()
   readonly #hash = new AudioHash()
   readonly #createdMs: number
+  readonly #watch: SilenceWatch
   readonly #pauses: PauseCounter
   #channels: readonly ListenChannel[] = []
   #utteranceEnds: readonly UtteranceEnd[] = []
@@ -50,29 +44,21 @@ export class ListenSession {
   #send: ((message: string) => void) | undefined
   #state: 'open' | 'closing' | 'closed' = 'open'
   #failure: SpeechError | undefined
-  #pausedAtMs: number | undefined
-  #lastMessageMs: number
-  #lastAudioMs: number
-  #timer: Unsubscribable | undefined
 
   private constructor(client: ListenClient, model: NamedModel, options: ListenOptions) {
     const { scheduler } = client
     this.#client = client
     this.#model = model
     this.#options = options
-    this.#scheduler = scheduler
-    this.#createdMs = this.#lastMessageMs = this.#lastAudioMs = scheduler.now()
+    this.#createdMs = scheduler.now()
+    this.#watch = new SilenceWatch(scheduler)
     this.#pauses = new PauseCounter({
       pause: () => {
-        this.#pausedAtMs = this.#scheduler.now()
+        this.#watch.pause()
         this.#socket?.pause()
       },
       resume: () => {
-        const nowMs = this.#scheduler.now()
-        const pausedMs = nowMs - (this.#pausedAtMs ?? nowMs)
-        this.#lastMessageMs += pausedMs
-        this.#lastAudioMs += pausedMs
-        this.#pausedAtMs = undefined
+        this.#watch.resume()
         this.#socket?.resume()
       },
     })
@@ -100,7 +86,10 @@ export class ListenSession {
       },
     })
     if (this.#failure !== undefined) this.#fail(this.#failure)
-    this.#watch(maxSilentMs)
+    this.#watch.start(
+      () => this.#state === 'open' && this.#fail(silent(), 1011),
+      () => this.#state === 'open' && this.#finishSilently(),
+    )
     this.#serving.add(
       socket.incoming$.subscribe({
         next: (message) => this.#receive(message),
@@ -174,7 +163,7 @@ export class ListenSession {
 
   #receive(message: SocketMessage): void {
     if (this.#state !== 'open') return
-    this.#lastMessageMs = this.#scheduler.now()
+    this.#watch.received(typeof message === 'string' || message.length === 0 ? 'message' : 'audio')
     if (typeof message === 'string') this.#onControl(message)
     // As an older version of the interface ends.
     else if (message.length === 0) this.#closeStream()
@@ -207,7 +196,6 @@ export class ListenSession {
 
   #onAudio(bytes: Uint8Array): void {
     this.#hash.update(bytes)
-    this.#lastAudioMs = this.#lastMessageMs
     if (this.#audio instanceof AudioInput) {
       this.#pushAudio(this.#audio, bytes)
       return
@@ -311,23 +299,7 @@ export class ListenSession {
     }
   }
 
-  /** One timer, regardless of the amount of audio. */
-  #watch(delayMs: number): void {
-    this.#timer = schedule(this.#scheduler, delayMs, () => {
-      // What the client sends meanwhile is not read.
-      const nowMs = this.#pausedAtMs ?? this.#scheduler.now()
-      const silentMs = nowMs - this.#lastMessageMs
-      if (this.#state === 'open' && silentMs >= maxSilentMs) {
-        this.#fail(silent(), 1011)
-        return
-      }
-      // The service ends a recognition without audio soon, which might cross the next audio.
-      const hasNoAudio = nowMs - this.#lastAudioMs >= maxSilentMs
-      if (this.#state === 'open' && this.#pausedAtMs === undefined && hasNoAudio) this.#finishSilently()
-      this.#watch(Math.max(minWatchMs, maxSilentMs - silentMs))
-    })
-  }
-
+  /** The service ends a recognition without audio soon, which might cross the next audio. */
   #finishSilently(): void {
     const { hasEndpoints } = this.#options
     this.#finish((index, segment) => {
@@ -349,7 +321,7 @@ export class ListenSession {
   #end(): void {
     if (this.#state === 'closed') return
     this.#state = 'closed'
-    this.#timer?.unsubscribe()
+    this.#watch.stop()
     for (const channel of this.#channels) channel.close()
     this.#serving.unsubscribe()
   }
