@@ -75,6 +75,7 @@ export const startStudioServer = async ({ config = {} }: StudioServerOptions = {
           projects: ['transcribe'],
           sampleCall: '/studio/call.wav',
           metrics: '/metrics',
+          operations: '/operations.json',
           ...config,
         })
         return
@@ -82,7 +83,8 @@ export const startStudioServer = async ({ config = {} }: StudioServerOptions = {
         json(response, { access_token: await token(), expires_in: 3600 })
         return
       case '/metrics':
-        response.end(await (await fetch(`${service.operationsUrl ?? ''}/metrics`)).text())
+      case '/operations.json':
+        response.end(await (await fetch(`${service.operationsUrl ?? ''}${url}`)).text())
         return
       default: {
         const file =

@@ -28,6 +28,8 @@ export interface StudioConfig {
   readonly sampleCall?: string | null
   /** The address of the metrics; absent if the page may not read them. */
   readonly metrics?: string | null
+  /** The address of the last hour; absent if the page may not read it. */
+  readonly operations?: string | null
 }
 
 export const loadConfig = async (token = ''): Promise<StudioConfig> => {

@@ -1,7 +1,6 @@
-import { Subscription } from 'rxjs'
+import { from, Subscription, switchMap } from 'rxjs'
 import type { StudioConfig } from '../session/config.js'
-import { renderOperations, watchOperations } from './operations-view.js'
-import { element } from './page.js'
+import { element, setText } from './page.js'
 
 /** What the page shows, as its address says after `#`. */
 export type Screen = { readonly type: 'start' | 'operations' } | { readonly type: 'session'; readonly id: string }
@@ -49,6 +48,14 @@ export class Navigation {
     const config = this.#config()
     this.#changed(screen)
     if (screen.type !== 'operations' || config === undefined) return
-    this.#operations = watchOperations(config.metrics, () => !document.hidden).subscribe(renderOperations)
+    // Its charts are loaded when they are shown for the first time.
+    this.#operations = from(import('../operations/operations.js'))
+      .pipe(switchMap(({ showOperations }) => showOperations(config, () => !document.hidden)))
+      .subscribe({
+        error: () => {
+          element('operations-error').hidden = false
+          setText(element('operations-error'), 'This part of the page could not be loaded. Reload the page.')
+        },
+      })
   }
 }

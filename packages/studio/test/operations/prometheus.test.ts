@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { operationsFigures, parseMetrics } from '../src/views/prometheus.js'
+import { operationsFigures, parseMetrics } from '../../src/operations/prometheus.js'
 
 const text = `# HELP rxspeech_ready 1 while the service accepts new sessions.
 # TYPE rxspeech_ready gauge

@@ -1,0 +1,85 @@
+import { createReadStream } from 'node:fs'
+import type { Browser } from 'puppeteer-core'
+import { lastValueFrom } from 'rxjs'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { readWav, recognize } from '../../../../src/index.js'
+import { launch } from '../../../service/test/browser/browsers.js'
+import { startStudioServer, type StudioServer } from '../studio-server.js'
+import { checkAccess, openStudio, textsOf, until } from '../studio-page.js'
+
+// Long because the service takes a sample every 10 s, and browsers start slowly.
+
+let studio: StudioServer
+
+/** A call that is recognized, and one that is refused. */
+const converse = async (): Promise<void> => {
+  const { format, audio } = await readWav(createReadStream('samples/call.wav'))
+  const options = { url: studio.service.wsUrl, format, token: await studio.token() }
+  await lastValueFrom(recognize({ ...options, model: studio.service.defaultModel ?? '' })(audio))
+  const refused = lastValueFrom(recognize({ ...options, model: 'absent' })([new Uint8Array(320)]))
+  await expect(refused).rejects.toThrow()
+}
+
+beforeAll(async () => {
+  studio = await startStudioServer()
+  const { operationsUrl = '' } = studio.service
+  const samples = async (): Promise<number> => {
+    const report = (await (await fetch(`${operationsUrl}/operations.json`)).json()) as { atMs: readonly number[] }
+    return report.atMs.length
+  }
+  await vi.waitFor(async () => expect(await samples()).toBeGreaterThan(0), { timeout: 60_000, interval: 500 })
+  await converse()
+  await vi.waitFor(async () => expect(await samples()).toBeGreaterThan(2), { timeout: 60_000, interval: 500 })
+})
+
+afterAll(async () => {
+  await studio.close()
+})
+
+describe.each(['chromium', 'firefox'] as const)('the operations of the studio in %s', (name) => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launch(name)
+  })
+  afterAll(async () => {
+    await browser.close()
+  })
+
+  it('has the hour before the page was opened: charts, slow sessions and tables', async () => {
+    const { page, faults } = await openStudio(browser, studio.url)
+    const requests: string[] = []
+    page.on('request', (request) => requests.push(request.url()))
+    await page.click('#nav-operations')
+    await page.waitForSelector('#slow-sessions td button')
+    // The charts are loaded with this screen and not before.
+    expect(requests.filter((url) => /operations-[\w-]+\.(mjs|css)$/.test(url))).toHaveLength(2)
+    expect(await page.$$('#hour-charts canvas')).toHaveLength(4)
+    expect((await textsOf(page, '#hour-charts .u-series'))[0]).toMatch(/Time.*\d\d:\d\d:\d\d/s)
+    expect((await textsOf(page, '#slow-sessions tbody tr'))[0]).toMatch(/^call\s+Default\s+ended\s+\d/)
+    await page.click('#hour-by-model')
+    await until(page, '#hour-charts .u-legend', 'call')
+    await page.focus('.plot')
+    await page.keyboard.press('Home')
+    await until(page, '#hour-charts [role=status]', 'Sessions: call ')
+    await page.click('#hour-numbers summary')
+    await until(page, '#hour-tables', 'per minute, by code')
+    expect(await textsOf(page, '#hour-tables caption')).toHaveLength(4)
+    expect(
+      await page.$$eval('#hour-tables table:last-child tbody td', (cells) => cells.map((cell) => cell.textContent)),
+    ).toContain('6')
+    await checkAccess(page, `operations-hour-${name}`)
+    expect(faults).toEqual([])
+  })
+
+  it('says where to look if the page may not read it', async () => {
+    const other = await startStudioServer({ config: { operations: null } })
+    try {
+      const { page } = await openStudio(browser, other.url)
+      await page.click('#nav-operations')
+      await until(page, '#operations-error', 'open /metrics and /operations.json at its operations address')
+      await page.close()
+    } finally {
+      await other.close()
+    }
+  })
+})
