@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../../../test/temporary-folder.js'
@@ -75,9 +75,15 @@ describe.each(['bash', 'fish'] as const)('completion in %s', (shell) => {
     }
   })
 
-  longIt(needed.title('proposes the models of a folder'), ({ skip }) => {
+  longIt(needed.title('proposes the models of a folder, and runs nothing of their names'), ({ skip }) => {
     skip(needed.areAbsent)
-    expect(proposals[shell](['listen', '--models', callModels, '--model', ''])).toEqual(['call'])
+    const models = join(folder, 'some models')
+    for (const name of ['call', 'my call', '$(touch ran)']) {
+      cpSync(join(callModels, 'Default/call'), join(models, 'Default', name), { recursive: true })
+    }
+    const proposed = proposals[shell](['listen', '--models', models.replace(' ', '\\ '), '--model', ''])
+    expect(proposed.map((word) => word.replaceAll('\\', ''))).toEqual(['$(touch ran)', 'call', 'my call'])
+    expect(existsSync(join(folder, 'work/ran'))).toBe(false)
   })
 })
 

@@ -59,11 +59,18 @@ ${commandBranches(commands, (command) => {
   return `kind=${kind === 'other' ? 'words' : kind} words=${quoted(names(command).join(' '))}`
 })}
   esac; [[ $cur == -* ]] && kind=words; fi
-  local IFS=$'\\n'
+  local IFS=$'\\n' word
   case "$kind" in
-    file) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
-    folder) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur")) ;;
-    model) COMPREPLY=($(compgen -W "$(rxspeech completion models \${models:+"--models=$models"} 2>/dev/null)" -- "$cur")) ;;
+    # readline quotes names of files itself.
+    file) compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$cur")) ;;
+    folder) compopt -o dirnames 2>/dev/null || COMPREPLY=($(compgen -d -- "$cur")) ;;
+    # compgen -W would run commands in a name.
+    model)
+      models=\${models//\\\\/}
+      while IFS= read -r word; do
+        printf -v word %q "$word"
+        [[ $word == "$cur"* ]] && COMPREPLY+=("$word")
+      done < <(rxspeech completion models \${models:+"--models=\${models/#~\//$HOME/}"} 2>/dev/null) ;;
   esac
   IFS=$' \\t\\n'
   [[ -n $words && ( $kind == words || $kind == model ) ]] && COMPREPLY+=($(compgen -W "$words" -- "$cur"))
@@ -101,7 +108,7 @@ _rxspeech() {
     case "$at/\${words[i]}" in
 ${paths(commands).map(quoted).join('|')}) at="$at/\${words[i]}" ;;
     esac
-    [[ \${words[i]} == --models ]] && models=\${words[i+1]}
+    [[ \${words[i]} == --models ]] && models=\${\${(Q)words[i+1]}/#\\~\//$HOME/}
   done
   case "$at $prev" in
 ${branches(commands, (values) => `${zshAction(values)}; return`)}
