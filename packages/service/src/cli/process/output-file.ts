@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, mkdirSync, openSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
 import { CommandError } from './failure.js'
@@ -17,11 +17,12 @@ export interface OutputFile {
 
 /**
  * Opens the file as `PATH.partial`, which only its owner can read. Writes are synchronous: they are small, and no text
- * waits in memory when the process is killed. A failure is kept, and nothing more is written. Throws a `CommandError`
- * if it cannot be opened.
+ * waits in memory when the process is killed. A failure is kept, and nothing more is written. A pipe or a device is
+ * written itself, because a file would take its place. Throws a `CommandError` if it cannot be opened.
  */
 export const openOutputFile = (path: string): OutputFile => {
   const partial = `${path}.partial`
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true
   const unwritable = (error: unknown): CommandError =>
     new CommandError(`${path} cannot be written (${codeOf(error) ?? 'unknown'}); check its folder and the disk.`)
   let fault: CommandError | undefined
@@ -35,7 +36,7 @@ export const openOutputFile = (path: string): OutputFile => {
   }
   const descriptor = attempt(() => {
     mkdirSync(dirname(path), { recursive: true })
-    return openSync(partial, 'w', 0o600)
+    return openSync(isFile ? partial : path, 'w', 0o600)
   })
   if (descriptor === undefined) throw fault ?? unwritable(undefined)
   let isOpen = true
@@ -48,6 +49,7 @@ export const openOutputFile = (path: string): OutputFile => {
       isOpen = false
       const isEmpty = attempt(() => fstatSync(descriptor).size === 0) === true
       attempt(() => closeSync(descriptor))
+      if (!isFile) return
       if (isComplete && fault === undefined) attempt(() => renameSync(partial, path))
       else if (isEmpty || !keepsIncomplete) attempt(() => unlinkSync(partial))
     },
