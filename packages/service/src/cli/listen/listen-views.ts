@@ -49,10 +49,15 @@ export const openListenViews = (
     live: (columns, rows) => reader.live().map((spoken) => liveLine(spoken, style, columns * rows)),
   })
   let isFinished = false
+  let isFaultNoted = false
   return {
     reader,
     event: (event, transcript) => {
       for (const view of views) view.event(event, transcript)
+      const fault = file?.fault()
+      if (fault === undefined || isFaultNoted) return
+      isFaultNoted = true
+      pane.note(`rxspeech: ${fault.message}\n`)
     },
     sent: (audioMs) => {
       for (const view of views) view.sent(audioMs)

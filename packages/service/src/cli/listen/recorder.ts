@@ -61,7 +61,8 @@ const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text
 export const recordingFailure = (error: unknown, [program = '']: readonly string[]): SpeechError => {
   const message = error instanceof Error ? error.message : String(error)
   const list = listDevicesCommand(program)
-  const devices = list === undefined ? 'name another device' : `name another with --device, as ${list} lists them`
+  const devices =
+    list === undefined ? 'check the command of --recorder' : `name another with --device, as ${list} lists them`
   const code = codeOf(error)
   const remedy = remedies[code ?? '']?.(devices, basename(program)) ?? `${devices}.`
   const sentence = /[.!?]$/.test(message) ? message : `${message}.`

@@ -1,5 +1,6 @@
-import { catchError, EMPTY, map, type Observable } from 'rxjs'
-import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { catchError, defer, EMPTY, map, type Observable } from 'rxjs'
+import { msForBytes } from 'rxspeech/internal/audio/format'
+import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { commandMicrophone } from 'rxspeech/internal/microphone/command-microphone'
 import { isResult } from 'rxspeech/internal/operators/results/transcript'
 import { failureOf, SilentExit, usageError } from '../process/failure.js'
@@ -43,6 +44,8 @@ export interface ListenPlan extends ListenOutputPlan {
 const format = { encoding: 'pcm', sampleRateHz: 16_000, channels: 1 } as const
 /** The length of a piece of `commandMicrophone`. */
 const pieceMs = 20
+/** How far the audio of a recorder may be ahead of the time: less than a session buffers. */
+const maxAheadMs = 20_000
 /** How long the last results may take after a signal other than that of Ctrl-C. */
 const lastResultsWithinMs = 3_000
 /** After how much audio with nothing but zeros the microphone is reported as silent. */
@@ -52,6 +55,8 @@ const withoutClipboard =
   'There is no clipboard here: install wl-copy, xclip or xsel, or use a terminal; or write the text to a file with --output.'
 const withoutKeyboard =
   '--push-to-talk needs a terminal, whose space bar it uses; leave it out, or do not redirect standard input.'
+const tooFast =
+  'The recorder delivers audio faster than a microphone does; it must write 16-bit PCM of 16000 Hz, mono. Recordings are for rxspeech transcribe.'
 const onlyZeros =
   'The microphone delivers nothing but silence; turn it on, allow this terminal to use it, or choose another one with --device.'
 
@@ -260,7 +265,17 @@ const record = (command: readonly string[], listener: Listener, silent: () => vo
   })
   let fault: SpeechError | undefined
   return {
-    audio$: voice$.pipe(map((bytes) => listener.gate(bytes))),
+    audio$: defer(() => {
+      const startedMs = performance.now()
+      let audioMs = 0
+      return voice$.pipe(
+        map((bytes) => {
+          audioMs += msForBytes(format, bytes.length)
+          if (audioMs > performance.now() - startedMs + maxAheadMs) throw new SpeechError('source-failed', tooFast)
+          return listener.gate(bytes)
+        }),
+      )
+    }),
     fail: (error) => {
       // Ctrl-C without a keyboard ends the recorder, too.
       if (listener.state !== 'finishing') fault = recordingFailure(error, command)

@@ -43,12 +43,12 @@ interface Pattern {
 
 /**
  * Reads `--on SENTENCE PROGRAM`. In the sentence `{name}` stands for one or more words within a sentence of what is said,
- * and `{name=value}` for no word, but for a slot of the grammar that has this value; if nothing else is there, any text matches. Words match without
- * letter case and punctuation. The program is split into arguments here, once, so that what was said is always a part
+ * and `{name=value}` for no word, but for a slot of the grammar that has this value; if nothing else is there, any text
+ * matches. Words match without letter case and punctuation. The program is split into arguments here, once, so that what was said is always a part
  * of one argument; `{name}` in an argument is the slot of the grammar, or the words of the sentence. Throws
  * `invalid-options`.
  */
-export const spokenCommand = (sentence: string, line: string, { env }: Pick<Host, 'env'>): SpokenCommand => {
+const spokenCommand = (sentence: string, line: string, { env }: Pick<Host, 'env'>): SpokenCommand => {
   const pattern = readPattern(sentence)
   const [name = '', ...template] = splitArguments(line, '--on')
   if (slot.test(name)) throw usageError(`--on: the program ${quoted(name)} must not be what is said; name a program.`)
@@ -90,7 +90,7 @@ export const callsFor = (commands: readonly SpokenCommand[], spoken: SpokenSente
   }
   const whole = firstCall(spoken)
   if (whole.length > 0) return whole
-  const sentences = spoken.text.split(/(?<=[.!?…。！？])\s*(?=\S)/u)
+  const sentences = sentencesIn(spoken.text)
   return sentences.length < 2 ? [] : sentences.flatMap((text) => firstCall({ text }))
 }
 
@@ -118,7 +118,7 @@ interface SpokenWord {
   /** Its place in the text, without punctuation around it. */
   readonly from: number
   readonly to: number
-  /** Whether punctuation behind it ends a sentence. */
+  /** Whether it is the last one of a sentence, by the punctuation behind it. */
   readonly isLast: boolean
 }
 
@@ -135,8 +135,23 @@ const wordsOf = (text: string): readonly SpokenWord[] =>
     const from = match.index + found.index
     const folded = foldCase(found[0]).replaceAll(/[^\p{L}\p{M}\p{N}\p{S}%°]/gu, '')
     const to = from + found[0].length
-    return [{ folded, from, to, isLast: /^[^\s\p{L}\p{N}]*[.!?…。！？]/u.test(text.slice(to)) }]
+    const isLast = sentenceEnd.test(text.slice(to)) && !abbreviation.test(text.slice(from, to + 1))
+    return [{ folded, from, to, isLast }]
   })
+
+const sentenceEnd = /^[^\s\p{L}\p{N}]*[.!?…。！？]/u
+/** A title before a name, or an initial, but not the word I. */
+const abbreviation = /^(?:[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|[Ss]t|[Ss]ra?|(?!I)\p{Lu})\.$/u
+
+const sentencesIn = (text: string): readonly string[] => {
+  let from = 0
+  return wordsOf(text).flatMap(({ to, isLast }, at, words) => {
+    if (!isLast && at < words.length - 1) return []
+    const sentence = text.slice(from, to)
+    from = to
+    return [sentence]
+  })
+}
 
 /** The longest text that is compared; a milestone is shorter. */
 const maxWords = 500

@@ -15,7 +15,7 @@ interface UserSetting extends SettingTraits {
   readonly flag: Flags[string]
 }
 
-export const variableOf = (name: string): string =>
+const variableOf = (name: string): string =>
   `RXSPEECH_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 
 /** All of them, from the declarations of their flags. */

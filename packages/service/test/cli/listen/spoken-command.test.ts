@@ -57,6 +57,13 @@ describe('--on with {name}', () => {
     expect(said('Go. Call Anna and tell her. Bye.', 'call {who}', 'lamp {who}')).toEqual([['Anna and tell her']])
   })
 
+  it('crosses the period of a title or an initial', () => {
+    const call = (text: string) => said(text, 'call {who}', 'lamp {who}')
+    expect(call('Please wait. Call Dr. Smith. Thanks.')).toEqual([['Dr. Smith']])
+    expect(call('Call J. R. Miller.')).toEqual([['J. R. Miller']])
+    expect(call('So do I. Call Mrs. Wu.')).toEqual([['Mrs. Wu']])
+  })
+
   it('takes letters of a script without spaces, prices and percentages', () => {
     expect(said('寝室の電気をつけて', '{where}の電気をつけて', 'lamp {where}')).toEqual([['寝室']])
     expect(said('Set it to $5.', 'set it to {n}', 'lamp {n}')).toEqual([['$5']])
