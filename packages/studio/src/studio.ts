@@ -237,6 +237,7 @@ export class Studio {
     const following = this.#following.get(job)
     this.#following.delete(job)
     job.isKept = (await following?.end()) === true
+    this.#jobs.release(this.#shown)
     this.#draw()
   }
 
@@ -377,7 +378,7 @@ export class Studio {
   #drawNow(): void {
     this.#frame = 0
     const job = this.#shown
-    this.#jobsView.render(this.#jobs.all, job)
+    this.#jobsView.render(this.#jobs.all, job, (each) => this.#library.titleOf(each.document))
     if (job !== undefined && this.#navigation.screen.type === 'session') this.#drawSession(job)
     // The audio grows between events, and the playback goes on.
     if (this.#playback.isPlaying || this.#jobs.all.some(({ isUnfinished }) => isUnfinished)) this.#draw()

@@ -76,11 +76,34 @@ describe('the sessions of a page', () => {
     expect([job.status.type, jobs.live, jobs.find(job.id)]).toEqual(['loading', job, job])
   })
 
+  it('are released when the library has them, but for the newest and the one that is shown', () => {
+    const jobs = new Jobs()
+    for (const title of ['1', '2', '3', '4', '5', '6', '7', '8']) {
+      const { job } = jobOf(title)
+      job.isKept = title !== '1'
+      jobs.add(job)
+    }
+    const [, , , , , , shown] = jobs.all
+    jobs.release(shown)
+    expect(jobs.all.map(({ title }) => title)).toEqual(['8', '7', '6', '5', '4', '2', '1'])
+  })
+
   it('have the same document until something changes', () => {
     const { job } = jobOf('1')
     const { document } = job
     expect(job.document).toBe(document)
     expect(document).toMatchObject({ title: '1', origin: 'file', model: 'English', lines: [], speakers: [] })
+  })
+
+  it('keep what a person has chosen with them', () => {
+    const { plan } = jobOf('1').job
+    if (plan === undefined) throw new Error('It has no plan.')
+    const recognition = { phrases: ['harbor grill'], language: 'en', reject: 'high' } as const
+    const { document } = new Job({ title: '1', origin: 'file' }, { ...plan, recognition })
+    expect(document.recognition).toEqual(recognition)
+    const kept = new Job(document)
+    kept.restore({ document, audio: undefined, events: new Blob(), cassette: undefined })
+    expect(kept.document.recognition).toEqual(recognition)
   })
 })
 

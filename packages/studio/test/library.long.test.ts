@@ -2,7 +2,17 @@ import type { Browser, Page } from 'puppeteer-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parseCassette } from '../../../src/cassette.js'
 import { launch } from '../../service/test/browser/browsers.js'
-import { checkAccess, chooseFiles, desktop, openStudio, phone, textsOf, until } from './studio-page.js'
+import {
+  checkAccess,
+  choose,
+  chooseFiles,
+  desktop,
+  exported,
+  openStudio,
+  phone,
+  textsOf,
+  until,
+} from './studio-page.js'
 import { startStudioServer, type StudioServer } from './studio-server.js'
 
 // Long because browsers start slowly, and sessions take seconds.
@@ -32,29 +42,6 @@ const correct = async (page: Page, word: string, text: string): Promise<void> =>
   await page.waitForSelector('#editor:popover-open')
   await page.keyboard.type(text)
   await page.keyboard.press('Enter')
-}
-
-/** What the page would save in a format. */
-const exported = async (page: Page, format: string): Promise<readonly [name: string, content: string]> => {
-  await page.evaluate(() => {
-    const original = URL.createObjectURL.bind(URL)
-    URL.createObjectURL = (blob: Blob) => {
-      Object.assign(globalThis, { saved: blob.text() })
-      return original(blob)
-    }
-    HTMLAnchorElement.prototype.click = function () {
-      Object.assign(globalThis, { savedName: this.download })
-    }
-  })
-  await page.click('#export-summary')
-  await page.click(`[data-format=${format}]`)
-  await page.waitForFunction(() => 'savedName' in globalThis)
-  const result = await page.evaluate(async () => {
-    const { saved, savedName } = globalThis as unknown as { saved: Promise<string>; savedName: string }
-    return [savedName, await saved] as const
-  })
-  await page.evaluate(() => Reflect.deleteProperty(globalThis, 'savedName'))
-  return result
 }
 
 /** What the page puts on the clipboard. */
@@ -252,6 +239,49 @@ describe('the library in Chromium', () => {
     await page.reload()
     await until(page, '#library-empty', 'in this browser only')
     expect(faults).toEqual([])
+  })
+
+  it('moves in the list by its keys, which also rename and delete', async () => {
+    const { page, faults } = await openFresh()
+    await transcribe(page)
+    await chooseFiles(page, '#file', call)
+    await page.waitForFunction(() => document.querySelectorAll('#kept li').length === 2)
+    const at = (): Promise<number> =>
+      page.evaluate(() =>
+        [...document.querySelectorAll('#kept a')].findIndex((link) => link === document.activeElement),
+      )
+    await page.focus('#kept li:first-child a')
+    const places: number[] = []
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'End', 'Home'] as const) {
+      await page.keyboard.press(key)
+      places.push(await at())
+    }
+    expect(places).toEqual([1, 1, 0, 1, 0])
+    await page.keyboard.press('F2')
+    await page.waitForSelector('#editor:popover-open')
+    await page.keyboard.type('The second call')
+    await page.keyboard.press('Enter')
+    await until(page, '#kept li:first-child', 'The second call')
+    await page.focus('#kept li:first-child a')
+    await page.keyboard.press('Delete')
+    await until(page, '#toast', '“The second call” is deleted.')
+    await page.waitForFunction(() => document.querySelectorAll('#kept li').length === 1)
+    expect(await at()).toBe(0)
+    expect(faults).toEqual([])
+  })
+
+  it('sends what a person has chosen, and keeps it with the transcript', async () => {
+    const { page } = await openFresh()
+    await page.click('#options summary')
+    await page.type('#phrases', 'good evening\n\n table for four ')
+    await choose(page, '#reject', 4)
+    await transcribe(page)
+    const [, cassette] = await exported(page, 'cassette')
+    expect(cassette).toContain('table for four')
+    const chosen = { phrases: ['good evening', 'table for four'], reject: 'high' }
+    await page.reload()
+    await until(page, '#lines', 'good evening')
+    expect(JSON.parse((await exported(page, 'json'))[1])).toMatchObject(chosen)
   })
 
   it('keeps what a tab had when it closed, and shows in one tab what another one does', async () => {

@@ -59,7 +59,7 @@ describe('the state of the studio', () => {
     const open = run(at(900, partial(' good m', 500, 900, 5)))
     expect([open.partials, open.stableLengths]).toEqual([['good m'], [4]])
     expect(state.speaking).toEqual([undefined, { channel: 1, fromMs: 800, toMs: 1000 }])
-    expect(state.milestones).toEqual([{ channel: 0, atMs: 1500 }])
+    expect(state.milestones).toEqual([{ channel: 0, atMs: 1500, text: 'good morning' }])
   })
 
   it('shows sound that matches nothing that the model knows, in place of its partial text', () => {

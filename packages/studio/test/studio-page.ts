@@ -20,6 +20,8 @@ export const openStudio = async (
   ready = '#choose-files:enabled',
 ): Promise<OpenedPage> => {
   const page = await browser.newPage()
+  // More than the 30 s of puppeteer, because the machine may be busy.
+  page.setDefaultTimeout(120_000)
   onTestFinished(async () => {
     if (!page.isClosed()) await page.close()
   })
@@ -82,6 +84,29 @@ export const choose = (page: Page, selector: string, index: number): Promise<unk
     },
     index,
   )
+
+/** What the page would save in a format. */
+export const exported = async (page: Page, format: string): Promise<readonly [name: string, content: string]> => {
+  await page.evaluate(() => {
+    const original = URL.createObjectURL.bind(URL)
+    URL.createObjectURL = (blob: Blob) => {
+      Object.assign(globalThis, { saved: blob.text() })
+      return original(blob)
+    }
+    HTMLAnchorElement.prototype.click = function () {
+      Object.assign(globalThis, { savedName: this.download })
+    }
+  })
+  await page.click('#export-summary')
+  await page.click(`[data-format=${format}]`)
+  await page.waitForFunction(() => 'savedName' in globalThis)
+  const result = await page.evaluate(async () => {
+    const { saved, savedName } = globalThis as unknown as { saved: Promise<string>; savedName: string }
+    return [savedName, await saved] as const
+  })
+  await page.evaluate(() => Reflect.deleteProperty(globalThis, 'savedName'))
+  return result
+}
 
 export const seriousFindings = async (page: Page): Promise<readonly string[]> => {
   await page.evaluate(axe)

@@ -13,6 +13,7 @@ import {
   choose,
   chooseFiles,
   desktop,
+  exported,
   openStudio,
   phone,
   seriousFindings,
@@ -75,29 +76,6 @@ const undisturbed = async (): Promise<Record<string, string>> => {
   const { channels } = await lastValueFrom(session(audio).pipe(transcript()))
   const [restaurant = '', guest = ''] = channels.map(({ committed }) => committed.trim())
   return { Restaurant: restaurant, Guest: guest }
-}
-
-/** Chooses an export, and returns its name and content. */
-const exported = async (page: Page, format: string): Promise<readonly [name: string, content: string]> => {
-  await page.evaluate(() => {
-    const original = URL.createObjectURL.bind(URL)
-    URL.createObjectURL = (blob: Blob) => {
-      Object.assign(globalThis, { saved: blob.text() })
-      return original(blob)
-    }
-    HTMLAnchorElement.prototype.click = function () {
-      Object.assign(globalThis, { savedName: this.download })
-    }
-  })
-  await page.click('#export-summary')
-  await page.click(`[data-format=${format}]`)
-  await page.waitForFunction(() => 'savedName' in globalThis)
-  const result = await page.evaluate(async () => {
-    const { saved, savedName } = globalThis as unknown as { saved: Promise<string>; savedName: string }
-    return [savedName, await saved] as const
-  })
-  await page.evaluate(() => Reflect.deleteProperty(globalThis, 'savedName'))
-  return result
 }
 
 describe('the studio in Chromium', () => {

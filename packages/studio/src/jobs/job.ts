@@ -113,9 +113,11 @@ export class Job {
     const durationMs = this.#kept?.document.durationMs ?? (isGrowing ? 0 : this.durationMs)
     if (known?.lines === lines && known.speakers === channels && known.durationMs === durationMs) return known
     const { id, title, origin, startedAtMs } = this
+    const { recognition = {} } = this.plan ?? known ?? {}
     return (this.#document = {
       ...{ id, title, origin, startedAtMs, durationMs, lines },
       ...{ model: this.#model, speakers: channels },
+      ...(Object.keys(recognition).length > 0 && { recognition }),
     })
   }
 

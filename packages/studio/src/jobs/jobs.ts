@@ -3,6 +3,8 @@ import type { Job } from './job.js'
 
 /** More recordings wait. */
 const maxAtOnce = 2
+/** Of sessions that the library has, so many of the newest stay in memory with their audio and figures. */
+const maxKept = 5
 
 /** The sessions of this page, the newest first. */
 export class Jobs {
@@ -36,6 +38,12 @@ export class Jobs {
     this.#all = [job, ...this.#all]
     if (job.origin === 'file') this.#queue$.next(job)
     else this.#now$.next(job)
+  }
+
+  /** Releases the oldest sessions that can be opened from the library again. */
+  release(shown: Job | undefined): void {
+    const old = new Set(this.#all.filter(({ isKept }) => isKept).slice(maxKept))
+    this.#all = this.#all.filter((job) => job === shown || !old.has(job))
   }
 
   remove(job: Job): void {

@@ -1,7 +1,7 @@
 import { from, lastValueFrom, toArray, map } from 'rxjs'
 import type { SessionEvent, Word } from 'rxspeech'
 import { toCaptions, toSrt, toWebVtt } from 'rxspeech/captions'
-import { clock, gapSentence } from '../state/sentences.js'
+import { clockOf, gapSentence } from '../state/sentences.js'
 import type { TranscriptDocument, TranscriptLine } from '../state/transcript.js'
 import type { CaptionWord } from '../state/words.js'
 import { asRecognized, textOfLine } from './edits.js'
@@ -76,7 +76,7 @@ export const toText = (
     .flatMap((line) => {
       const text = line.status === 'gap' ? `(${gapSentence(line.cause, line.endMs - line.startMs)})` : textOfLine(line)
       if (text === '') return []
-      const time = hasTimes ? `[${clock(Math.floor(line.startMs / 1000) * 1000)}] ` : ''
+      const time = hasTimes ? `[${clockOf(line.startMs)}] ` : ''
       const speaker = hasSpeakers && line.status === 'recognized' ? (speakers[line.channel] ?? '') : ''
       return [`${time}${speaker === '' ? '' : `${speaker}: `}${text}\n`]
     })
@@ -136,13 +136,14 @@ const captionName = (name: string): string => {
 
 /** The transcript with the fields of `rxspeech transcribe --format json`; unknown values are absent. */
 const toJson = (document: TranscriptDocument, { isCorrected }: ExportOptions): object => {
-  const { title, origin, startedAtMs, durationMs, model, speakers, lines } = document
+  const { title, origin, startedAtMs, durationMs, model, recognition, speakers, lines } = document
   const shown = isCorrected ? document : asRecognized(document)
   return {
     title,
     origin,
     startedAt: new Date(startedAtMs).toISOString(),
     model,
+    ...recognition,
     audioMs: Math.round(durationMs),
     /** Which text `text` is; `recognized` is beside it where they differ. */
     textIs: isCorrected ? 'corrected' : 'recognized',

@@ -4,7 +4,16 @@ import type { WordAt } from '../state/word-cursor.js'
 import { remember, remembered } from '../views/memory.js'
 import { element, setText } from '../views/page.js'
 import { NoLibraryError, openDatabase } from './database.js'
-import { applyEdit, EditedTranscript, inverseOf, noEdits, wordKey, type Edit, type Edits } from './edits.js'
+import {
+  applyEdit,
+  defaultTitle,
+  EditedTranscript,
+  inverseOf,
+  noEdits,
+  wordKey,
+  type Edit,
+  type Edits,
+} from './edits.js'
 import { Keeper } from './keeper.js'
 import { ListView, type ListEntry } from './list-view.js'
 import { matchIn, normalized, type SearchText } from './search.js'
@@ -85,6 +94,9 @@ export class Library {
       if (currentTarget instanceof HTMLElement) this.#editTitle(id, this.#shown?.document.title ?? '', currentTarget)
     })
     this.#living.add(this.#tabs.changed$.subscribe(() => void this.#refresh()))
+    element('library-notice-close').addEventListener('click', () => {
+      element('library-notice').hidden = true
+    })
     document.addEventListener('keydown', (event) => this.#onKey(event))
     this.#opened = this.#open()
   }
@@ -155,6 +167,10 @@ export class Library {
   /** A transcript with the corrections and names; cheap to ask for each drawing. */
   edited(document: TranscriptDocument): TranscriptDocument {
     return this.#edited.of(document, this.#edits.get(document.id) ?? noEdits)
+  }
+
+  titleOf(document: TranscriptDocument): string {
+    return this.#edits.get(document.id)?.title ?? defaultTitle(document)
   }
 
   /** Called after each drawing. */
@@ -372,7 +388,7 @@ export class Library {
 
   #report(sentence: string): void {
     element('library-notice').hidden = false
-    setText(element('library-notice'), sentence)
+    setText(element('library-notice-text'), sentence)
   }
 
   /** Undo, unless the browser undoes what is typed. */

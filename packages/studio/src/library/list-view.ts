@@ -1,4 +1,4 @@
-import { clock } from '../state/sentences.js'
+import { clockOf } from '../state/sentences.js'
 import { create, element, elementOf, setText } from '../views/page.js'
 import type { Match } from './search.js'
 import type { ListedSession } from './store.js'
@@ -219,7 +219,7 @@ const dates = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle:
 const factsOf = ({ startedAtMs, durationMs, isPinned, omitted }: ListedSession, note: string | undefined): string =>
   [
     dates.format(startedAtMs),
-    clock(Math.round(durationMs / 1000) * 1000),
+    clockOf(durationMs),
     ...(isPinned ? ['pinned'] : []),
     ...(omitted.includes('audio') ? ['without its recording, which is too large'] : []),
     ...(note === undefined ? [] : [note]),
@@ -230,7 +230,7 @@ const emptySentence = ({ fault, entries, count, query, isKeeping }: ListState): 
   if (entries.length > 0) return ''
   if (query.trim() !== '' && count > 0) return `No transcript has “${query.trim()}”.`
   return isKeeping
-    ? 'Transcripts and their recordings are kept here, in this browser only. Nothing is sent anywhere.'
+    ? 'Transcripts and their recordings are kept here, in this browser only.'
     : 'Transcripts last until this page closes.'
 }
 

@@ -13,6 +13,9 @@ export const clock = (ms: number): string => {
   return minutes < 60 ? short : `${Math.floor(minutes / 60)}:${short.padStart(rest === '' ? 5 : 7, '0')}`
 }
 
+/** The same in whole seconds that have passed, as players show it. */
+export const clockOf = (ms: number): string => clock(Math.floor(ms / 1000) * 1000)
+
 /** What a loss of the connection meant. */
 export const incidentSentence = (incident: Incident, hasEnded = false): string => {
   const { lostMs, isCut, open, channels, attempts, resumedAfterMs, bufferedMs, replayedMs, droppedMs } = incident
@@ -82,7 +85,7 @@ export const statusSentence = (state: StudioState): string => {
 export const failureSentence = ({ code, message: original }: Failure): string => {
   const message = messages[code] ?? original
   const help = code === 'unknown' || isOfMicrophone({ code }) ? undefined : (remedies[code] ?? errorTable[code].help)
-  const sentence = /[.!?]$/.test(message) ? message : `${message}.`
+  const sentence = `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? '' : '.'}`
   return help === undefined || sentence.includes(help) ? sentence : `${sentence} ${help}`
 }
 
@@ -92,6 +95,7 @@ const messages: Readonly<Partial<Record<Failure['code'], string>>> = {
 }
 
 const remedies: Readonly<Partial<Record<Failure['code'], string>>> = {
+  'invalid-field': 'Change the options under “New transcript”, then try again.',
   'connection-failed':
     'Check that the service runs. If it has a certificate of its own, open its address in this browser once and accept it.',
 }

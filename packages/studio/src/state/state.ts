@@ -1,9 +1,7 @@
 import type {
   ErrorCode,
-  FinalEvent,
   GapEvent,
   LedgerAccount,
-  MilestoneEvent,
   PartialEvent,
   SessionEvent,
   SessionMetrics,
@@ -85,12 +83,10 @@ export interface StudioState {
   readonly partials: readonly string[]
   /** How much of each no longer changes, in UTF-16 code units from its beginning. */
   readonly stableLengths: readonly number[]
-  /** What captions are exported from. */
-  readonly results: readonly (MilestoneEvent | FinalEvent | GapEvent)[]
   readonly speech: readonly Span[]
   /** Sound that matches nothing that the model knows. */
   readonly rejected: readonly Span[]
-  readonly milestones: readonly Mark[]
+  readonly milestones: readonly (Mark & { readonly text: string })[]
   readonly finals: readonly Mark[]
   readonly gaps: readonly (Span & { readonly cause: GapEvent['cause'] })[]
   readonly connection: readonly ConnectionSpan[]
@@ -122,7 +118,6 @@ export const initialState: StudioState = {
   lines: [],
   partials: [],
   stableLengths: [],
-  results: [],
   speech: [],
   rejected: [],
   milestones: [],
@@ -193,22 +188,19 @@ const reduceEvent = (state: StudioState, input: SessionInput): StudioState => {
       return {
         ...withoutPartial(state, channel),
         lines: words.length === 0 ? state.lines : addWords(state.lines, channel, words),
-        results: [...state.results, { ...event, channel }],
         speech: [...state.speech, { channel, fromMs: startMs, toMs: endMs }],
-        milestones: [...state.milestones, { channel, atMs: audioMs }],
+        milestones: [...state.milestones, { channel, atMs: audioMs, text: event.text.trim() }],
       }
     }
     case 'final':
       return {
         ...withoutPartial(state, channel),
-        results: [...state.results, { ...event, channel }],
         finals: [...state.finals, { channel, atMs: audioMs }],
       }
     case 'gap': {
       const { fromMs, toMs, cause } = event
       return {
         ...state,
-        results: [...state.results, { ...event, channel }],
         gaps: [...state.gaps, { channel, fromMs, toMs, cause }],
         lines: harmless.has(cause)
           ? state.lines

@@ -1,4 +1,4 @@
-import type { GapCause } from 'rxspeech'
+import type { GapCause, RecognitionOptions } from 'rxspeech'
 import type { CaptionWord } from './words.js'
 
 /** What a line says: words, sound that matches nothing that the model knows, or audio that was lost. */
@@ -33,6 +33,8 @@ export interface TranscriptDocument {
   readonly durationMs: number
   /** The name of the model. */
   readonly model: string
+  /** What else a person has chosen; absent where nothing was. */
+  readonly recognition?: RecognitionOptions | undefined
   /** The name of the speaker of each channel. */
   readonly speakers: readonly string[]
   /** In the order of time. */

@@ -1,4 +1,4 @@
-import { clock, gapSentence } from '../state/sentences.js'
+import { clock, clockOf, gapSentence } from '../state/sentences.js'
 import type { StudioState } from '../state/state.js'
 import type { TranscriptDocument, TranscriptLine } from '../state/transcript.js'
 import type { WordAt } from '../state/word-cursor.js'
@@ -40,7 +40,7 @@ export class CaptionsView {
   /** Whether the newest text stays in sight; a person who scrolls back is left alone. */
   #isFollowing = true
   #scrolledToMs = 0
-  /** How many results have been announced. */
+  /** How many milestones have been announced. */
   #announced = 0
 
   constructor({ play, correct, renameSpeaker }: CaptionActions) {
@@ -118,7 +118,7 @@ export class CaptionsView {
     this.#lines.replaceChildren()
     this.#announcer.replaceChildren()
     // What is there already was announced, or is old.
-    this.#announced = state.results.length
+    this.#announced = state.milestones.length
     this.#state = undefined
     this.#isFollowing = state.phase !== 'ended'
   }
@@ -183,13 +183,10 @@ export class CaptionsView {
     this.#newest.hidden = this.#isFollowing || !isLong || this.#state === undefined || isOver(this.#state)
   }
 
-  #announce({ results }: StudioState): void {
-    const added = results.slice(this.#announced)
-    this.#announced = results.length
-    for (const result of added) {
-      const text = result.type === 'milestone' ? result.text.trim() : ''
-      if (text !== '') this.#announcer.append(create('p', { text }))
-    }
+  #announce({ milestones }: StudioState): void {
+    const added = milestones.slice(this.#announced)
+    this.#announced = milestones.length
+    for (const { text } of added) if (text !== '') this.#announcer.append(create('p', { text }))
     while (this.#announcer.children.length > keptAnnouncements) this.#announcer.firstElementChild?.remove()
   }
 
@@ -245,7 +242,7 @@ const paragraphOf = (line: TranscriptLine, name: string): HTMLElement => {
   speaker.title = 'Name the speaker'
   const text = create('span', { className: 'text', text: status === 'recognized' ? textOf(line) : wordlessText(line) })
   if (status === 'rejected') text.title = rejectedTitle(line)
-  const start = create('time', { text: clock(Math.floor(startMs / 1000) * 1000) })
+  const start = create('time', { text: clockOf(startMs) })
   const who = create('span', { className: 'who' }, speaker, start)
   const paragraph = create('p', { className: status === 'recognized' ? 'line' : `line ${status}` }, who, text)
   paragraph.dataset['line'] = String(id)

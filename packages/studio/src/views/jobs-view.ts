@@ -17,7 +17,7 @@ export class JobsView {
     this.#actions = actions
   }
 
-  render(jobs: readonly Job[], shown: Job | undefined): void {
+  render(jobs: readonly Job[], shown: Job | undefined, titleOf: (job: Job) => string): void {
     const listed = jobs.filter(({ isKept }) => !isKept)
     for (const [job, item] of this.#items) {
       if (listed.includes(job)) continue
@@ -27,17 +27,16 @@ export class JobsView {
     for (const [index, job] of listed.entries()) {
       const item = this.#items.get(job) ?? this.#create(job)
       if (this.#list.children[index] !== item) this.#list.insertBefore(item, this.#list.children[index] ?? null)
-      update(item, job, job === shown)
+      update(item, job, titleOf(job), job === shown)
     }
     this.#list.hidden = listed.length === 0
   }
 
   #create(job: Job): HTMLElement {
-    const link = create('a', {}, create('b', { text: job.title }), create('span'))
+    const link = create('a', {}, create('b'), create('span'))
     link.href = `#transcript=${job.id}`
     const progress = create('progress')
     progress.max = 1
-    progress.setAttribute('aria-label', `Progress of ${job.title}`)
     const remove = create('button', { className: 'plain', text: '×' })
     remove.type = 'button'
     remove.addEventListener('click', () => this.#actions.remove(job))
@@ -47,16 +46,18 @@ export class JobsView {
   }
 }
 
-const update = (item: HTMLElement, job: Job, isShown: boolean): void => {
+const update = (item: HTMLElement, job: Job, title: string, isShown: boolean): void => {
   const [link, remove, bar] = item.children
-  const text = link?.lastElementChild
+  const [name, text] = link?.children ?? []
+  if (name instanceof HTMLElement) setText(name, title)
   if (text instanceof HTMLElement) setText(text, jobSentence(job))
   item.classList.toggle('failed', job.status.type === 'failed')
   if (isShown) link?.setAttribute('aria-current', 'true')
   else link?.removeAttribute('aria-current')
-  remove?.setAttribute('aria-label', `${job.isUnfinished ? 'Cancel' : 'Remove'} ${job.title}`)
+  remove?.setAttribute('aria-label', `${job.isUnfinished ? 'Cancel' : 'Remove'} ${title}`)
   const progress = job.progress(performance.now())
   if (!(bar instanceof HTMLProgressElement)) return
+  bar.setAttribute('aria-label', `Progress of ${title}`)
   bar.hidden = progress === undefined
   bar.value = progress?.share ?? 0
 }

@@ -1,5 +1,5 @@
 import type { Playback } from '../session/playback.js'
-import { clock } from '../state/sentences.js'
+import { clockOf } from '../state/sentences.js'
 import { remember, remembered } from './memory.js'
 import { element, elementOf, setText } from './page.js'
 
@@ -66,5 +66,3 @@ export class PlayerView {
     this.#speed.dispatchEvent(new Event('change'))
   }
 }
-
-const clockOf = (ms: number): string => clock(Math.floor(ms / 1000) * 1000)

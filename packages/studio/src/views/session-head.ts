@@ -1,6 +1,6 @@
 import type { Job } from '../jobs/job.js'
 import type { StudioConfig } from '../session/config.js'
-import { clock, loadSentence } from '../state/sentences.js'
+import { clockOf, loadSentence } from '../state/sentences.js'
 import { jobSentence } from './jobs-view.js'
 import { element, elementOf, setText } from './page.js'
 import { betterModel } from './model-order.js'
@@ -10,7 +10,10 @@ export const renderSessionHead = (job: Job, title: string, notice: string | unde
   const { state, origin } = job
   const isLive = job.status.type === 'running' && origin !== 'file' && origin !== 'cassette'
   setText(element('session-title'), title)
-  setText(element('status-text'), notice ?? (isDone(job) ? factsOf(job) : jobSentence(job)))
+  setText(
+    element('status-text'),
+    notice ?? (isDone(job) ? factsOf(job) : isWordless(job) ? 'Failed.' : jobSentence(job)),
+  )
   element('lamp').className = state.phase === 'streaming' ? 'on' : state.phase === 'reconnecting' ? 'lost' : ''
   element('finalize').hidden = !isLive
   element('finalize').toggleAttribute('disabled', state.phase === 'finalizing')
@@ -26,8 +29,11 @@ export const renderSessionHead = (job: Job, title: string, notice: string | unde
 /** It ended by itself, with all results. */
 const isDone = ({ status, state }: Job): boolean => status.type === 'ended' && !state.stopped
 
+/** Its fault then stands in place of the text. */
+const isWordless = ({ status, state }: Job): boolean => status.type === 'failed' && state.lines.length === 0
+
 const factsOf = ({ startedAtMs, durationMs, document }: Job): string => {
-  const length = clock(Math.round((durationMs || document.durationMs) / 1000) * 1000)
+  const length = clockOf(durationMs || document.durationMs)
   const date = new Date(startedAtMs).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
   return ['Done', length, ...(document.model === '' ? [] : [document.model]), date].join(' · ')
 }
