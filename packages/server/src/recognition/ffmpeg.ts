@@ -12,6 +12,8 @@ const rareDemuxers = 'ac3,ape,avi,dv,eac3,flv,mpegts,mxf,rm,tta,wv'
 const maxBlockBytes = 256 * 1_048_576
 const maxMemoryKib = 1_048_576
 const maxErrorLength = 4_096
+/** How long it may decode nothing while its output is awaited. */
+const maxSilentMs = 60_000
 
 /** At most 16-bit samples of two channels, at a rate that models have. */
 const samples = 'aformat=sample_fmts=s16:sample_rates=8000|16000:channel_layouts=mono|stereo'
@@ -56,6 +58,8 @@ export interface DecodeOptions {
   readonly signal: AbortSignal
   /** Whether it may read more kinds of containers than those that strangers send. @default false */
   readonly isOwnFile?: boolean
+  /** How long it may deliver nothing, in milliseconds. @default 60_000 */
+  readonly maxSilentMs?: number
   /** Called before the first bytes with the duration, if the file says it. */
   readonly onDuration?: (durationMs: number) => void
 }
@@ -99,6 +103,20 @@ export async function* decode(
   const report = new FfmpegReport()
   child.stderr.setEncoding('utf8').on('data', (text: string) => report.take(text))
   const parts: AsyncIterator<Uint8Array, undefined> = child.stdout[Symbol.asyncIterator]()
+  // Only while the next part is awaited: a slow reader is no fault of ffmpeg.
+  let isAwaited = true
+  const deadline = setTimeout(() => {
+    if (!isAwaited) return
+    child.kill('SIGKILL')
+    // Programs that it has started may have these open.
+    child.stderr.destroy()
+    child.stdout.destroy(new DecodingError(tooSlow))
+  }, options.maxSilentMs ?? maxSilentMs)
+  const nextPart = (): ReturnType<typeof parts.next> => {
+    isAwaited = true
+    deadline.refresh()
+    return parts.next()
+  }
   // Requested at once: Node discards what is not being read when the process exits.
   const first = parts.next()
   first.catch(() => undefined)
@@ -107,14 +125,20 @@ export async function* decode(
       const durationMs = await Promise.race([report.durationMs, ended.then(() => undefined)])
       if (durationMs !== undefined) options.onDuration(durationMs)
     }
-    for (let part = await first; part.done !== true; part = await parts.next()) yield part.value
+    for (let part = await first; part.done !== true; part = await nextPart()) {
+      isAwaited = false
+      yield part.value
+    }
     const end = await ended
     if (end !== 0 || report.endsEarly) throw report.errorOf(end)
   } finally {
+    clearTimeout(deadline)
     child.kill('SIGKILL')
     child.stdout.destroy()
   }
 }
+
+const tooSlow = 'takes too much time to be decoded'
 
 /** What ffmpeg writes about a file, as far as it is used: its messages quote the file. */
 class FfmpegReport {
@@ -138,7 +162,7 @@ class FfmpegReport {
   }
 
   errorOf(end: number | NodeJS.Signals): DecodingError {
-    if (typeof end === 'string') return new DecodingError('takes too much time to be decoded')
+    if (typeof end === 'string') return new DecodingError(tooSlow)
     if (this.#problem.includes('matches no streams')) return new DecodingError('has no sound')
     return new DecodingError(this.endsEarly ? 'ends early' : 'is not a recording that can be read')
   }

@@ -50,6 +50,11 @@ describe('ffmpeg', () => {
     expect(given).toContain('-i file:/dev/fd/0')
   })
 
+  it('that delivers nothing more is ended, also if a program of its own goes on', async () => {
+    const parts = await decoded('echo sound; sleep 100 & echo $! >&2; wait', { maxSilentMs: 50 })
+    await expect(textOf(parts)).rejects.toThrow('The file takes too much time to be decoded.')
+  })
+
   it('has bounds: a processor for some seconds, memory, no file to write, and nothing of the environment', async () => {
     const script = 'ulimit -t; ulimit -v; ulimit -f; ulimit -n; pwd; echo "$HOME$RXSPEECH_SECRET"'
     expect((await textOf(await decoded(script))).split('\n')).toEqual(['3', '1048576', '0', '64', '/', '', ''])
