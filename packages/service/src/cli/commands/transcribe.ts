@@ -6,6 +6,7 @@ import { commonPace } from 'rxspeech/internal/client/audio/rate-limiter'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
 import { columnsOf } from 'rxspeech/internal/operators/captions/caption-tokens'
 import { expandFiles, requireDistinctStems } from '../input/file-names.js'
+import { isAddress } from '../input/input-name.js'
 import type { InputFile } from '../input/recordings-in-folder.js'
 import { rawFlags, rawFormat } from '../input/raw-flags.js'
 import type { Pace } from '../input/sendable-audio.js'
@@ -162,7 +163,7 @@ const watchRecordings = async (
  */
 export const planTranscribe = (files: readonly string[], flags: TranscribeFlags, env: Environment): TranscribePlan => {
   const raw = rawFormat(flags)
-  const service = planService(flags, env, flags.over)
+  const service = planService(flags, env, flags.over, files.some(isAddress))
   const { timeoutMs, watch, record, format, reference, jobs, outputDir, words, language } = flags
   const phrases = typedPhrases(flags)
   if (phrases !== undefined && isDefaultModel(service)) throw usageError(withoutPhrases)
@@ -173,6 +174,7 @@ export const planTranscribe = (files: readonly string[], flags: TranscribeFlags,
     files: files.map((file) => text(file, 'FILE')),
     raw,
     service,
+    proxy: flags.proxy,
     over: transportOf(flags, service),
     pace: paceOf(flags, service),
     language,

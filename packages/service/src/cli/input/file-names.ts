@@ -64,8 +64,17 @@ export const stemOf = (file: string): string => {
 /** The end of its path, as far as it can be the name of a file. */
 const nameOfAddress = ({ pathname, hostname }: URL): string => {
   const [last = ''] = pathname.split('/').reverse()
-  const name = plainText(/%(?![0-9a-f]{2})/i.test(last) ? last : decodeURIComponent(last)).replace(/[\\/:*?"<>|]/g, '_')
+  const name = plainText(decoded(last)).replace(/[\\/:*?"<>|]/g, '_')
   return name === '' || /^\.*$/.test(name) ? hostname : name
+}
+
+/** The escaped characters, unless they are no UTF-8. */
+const decoded = (escaped: string): string => {
+  try {
+    return decodeURIComponent(escaped)
+  } catch {
+    return escaped
+  }
 }
 
 /**

@@ -7,7 +7,10 @@ import { plainText } from '../view/plain-text.js'
 export interface InputFile {
   /** Its path or address, or `-`. */
   readonly file: string
-  /** The name of files that belong to it, without an extension; in a folder of recordings with its path there. */
+  /**
+   * The name of files that belong to it, without an extension, unless another recording of its folder has the same one;
+   * in a folder of recordings with its path there.
+   */
   readonly stem: string
 }
 
@@ -39,17 +42,26 @@ export async function* recordingsIn(
     throw new SpeechError('source-failed', sentence, { cause: error })
   })
   const named = entries.filter(({ name }) => !name.startsWith('.')).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const shared = repeated(named.flatMap(({ name }) => (isRecording(name) ? [withoutExtension(name)] : [])))
   for (const entry of named) {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) yield* recordingsIn(path, folders, join(below, entry.name))
-    else if (
-      extensions.has(extname(entry.name).toLowerCase()) &&
-      (entry.isFile() || (await isLinkToFile(entry, path)))
-    ) {
-      yield { file: path, stem: join(below, entry.name.slice(0, -extname(entry.name).length)) }
+    else if (isRecording(entry.name) && (entry.isFile() || (await isLinkToFile(entry, path)))) {
+      const short = withoutExtension(entry.name)
+      yield { file: path, stem: join(below, shared.has(short) ? entry.name : short) }
     }
   }
   return undefined
+}
+
+const isRecording = (name: string): boolean => extensions.has(extname(name).toLowerCase())
+
+const withoutExtension = (name: string): string => name.slice(0, name.length - extname(name).length)
+
+/** Those that are there more than once. */
+const repeated = (names: readonly string[]): ReadonlySet<string> => {
+  const once = new Set<string>()
+  return new Set(names.filter((name) => once.has(name) || !once.add(name)))
 }
 
 const isLinkToFile = async (entry: { readonly isSymbolicLink: () => boolean }, path: string): Promise<boolean> =>

@@ -196,10 +196,17 @@ const withAddress = (flags: ServiceFlags, over: Transport | undefined): ServiceF
  * The service of the flags: another one if there is an address, otherwise the embedded one. Throws `invalid-options`.
  *
  * @param over selects among the addresses of `--access`; without it that of gRPC
+ * @param hasDownloads whether recordings come through the proxy, too
  */
-export const planService = (typed: ServiceFlags, env: Environment, over?: Transport): ServicePlan => {
+export const planService = (
+  typed: ServiceFlags,
+  env: Environment,
+  over?: Transport,
+  hasDownloads = false,
+): ServicePlan => {
   const flags = withAddress(withAccess(typed), over)
-  return flags.url === undefined && flags.grpc === undefined ? planEmbedded(flags) : planRemote(flags, env)
+  if (flags.url !== undefined || flags.grpc !== undefined) return planRemote(flags, env)
+  return planEmbedded(hasDownloads ? { ...flags, proxy: undefined } : flags)
 }
 
 const planRemote = (flags: ServiceFlags, env: Environment): RemotePlan => {

@@ -111,7 +111,7 @@ const ofFile = async (host: Pick<Host, 'env' | 'stderr'>): Promise<readonly Sett
   const file = userFile(host.env)
   if (file === undefined || !existsSync(file)) return []
   const { readSections } = await import('../../configuration/read-configuration.js')
-  const { values } = await readConfigurationFile(file, (source) => readSections(source, fileKeys.codec), host)
+  const { values } = await readConfigurationFile(file, (source) => readSections(source, fileKeys.codec), host, '')
   const pathOf = (path: string): string =>
     resolve(dirname(file), path.startsWith('~/') ? join(host.env['HOME'] ?? '', path.slice(2)) : path)
   const read = userSettings.flatMap(({ name, isPath }) => {

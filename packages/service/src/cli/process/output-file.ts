@@ -1,4 +1,14 @@
-import { closeSync, fstatSync, mkdirSync, openSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
 import { CommandError } from './failure.js'
@@ -17,8 +27,9 @@ export interface OutputFile {
 
 /**
  * Opens the file as `PATH.partial`, which only its owner can read. Writes are synchronous: they are small, and no text
- * waits in memory when the process is killed. A failure is kept, and nothing more is written. A pipe or a device is
- * written itself, because a file would take its place. Throws a `CommandError` if it cannot be opened.
+ * waits in memory when the process is killed. A failure is kept, and nothing more is written; so is that another
+ * command writes the same file. A pipe or a device is written itself, because a file would take its place. Throws a
+ * `CommandError` if it cannot be opened.
  */
 export const openOutputFile = (path: string): OutputFile => {
   const partial = `${path}.partial`
@@ -36,7 +47,10 @@ export const openOutputFile = (path: string): OutputFile => {
   }
   const descriptor = attempt(() => {
     mkdirSync(dirname(path), { recursive: true })
-    return openSync(isFile ? partial : path, 'w', 0o600)
+    if (!isFile) return openSync(path, 'w')
+    // The other writer of the file, if it runs, keeps what it has opened.
+    rmSync(partial, { force: true })
+    return openSync(partial, 'wx', 0o600)
   })
   if (descriptor === undefined) throw fault ?? unwritable(undefined)
   let isOpen = true
@@ -47,11 +61,16 @@ export const openOutputFile = (path: string): OutputFile => {
     end: (isComplete, keepsIncomplete = true) => {
       if (!isOpen) return
       isOpen = false
-      const isEmpty = attempt(() => fstatSync(descriptor).size === 0) === true
+      const written = attempt(() => fstatSync(descriptor))
       attempt(() => closeSync(descriptor))
       if (!isFile) return
+      const found = attempt(() => statSync(partial, { throwIfNoEntry: false }))
+      if (found?.ino !== written?.ino) {
+        fault ??= new CommandError(`${path} is written by another command at the same time; run one of them.`)
+        return
+      }
       if (isComplete && fault === undefined) attempt(() => renameSync(partial, path))
-      else if (isEmpty || !keepsIncomplete) attempt(() => unlinkSync(partial))
+      else if (written?.size === 0 || !keepsIncomplete) attempt(() => unlinkSync(partial))
     },
     fault: () => fault,
   }

@@ -19,15 +19,18 @@ export interface LoadedConfiguration<Values> {
 type Read<Values> = (source: string) => Promise<either.Either<readonly ConfigurationFault[], Values>>
 
 /**
- * Reads the file of `--config`. If it has faults, writes a line `FILE:LINE:COLUMN: key: sentence` for each and ends the
+ * Reads the file. If it has faults, writes a line `FILE:LINE:COLUMN: key: sentence` for each and ends the
  * command. Rejects with `invalid-options` or `missing-dependency`.
+ *
+ * @param what the name of the flag that names it, for errors; empty for a file that has its place
  */
 export const readConfigurationFile = async <Values>(
   file: string,
   read: Read<Values>,
   host: Pick<Host, 'stderr'>,
+  what = '--config',
 ): Promise<LoadedConfiguration<Values>> => {
-  const values = await read(readFileText('--config', file))
+  const values = await read(readFileText(what, file))
   if (either.isRight(values)) {
     const folder = dirname(resolve(file))
     return { file, values: values.right, path: (path) => resolve(folder, path) }
@@ -40,15 +43,16 @@ export const readConfigurationFile = async <Values>(
   throw new SilentExit(exitCode.usage)
 }
 
-/** @param what begins the sentence of the error, such as the name of a flag */
+/** @param what begins the sentence of the error, such as the name of a flag; empty for the file itself */
 export const readFileText = (what: string, file: string): string => {
+  const named = what === '' ? file : `${what} names ${file}, which`
   let content: string | undefined
   try {
     content = decodeText(readFileSync(file))
   } catch (error) {
-    throw usageError(`${what} names ${file}, which cannot be read; check the path and its rights.`, error)
+    throw usageError(`${named} cannot be read; check the path and its rights.`, error)
   }
-  if (content === undefined) throw usageError(`${what} names ${file}, which is not text in UTF-8; save it as UTF-8.`)
+  if (content === undefined) throw usageError(`${named} is not text in UTF-8; save it as UTF-8.`)
   return content
 }
 

@@ -63,8 +63,9 @@ export class RecordingOutput implements Recording {
   readonly #options: OutputOptions
   #segments = new Segments()
   #speakers: readonly string[] = []
-  /** Open from the session on. */
+  /** Open from the session on to the end. */
   #file: OutputFile | undefined
+  #fault: Error | undefined
   #isOpen = false
   #hasTitle = false
 
@@ -114,7 +115,9 @@ export class RecordingOutput implements Recording {
     if (this.#hasTitle && !isLast) pane.write('\n')
     this.#file?.end(error === undefined, this.#plan.keepsIncomplete)
     // The file gets its name at its end, which can fail, too.
-    error ??= this.#file?.fault()
+    this.#fault = this.#file?.fault()
+    this.#file = undefined
+    error ??= this.#fault
     if (!isOneOfSeveral) return
     pane.note(endText(inputName(file), outcome, error))
     if (error === undefined && this.comparison) {
@@ -122,9 +125,9 @@ export class RecordingOutput implements Recording {
     }
   }
 
-  /** The first failure of its file. */
+  /** The first failure of its file, after its end. */
   fault(): Error | undefined {
-    return this.#file?.fault()
+    return this.#fault
   }
 
   /** The pane, with text that goes to the file if there is one. */

@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { concatMap, EMPTY, type Observable, of } from 'rxjs'
-import { inputName } from '../input/input-name.js'
+import { existsSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import { map } from 'rxjs'
 import type { InputFile } from '../input/recordings-in-folder.js'
 import { exitCode, failureOf, SilentExit } from '../process/failure.js'
 import type { Host } from '../process/host.js'
@@ -20,8 +19,8 @@ interface Plan extends TranscriptionPlan, OutputPlan {
 
 /**
  * Transcribes the recordings of a folder as they come, until a signal. The transcripts are the record of what is done:
- * one that is newer than its recording is kept. Rejects with the error that the command ends with; a signal is its normal
- * end.
+ * one that is not older than its recording is kept. It has the time at which the recording was complete, so that one
+ * which has changed since then is newer. Rejects with the error that the command ends with; a signal is its normal end.
  */
 export const runWatch = async (plan: Plan, host: Host, output: Output): Promise<void> => {
   const outputDir = plan.outputDir ?? plan.watch
@@ -30,15 +29,9 @@ export const runWatch = async (plan: Plan, host: Host, output: Output): Promise<
   const note = (sentence: string): void => void host.stderr.write(`rxspeech: ${sentence}\n`)
   note(`Watching ${plainText(plan.watch)} for recordings; Ctrl-C ends it.`)
   const errorsStyle = { paint: (_color: unknown, text: string) => text, columns: defaultColumns }
-  const owners = new TranscriptOwners(pathOf)
   const recording$ = watchFolder(scan, (error) => note(failureOf(error).sentence ?? '')).pipe(
-    concatMap((file): Observable<Recording> => {
-      const other = owners.claim(file)
-      if (other !== undefined) {
-        scan.ended(file.file)
-        note(`${inputName(file.file)} and ${inputName(other)} would have the same transcript; rename one.`)
-        return EMPTY
-      }
+    map((file): Recording => {
+      const completeMs = Math.max(Date.now(), Math.ceil(changedMs(file.file) ?? 0))
       const recording = new RecordingOutput(
         { ...plan, outputDir, keepsIncomplete: false },
         { ...file, isOneOfSeveral: true, isLast: false },
@@ -49,8 +42,9 @@ export const runWatch = async (plan: Plan, host: Host, output: Output): Promise<
         // It was removed or renamed before its turn, under which name it comes again.
         if (outcome.sentMs === undefined && !existsSync(file.file)) return
         recording.ended(outcome, pane)
+        if ((outcome.error ?? recording.fault()) === undefined) setChanged(pathOf(file), completeMs)
       }
-      return of({ input: recording.input, openView: recording.openView, whenWritable: recording.whenWritable, ended })
+      return { input: recording.input, openView: recording.openView, whenWritable: recording.whenWritable, ended }
     }),
   )
   const { tally, exit, isStopped } = await transcribeRecordings(plan, recording$, host, output)
@@ -62,21 +56,10 @@ export const runWatch = async (plan: Plan, host: Host, output: Output): Promise<
   if (exit === undefined && isStopped) throw new SilentExit(exitCode.failed)
 }
 
-/** Which recording a transcript belongs to, where two have one name, such as `call.wav` and `call.mp3`. */
-class TranscriptOwners {
-  readonly #pathOf: (file: InputFile) => string
-  readonly #owners = new Map<string, string>()
-
-  constructor(pathOf: (file: InputFile) => string) {
-    this.#pathOf = pathOf
-  }
-
-  /** The other recording that has the transcript of this one; undefined if it is its own. */
-  claim(file: InputFile): string | undefined {
-    const path = resolve(this.#pathOf(file))
-    const owner = this.#owners.get(path)
-    if (owner !== undefined && owner !== file.file && existsSync(owner)) return owner
-    this.#owners.set(path, file.file)
-    return undefined
+const setChanged = (path: string, ms: number): void => {
+  try {
+    utimesSync(path, ms / 1000, ms / 1000)
+  } catch {
+    // It was moved at once; without it the recording is new again, as it is for a file system without times.
   }
 }

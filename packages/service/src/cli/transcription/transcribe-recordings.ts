@@ -13,6 +13,7 @@ import { inputName } from '../input/input-name.js'
 import { openMerged } from '../input/merge-inputs.js'
 import { openInput, type AudioInput, type InputRequest } from '../input/open-input.js'
 import { atTakenRate, type Pace, type SendableAudio } from '../input/sendable-audio.js'
+import type { ProxyOption } from 'rxspeech/internal/protocol/proxy-option'
 import type { ModelDescription } from 'rxspeech-engines/engine'
 import { isGrammarModel, whatItReads } from 'rxspeech-engines/models/what-it-reads'
 import { exitCode, SilentExit } from '../process/failure.js'
@@ -42,6 +43,8 @@ import { runTranscription } from './run-transcription.js'
 export interface TranscriptionPlan {
   readonly service: ServicePlan
   readonly over: 'grpc' | 'websocket'
+  /** The proxy of recordings that have an address; false for none. @default the environment */
+  readonly proxy?: ProxyOption | undefined
   readonly pace: Pace
   /** The language of the speech. @default that of the model */
   readonly language?: string | undefined
@@ -150,6 +153,9 @@ export const transcribeRecordings = async (
     },
     second: (signal) => tooLate.abort(new SilentExit(signalExitCode(signal))),
   })
+  interruption.signal.addEventListener('abort', () => {
+    for (const one of running) one.abort(interruption.signal.reason as Error)
+  })
   let reached: ReturnType<typeof reachService> | undefined
   const run: Run = {
     plan,
@@ -178,7 +184,7 @@ export const transcribeRecordings = async (
   const offExit = host.onExit(() => panes.end())
   const transcribe = async (recording: Recording, at: number): Promise<void> => {
     if (run.isStopped || interruption.signal.aborted) return
-    const one = new RunningRecording(interruption.signal)
+    const one = new RunningRecording()
     running.add(one)
     const pane = panes.open()
     const name = isOnly ? undefined : inputName(recording.input.file)
@@ -266,26 +272,27 @@ export const withoutWordsText = (
 class RunningRecording {
   readonly #finalize$ = new Subject<void>()
   readonly finalize$ = this.#finalize$.asObservable()
-  readonly signal: AbortSignal
   /** Why it fails although its session ends in an orderly way. */
   exit: SilentExit | undefined
   isEndedEarly = false
   readonly #abort = new AbortController()
-
-  constructor(signal: AbortSignal) {
-    this.signal = AbortSignal.any([signal, this.#abort.signal])
-  }
+  readonly signal = this.#abort.signal
 
   /** Ends the audio, so that its last results arrive. Returns false if there is no session yet, and ends at once. */
   endAudio(exit: SilentExit, isNormalEnd: boolean): boolean {
     this.isEndedEarly = this.#finalize$.observed
     if (!this.isEndedEarly) {
-      this.#abort.abort(exit)
+      this.abort(exit)
       return false
     }
     if (!isNormalEnd) this.exit = exit
     this.#finalize$.next()
     return true
+  }
+
+  /** Ends the recording at once. */
+  abort(reason: Error): void {
+    this.#abort.abort(reason)
   }
 }
 
@@ -309,8 +316,7 @@ const runRecording = async (
   try {
     const onDownload = (doneBytes: number, totalBytes: number | undefined): void =>
       pane.show({ progress: (columns) => downloadLine(name, doneBytes, totalBytes, columns) })
-    const proxy = run.plan.service.where === 'elsewhere' ? run.plan.service.proxy : undefined
-    const opening = { signal, proxy, onDownload }
+    const opening = { signal, proxy: run.plan.proxy, onDownload }
     const input = await acquire(
       mergedWith === undefined
         ? openInput(request, host, opening)

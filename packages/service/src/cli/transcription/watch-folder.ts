@@ -1,7 +1,9 @@
 import { statSync, watch, type FSWatcher } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { auditTime, concatMap, EMPTY, exhaustMap, from, merge, Observable, Subject, timer } from 'rxjs'
+import { extname } from 'node:path'
+import { audit, concatMap, EMPTY, exhaustMap, from, merge, Observable, Subject, timer } from 'rxjs'
 import { recordingsIn, type InputFile } from '../input/recordings-in-folder.js'
+import { formatExtensions } from '../view/format-view.js'
 
 /** How long a file must stay as it is before it counts as complete. */
 const stableMs = 2_000
@@ -84,10 +86,15 @@ export class FolderScan {
 
 /** How often the folder is read without a report of a change: network shares report none. */
 const pollMs = 5_000
-/** Changes that come together are read together. */
+/** Changes that come together are read together; large folders take at most a tenth of the time. */
 const settleMs = 100
+const idleTimesScan = 10
 /** Beyond these the poll finds changes. */
 const maxWatchedFolders = 1_000
+
+/** Also one that is being written. */
+const isTranscript = (name: string): boolean =>
+  ['partial', ...Object.values(formatExtensions)].includes(extname(name).slice(1))
 
 /**
  * The recordings of a folder that are to be transcribed, as they come. Never completes. A folder that cannot be read is
@@ -98,10 +105,13 @@ export const watchFolder = (scan: FolderScan, onProblem: (error: unknown) => voi
     const wake$ = new Subject<void>()
     const watchers = new Map<string, FSWatcher>()
     let hasProblem = false
+    let scanMs = 0
     const watchAlso = (path: string): void => {
       if (watchers.has(path) || watchers.size >= maxWatchedFolders || subscriber.closed) return
       try {
-        const watcher = watch(path, { persistent: false }, () => wake$.next())
+        const watcher = watch(path, { persistent: false }, (_event, name) => {
+          if (name === null || !isTranscript(name)) wake$.next()
+        })
         watchers.set(path, watcher)
         watcher.on('error', () => unwatch(path))
       } catch {
@@ -114,6 +124,7 @@ export const watchFolder = (scan: FolderScan, onProblem: (error: unknown) => voi
     }
     const read = async (): Promise<readonly InputFile[]> => {
       const folders = new Set<string>()
+      const startedMs = performance.now()
       try {
         const { ready, isWaiting } = await scan.scan(Date.now(), (path) => folders.add(path))
         for (const path of watchers.keys()) if (!folders.has(path)) unwatch(path)
@@ -125,10 +136,13 @@ export const watchFolder = (scan: FolderScan, onProblem: (error: unknown) => voi
         if (!hasProblem) onProblem(error)
         hasProblem = true
         return []
+      } finally {
+        scanMs = performance.now() - startedMs
       }
     }
-    const waiting = merge(timer(0, pollMs), wake$.pipe(auditTime(settleMs)))
+    const waiting = merge(timer(0, pollMs), wake$)
       .pipe(
+        audit(() => timer(Math.max(settleMs, idleTimesScan * scanMs))),
         exhaustMap(read),
         concatMap((files) => (files.length === 0 ? EMPTY : from(files))),
       )

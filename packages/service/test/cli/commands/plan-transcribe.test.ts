@@ -76,6 +76,8 @@ describe('planTranscribe', () => {
     expect(() => plan({ ...flags, proxy: 'user:hidden@proxy.example:3128' })).toThrow(expect.objectContaining(invalid))
     // The embedded service is in the same process.
     expect(() => plan({ proxy })).toThrow(expect.objectContaining(invalid))
+    const download = planTranscribe(['https://h/a.wav'], readFlags(transcribeFlags, { proxy }), {})
+    expect(download).toMatchObject({ proxy, service: { where: 'here' } })
   })
 
   it('takes the address of the file of a development service for the transport that is asked for', () => {

@@ -68,10 +68,18 @@ describe('the files of a command', () => {
     })
   })
 
+  it('of a folder have their whole names where they differ in the extension alone', async () => {
+    const mixed = join(folder, 'mixed')
+    mkdirSync(join(mixed, 'b'), { recursive: true })
+    for (const name of ['a.wav', 'a.m4a', 'a.txt', 'b.mp3', 'b.json', 'b/a.wav']) writeFileSync(join(mixed, name), '')
+    expect((await expandFiles([mixed])).map(({ stem }) => stem)).toEqual(['a.m4a', 'a.wav', 'b/a', 'b'])
+  })
+
   it('of addresses have the name at the end of their path', () => {
     expect(stemOf('https://h/calls/one%20two.mp3?sig=x')).toBe('one two')
     expect(stemOf('https://h/a/..%2f..%2fetc.wav')).toBe('.._.._etc')
     expect([stemOf('https://h/%'), stemOf('http://h.example/')]).toEqual(['%', 'h'])
+    expect(stemOf('https://h/caf%e9.wav')).toBe('caf%e9')
   })
 
   it('have distinct names where these name other files', () => {

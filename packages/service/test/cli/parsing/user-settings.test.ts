@@ -45,6 +45,15 @@ describe('the settings of a user', () => {
     ])
   })
 
+  it('name their file if it cannot be read', async () => {
+    const folder = join(home, 'other/rxspeech/config.yaml')
+    mkdirSync(folder, { recursive: true })
+    const message = `${folder} cannot be read; check the path and its rights.`
+    await expect(resolve({ env: { XDG_CONFIG_HOME: join(home, 'other') } })).rejects.toMatchObject({
+      cause: { code: 'invalid-options', message },
+    })
+  })
+
   it('have paths from the folder of the file and from the home folder', async () => {
     const { settings } = await resolve({ file: 'models: [here, ~/there, /abs]' })
     expect(settings).toEqual({ models: [join(config, 'here'), join(home, 'there'), '/abs'] })

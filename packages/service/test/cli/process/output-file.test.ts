@@ -30,4 +30,24 @@ describe('openOutputFile', () => {
     mkdirSync(join(folder, 'b'))
     expect(() => openOutputFile(join(folder, 'b'))).toThrow(/b cannot be written \(EISDIR\)/)
   })
+
+  it('keeps the text of one of two commands whole, and the other command says so', () => {
+    const path = join(folder, 'two.txt')
+    const [earlier, later] = [openOutputFile(path), openOutputFile(path)]
+    earlier.write('a longer text')
+    later.write('text')
+    earlier.end(true)
+    expect(earlier.fault()?.message).toBe(`${path} is written by another command at the same time; run one of them.`)
+    later.end(true)
+    expect([later.fault(), readFileSync(path, 'utf8')]).toEqual([undefined, 'text'])
+  })
+
+  it('writes the file of a command that was killed again', () => {
+    const path = join(folder, 'killed.txt')
+    openOutputFile(path).write('the beginning of')
+    const file = openOutputFile(path)
+    file.write('all')
+    file.end(true)
+    expect(readFileSync(path, 'utf8')).toBe('all')
+  })
 })

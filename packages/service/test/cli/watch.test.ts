@@ -1,0 +1,72 @@
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { wavHeader } from '../../../../src/audio/wav-header.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
+import { callBeginning, callModels, callSamples } from './command.js'
+import { startInProcess } from './in-process.js'
+
+const callFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
+const recordingOf = (durationMs: number): Buffer => {
+  const samples = callSamples(durationMs)
+  return Buffer.concat([wavHeader(callFormat, samples.length), samples])
+}
+const hourMs = 3_600_000
+
+/** A folder, and what comes into it. */
+const createFolder = () => {
+  const root = folderOfTest()
+  const calls = join(root, 'calls')
+  mkdirSync(calls)
+  const at = (name: string): string => join(calls, name)
+  return {
+    at,
+    list: () => readdirSync(calls).toSorted(),
+    moveIn: (name: string) => {
+      writeFileSync(join(root, name), recordingOf(100))
+      utimesSync(join(root, name), 0, 0)
+      renameSync(join(root, name), at(name))
+    },
+    watch: () => startInProcess(['transcribe', '--watch', calls, '--models', callModels, '--model', 'call']),
+  }
+}
+
+/** Resolves when stderr has the text. */
+const said = (stderr: NodeJS.ReadableStream, text: string): Promise<void> =>
+  new Promise((resolve) => {
+    let all = ''
+    stderr.on('data', (more: string) => {
+      all += more
+      if (all.includes(text)) resolve()
+    })
+  })
+
+describe('rxspeech transcribe --watch', () => {
+  it('transcribes what comes once it is complete, and after a restart only what is new', async () => {
+    const { at, list, moveIn, watch } = createFolder()
+    const recording = recordingOf(3500)
+    writeFileSync(at('slow.wav'), recording.subarray(0, 20_000))
+    const first = watch()
+    await said(first.stderr, 'Watching')
+    moveIn('moved.wav')
+    await said(first.stderr, 'moved.wav: 0.1 s of audio')
+    expect(list()).toEqual(['moved.txt', 'moved.wav', 'slow.wav'])
+    appendFileSync(at('slow.wav'), recording.subarray(20_000))
+    // The clock of its writer is another one.
+    utimesSync(at('slow.wav'), new Date(), new Date(Date.now() + hourMs))
+    await said(first.stderr, 'slow.wav: 3.5 s of audio')
+    first.kill('SIGINT')
+    const { code, stderr } = await first.end
+    expect([code, stderr.trimEnd().split('\n').at(-1)]).toEqual([0, 'rxspeech: 2 recordings transcribed.'])
+    expect(list()).toEqual(['moved.txt', 'moved.wav', 'slow.txt', 'slow.wav'])
+    expect(readFileSync(at('slow.txt'), 'utf8')).toContain(callBeginning.left)
+
+    const second = watch()
+    await said(second.stderr, 'Watching')
+    moveIn('moved.mp3')
+    await said(second.stderr, 'moved.mp3: 0.1 s of audio')
+    second.kill('SIGINT')
+    expect((await second.end).stderr).toMatch(/^(?!.*slow).*\nrxspeech: [12] recordings? transcribed\.\n$/s)
+    expect(list()).toContain('moved.mp3.txt')
+  })
+})
