@@ -8,7 +8,8 @@ import type { RecognizeRequest, RecognizerMessage } from 'rxspeech/internal/prot
 import { invalidField, modelNotFound, OpenAiError, toOpenAiError } from '../openai-errors/openai-error.js'
 import type { ClientEvent, Unreadable } from './client-event.js'
 import { findItem, shownItem, withoutItem } from './items.js'
-import { isEarly, recognizeRequestOf, sessionOf, updateSettings, type SessionSettings } from './settings.js'
+import { updateSettings } from './setting-rows.js'
+import { isEarly, recognizeRequestOf, sessionOf, type SessionSettings } from './settings.js'
 import { SpeechStep, type ServerEvent } from './speech.js'
 import type {
   Begin,

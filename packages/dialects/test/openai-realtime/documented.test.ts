@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { eventRows } from '../../src/openai-realtime/client-event.js'
-import { settingRows } from '../../src/openai-realtime/settings.js'
+import { settingRows } from '../../src/openai-realtime/setting-rows.js'
 
 it.each([
   ['Message', eventRows],

@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { eventRows, readClientEvent } from '../../src/openai-realtime/client-event.js'
-import {
-  defaultSettings,
-  recognizeRequestOf,
-  sessionOf,
-  settingRows,
-  updateSettings,
-} from '../../src/openai-realtime/settings.js'
+import { settingRows, updateSettings } from '../../src/openai-realtime/setting-rows.js'
+import { defaultSettings, recognizeRequestOf, sessionOf } from '../../src/openai-realtime/settings.js'
 
 /** A session that has only this setting, and a `turn_detection` that it needs. */
 const nested = (name: string, value: unknown): Readonly<Record<string, unknown>> => {
