@@ -83,7 +83,7 @@ export const toText = (
     .join('')
 
 /** Captions with the times of the words. */
-export const toCaptionFile = (
+const toCaptionFile = (
   format: 'srt' | 'vtt',
   { lines, speakers }: Pick<TranscriptDocument, 'lines' | 'speakers'>,
   { hasSpeakers }: Pick<ExportOptions, 'hasSpeakers'>,

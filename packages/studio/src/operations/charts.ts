@@ -203,7 +203,7 @@ const colorsOf = (within: HTMLElement): ((name: string) => string) => {
 }
 
 /** Such as `14:03:20`. */
-export const timeOf = (atS: number): string => new Date(atS * 1000).toLocaleTimeString('en-GB')
+const timeOf = (atS: number): string => new Date(atS * 1000).toLocaleTimeString('en-GB')
 
 /** All samples of the charts, newest first, for those who read numbers. */
 export const renderTables = (report: OperationsReport, by: Grouping): void => {
