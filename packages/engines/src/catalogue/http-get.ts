@@ -32,7 +32,8 @@ export interface GetAnswer {
 const maxRedirects = 5
 
 /**
- * Requests a file. Redirects are followed, only to https, or from this machine to itself.
+ * Requests a file. Redirects are followed, only to https, or from this machine to itself; with `allowsHttp` from http to
+ * any address of http, too.
  *
  * Rejects with `invalid-options` for an address that may not be used, and with `connection-failed`.
  */
@@ -79,7 +80,7 @@ const redirectedTo = (from: URL, location: string, permissions: Permissions): UR
 const refusedRedirect = ({ host }: URL, what: string): SpeechError =>
   new SpeechError('connection-failed', `${host} ${what}; check the address.`, { retryable: false })
 
-const request = (url: URL, { headers, proxy: option, signal, idleMs = 30_000 }: GetOptions) =>
+const request = (url: URL, { headers, proxy: option, signal, idleMs = 30_000, allowsHttp }: GetOptions) =>
   new Promise<http.IncomingMessage>((resolve, reject) => {
     const isSecure = url.protocol === 'https:'
     const proxy = proxyFor(url, option)
@@ -96,14 +97,18 @@ const request = (url: URL, { headers, proxy: option, signal, idleMs = 30_000 }: 
       asked.destroy(new SpeechError('connection-lost', `${url.host} has sent nothing for ${seconds} s.`))
     })
     // It stays for the lifetime of the request; an error after the beginning of the answer appears in the body.
-    asked.on('error', (error) => reject(requestFailed(url, error, signal)))
+    asked.on('error', (error) => reject(requestFailed(url, error, signal, allowsHttp)))
   })
 
 /** The error for a failed request: the reason of the signal, that of a proxy, or one of this package. */
-const requestFailed = ({ host }: URL, error: unknown, signal: AbortSignal): Error => {
+const requestFailed = ({ host }: URL, error: unknown, signal: AbortSignal, allowsHttp = false): Error => {
   if (signal.aborted) return signal.reason as Error
   if (isSpeechError(error)) return error
   const code = codeOf(error) ?? 'unknown'
-  const sentence = `${host} cannot be reached (${code}); check the network, or set --proxy or --mirror.`
+  // A mirror is for files of models.
+  const remedy = allowsHttp
+    ? 'check the address and the network, or set --proxy'
+    : 'check the network, or set --proxy or --mirror'
+  const sentence = `${host} cannot be reached (${code}); ${remedy}.`
   return new SpeechError('connection-failed', sentence, { cause: error })
 }

@@ -76,14 +76,22 @@ describe('an address', () => {
     expect(await opened(`${url}/a.wav?key=secret`)).toEqual({ bytes: 1600, isLive: false, durationMs: 100 })
   })
 
-  it('is followed to where it redirects, a few times', async () => {
+  it('is followed to where it redirects by http, a few times', async () => {
     const url = await served((request, response) => {
       if (request.url === '/a') response.writeHead(302, { Location: '/b' }).end()
       else if (request.url === '/b') response.end(wav)
+      else if (request.url === '/file') response.writeHead(302, { Location: `file://${folder}/own.wav` }).end()
       else response.writeHead(302, { Location: '/loop' }).end()
     })
     expect(await opened(`${url}/a`)).toMatchObject({ bytes: 1600 })
     await expect(opened(`${url}/loop`)).rejects.toThrow('redirects more than 5 times')
+    await expect(opened(`${url}/file`)).rejects.toThrow('redirects to an address that is not https')
+  })
+
+  it('that does not answer is refused with what the command can change', async () => {
+    await expect(opened('http://127.0.0.1:1/a.wav')).rejects.toThrow(
+      '127.0.0.1:1 cannot be reached (ECONNREFUSED); check the address and the network, or set --proxy.',
+    )
   })
 
   it.each<[string, RequestListener, RegExp]>([
