@@ -70,7 +70,7 @@ ${commandBranches(commands, (command) => {
       while IFS= read -r word; do
         printf -v word %q "$word"
         [[ $word == "$cur"* ]] && COMPREPLY+=("$word")
-      done < <(rxspeech completion models \${models:+"--models=\${models/#~\//$HOME/}"} 2>/dev/null) ;;
+      done < <(rxspeech completion models \${models:+"--models=\${models/#\\~/$HOME}"} 2>/dev/null) ;;
   esac
   IFS=$' \\t\\n'
   [[ -n $words && ( $kind == words || $kind == model ) ]] && COMPREPLY+=($(compgen -W "$words" -- "$cur"))
@@ -108,7 +108,7 @@ _rxspeech() {
     case "$at/\${words[i]}" in
 ${paths(commands).map(quoted).join('|')}) at="$at/\${words[i]}" ;;
     esac
-    [[ \${words[i]} == --models ]] && models=\${\${(Q)words[i+1]}/#\\~\//$HOME/}
+    [[ \${words[i]} == --models ]] && models=\${\${(Q)words[i+1]}/#\\~/$HOME}
   done
   case "$at $prev" in
 ${branches(commands, (values) => `${zshAction(values)}; return`)}
