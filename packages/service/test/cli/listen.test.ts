@@ -4,6 +4,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { decodeSamples } from '../../../../src/audio/codec.js'
 import { bytesOf } from '../../../../src/audio/pcm.js'
 import { temporaryFolder } from '../../../../test/temporary-folder.js'
+import { longIt } from '../../../../test/thorough.js'
 import { callBeginning, callModels, callSamples } from './command.js'
 import { runInProcess, startInProcess } from './in-process.js'
 
@@ -51,7 +52,8 @@ describe('rxspeech listen without a terminal', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  it('ends after the last words at the first signal', async () => {
+  // Each run has a test of Ctrl-C in a terminal.
+  longIt('ends after the last words at the first signal', async () => {
     const record = ['--recorder', `sh -c 'cat ${speech}; exec sleep 60'`]
     const { stdout, kill, end } = startInProcess(['listen', ...grammar, ...record], { env: { PATH: '/usr/bin:/bin' } })
     await new Promise((resolve) => stdout.once('data', resolve))

@@ -6,6 +6,7 @@ import * as microphone from 'rxspeech/microphone'
 import { describe, expect, it } from 'vitest'
 import { eventText } from '../../src/cli/repl/event-text.js'
 import { run } from './command.js'
+import { runInProcess } from './in-process.js'
 
 describe('rxspeech repl', () => {
   it('has a sample, a service, operators and an observer at hand, and ends with its input', async () => {
@@ -29,11 +30,11 @@ describe('rxspeech repl', () => {
   })
 
   it('says what is wrong with a file or a model', async () => {
-    expect(await run(['repl', '--audio', '/no/such.wav'])).toMatchObject({
+    expect(await runInProcess(['repl', '--audio', '/no/such.wav'])).toMatchObject({
       code: 3,
       stderr: expect.stringMatching(/such\.wav does not exist/),
     })
-    expect(await run(['repl', '--model', 'cal'])).toMatchObject({
+    expect(await runInProcess(['repl', '--model', 'cal'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/There is no model cal; choose one of/),
     })

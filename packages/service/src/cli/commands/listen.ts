@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { phraseFlags } from '../input/phrase-flags.js'
 import { defineCommand, type CommandContext } from '../parsing/command.js'
-import { flag, flagGroup, repeatedFlag, switchFlag, type Flag, type FlagValues } from '../parsing/flags.js'
+import { flag, flagGroup, repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
 import { languageFlags, modelFlags, serviceFlags } from '../parsing/service-flags.js'
 import { text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
@@ -10,14 +10,12 @@ import type { ListenPlan } from '../listen/run-listen.js'
 import { planTranscribe, transcribeFlags } from './transcribe.js'
 
 /** Two values for each time. */
-const onFlag: Flag<readonly string[]> = {
-  ...repeatedFlag(
-    '<sentence> <program...>',
-    "run a program when this is said, such as --on 'lights {state}' 'lamp {state}'; {name} is one or more words, or a " +
-      'slot of the grammar, and {name=value} a slot with this value; never through a shell',
-    text,
-  ),
-}
+const onFlag = repeatedFlag(
+  '<sentence> <program...>',
+  "run a program when this is said, such as --on 'lights {state}' 'lamp {state}'; {name} is one or more words, or a " +
+    'slot of the grammar, and {name=value} a slot with this value; never through a shell',
+  text,
+)
 
 const { format, words, record, over } = transcribeFlags
 

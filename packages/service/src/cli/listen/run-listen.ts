@@ -229,8 +229,7 @@ const showStatus = (
   const paint = paintFor(host.stderr, host.env)
   const keys = (): readonly (readonly [string, string])[] => {
     const { state } = listener
-    if (!hasKeys) return [['Ctrl-C', 'end']]
-    if (state === 'starting') return [['Ctrl-C', 'end']]
+    if (!hasKeys || state === 'starting') return [['Ctrl-C', 'end']]
     if (state === 'finishing') return [['Ctrl-C', 'end at once']]
     const space = isPushToTalk ? (state === 'paused' ? 'talk' : 'stop') : state === 'muted' ? 'unmute' : 'mute'
     return [
