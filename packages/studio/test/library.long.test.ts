@@ -10,6 +10,7 @@ import {
   exported,
   openStudio,
   phone,
+  seriousFindings,
   textsOf,
   until,
 } from './studio-page.js'
@@ -408,6 +409,10 @@ describe('the library in Firefox', () => {
     await page.click('#kept [data-act=remove]')
     await page.click('#toast-undo')
     await until(page, '#kept', 'call.wav')
+    for (const viewport of [phone, desktop]) {
+      await page.setViewport(viewport)
+      expect(await seriousFindings(page)).toEqual([])
+    }
     expect(faults).toEqual([])
   })
 })

@@ -478,6 +478,7 @@ describe('the studio in Firefox', () => {
     await page.click('#cut')
     await until(page, '#incident', 'nothing lost')
     await until(page, '#lines', 'hello i would like')
+    expect(await seriousFindings(page)).toEqual([])
     await page.click('#finalize')
     await until(page, '#status-text', 'Done')
     expect(faults).toEqual([])

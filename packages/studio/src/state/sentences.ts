@@ -108,4 +108,4 @@ export const failureOf = (error: unknown): Failure => {
 }
 
 /** Whether the microphone failed, and not the service. */
-export const isOfMicrophone = ({ code }: Pick<Failure, 'code'>): boolean => code.startsWith('microphone-')
+const isOfMicrophone = ({ code }: Pick<Failure, 'code'>): boolean => code.startsWith('microphone-')
