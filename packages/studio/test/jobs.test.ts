@@ -95,6 +95,15 @@ describe('the sessions of a page', () => {
     expect(document).toMatchObject({ title: '1', origin: 'file', model: 'English', lines: [], speakers: [] })
   })
 
+  it('have failed after a reload, too', () => {
+    const { job } = jobOf('1')
+    job.status = { type: 'failed', sentence: 'The service cannot be reached.' }
+    const kept = new Job(job.document)
+    kept.restore({ document: job.document, audio: undefined, events: new Blob(), cassette: undefined })
+    expect(kept.status).toEqual(job.status)
+    expect(kept.document).toBe(job.document)
+  })
+
   it('keep what a person has chosen with them', () => {
     const { plan } = jobOf('1').job
     if (plan === undefined) throw new Error('It has no plan.')

@@ -111,13 +111,16 @@ export class Job {
     const known = this.#document
     const isGrowing = this.isUnfinished && this.origin !== 'file'
     const durationMs = this.#kept?.document.durationMs ?? (isGrowing ? 0 : this.durationMs)
-    if (known?.lines === lines && known.speakers === channels && known.durationMs === durationMs) return known
+    const fault = this.status.type === 'failed' ? this.status.sentence : undefined
+    const isSame = known?.lines === lines && known.speakers === channels && known.fault === fault
+    if (isSame && known.durationMs === durationMs) return known
     const { id, title, origin, startedAtMs } = this
     const { recognition = {} } = this.plan ?? known ?? {}
     return (this.#document = {
       ...{ id, title, origin, startedAtMs, durationMs, lines },
       ...{ model: this.#model, speakers: channels },
       ...(Object.keys(recognition).length > 0 && { recognition }),
+      ...(fault !== undefined && { fault }),
     })
   }
 
@@ -127,7 +130,8 @@ export class Job {
     this.#document = kept.document
     this.state = stateOfKept(kept.document)
     this.audio = kept.audio
-    this.status = { type: 'ended' }
+    const { fault } = kept.document
+    this.status = fault === undefined ? { type: 'ended' } : { type: 'failed', sentence: fault }
     this.isKept = true
   }
 

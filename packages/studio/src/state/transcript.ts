@@ -35,6 +35,8 @@ export interface TranscriptDocument {
   readonly model: string
   /** What else a person has chosen; absent where nothing was. */
   readonly recognition?: RecognitionOptions | undefined
+  /** Why the session failed, and what to do; absent if it did not. */
+  readonly fault?: string | undefined
   /** The name of the speaker of each channel. */
   readonly speakers: readonly string[]
   /** In the order of time. */
