@@ -22,8 +22,8 @@ const createFolder = () => {
   return {
     at,
     list: () => readdirSync(calls).toSorted(),
-    moveIn: (name: string) => {
-      writeFileSync(join(root, name), recordingOf(100))
+    moveIn: (name: string, content: string | Buffer = recordingOf(100)) => {
+      writeFileSync(join(root, name), content)
       utimesSync(join(root, name), 0, 0)
       renameSync(join(root, name), at(name))
     },
@@ -63,10 +63,13 @@ describe('rxspeech transcribe --watch', () => {
 
     const second = watch()
     await said(second.stderr, 'Watching')
-    moveIn('moved.mp3')
-    await said(second.stderr, 'moved.mp3: 0.1 s of audio')
+    // It needs no service.
+    moveIn('page.wav', '<p>Sign in, please.</p>')
+    await said(second.stderr, 'page.wav is text')
     second.kill('SIGINT')
-    expect((await second.end).stderr).toMatch(/^(?!.*slow).*\nrxspeech: [12] recordings? transcribed\.\n$/s)
-    expect(list()).toContain('moved.mp3.txt')
+    expect((await second.end).stderr).toMatch(
+      /^(?!.*(moved|slow)).*\nrxspeech: 0 recordings transcribed, 1 failed\.\n$/s,
+    )
+    expect(list()).toEqual(['moved.txt', 'moved.wav', 'page.wav', 'slow.txt', 'slow.wav'])
   })
 })
