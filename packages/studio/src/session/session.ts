@@ -49,6 +49,9 @@ export interface SessionSettings {
   readonly scheduler?: SchedulerLike
 }
 
+/** A recording is read before its text comes, and a busy service then needs minutes; a person can cancel it. */
+const recordingFinalizeMs = 600_000
+
 /** A session and what a person can ask of it. */
 export interface StudioSession {
   /** Runs the session; ends with the input `ended`. */
@@ -103,6 +106,7 @@ export const createSession = (settings: SessionSettings): StudioSession => {
       finalize$: settings.finalize$,
       stop$: merge(settings.stop$, failed$),
       presentToken: 'subprotocol',
+      ...(track !== undefined && { timeouts: { finalizeMs: recordingFinalizeMs } }),
       WebSocket: settings.socketClass(isStereo ? channel : undefined),
       testing: settings.scheduler === undefined ? {} : { scheduler, random: () => 0 },
     })
