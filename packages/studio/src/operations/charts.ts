@@ -77,6 +77,7 @@ class ChartFigure {
   readonly #note = create('p', { className: 'note' })
   #plot: UPlot | undefined
   #names: readonly string[] = []
+  #colors: readonly number[] = []
   #data: UPlot.AlignedData = [[]]
 
   constructor(name: ChartName, onKey: (key: string) => boolean) {
@@ -101,11 +102,14 @@ class ChartFigure {
     const { atS, series } = chartData(report, this.#name, by)
     const shown = series.slice(0, maxShown)
     const names = shown.map(({ name }) => name)
+    const colors = shown.map(({ color }) => color % maxShown)
     this.#data = [[...atS], ...shown.map(({ values }) => [...values])]
     setText(this.#note, noteOf(atS.length, names.length, series.length))
-    if (this.#plot !== undefined && names.join('\n') === this.#names.join('\n')) this.#plot.setData(this.#data)
+    if (this.#plot !== undefined && isSame(names, this.#names) && isSame(colors, this.#colors))
+      this.#plot.setData(this.#data)
     else {
       this.#names = names
+      this.#colors = colors
       this.redraw()
     }
   }
@@ -163,7 +167,7 @@ class ChartFigure {
         { label: 'Time', value: (_plot, at: number | null) => (at === null ? '–' : timeOf(at)) },
         ...this.#names.map((label, at) => ({
           label,
-          stroke: colorOf(`--series-${at + 1}`),
+          stroke: colorOf(`--series-${(this.#colors[at] ?? at) + 1}`),
           width: 1.5,
           points: { size: 4 },
           value: (_plot: UPlot, value: number | null) => figureOf(value),
@@ -178,6 +182,9 @@ class ChartFigure {
     }
   }
 }
+
+const isSame = <A>(a: readonly A[], b: readonly A[]): boolean =>
+  a.length === b.length && a.every((each, at) => each === b[at])
 
 const showNewest = (plot: UPlot): void => {
   const last = plot.data[0].length - 1

@@ -69,25 +69,34 @@ const joinGroups = (older: Groups, newer: Groups, kept: readonly number[], { atM
 export interface ChartData {
   /** In seconds, as charts have them. */
   readonly atS: readonly number[]
-  readonly series: readonly { readonly name: string; readonly values: Values }[]
+  readonly series: readonly {
+    readonly name: string
+    readonly values: Values
+    /** From 0: a model or a tenant has the same in all charts. */
+    readonly color: number
+  }[]
 }
 
 /**
- * The series of a chart, the largest first. Refusals are always by code, and delays of tenants are not known. A pause
+ * The series of a chart; those with the most sessions first, so that all charts have one order. Refusals are always by code, and delays of tenants are not known. A pause
  * between two samples has a place without values, so that no line crosses it.
  */
 export const chartData = (report: OperationsReport, chart: ChartName, by: Grouping): ChartData => {
   const groups = report.charts[chart]
   const found = Object.entries((chart === 'refusals' ? groups['code'] : groups[by]) ?? groups['all'] ?? {})
-  const series = found.map(([name, values]) => ({ name: nameOf(name), values }))
-  // Of the percentiles, the lower one first.
-  if (series[0]?.name !== 'p50') series.sort((a, b) => peakOf(b.values) - peakOf(a.values))
+  const running = chart === 'refusals' || by === 'all' ? [] : Object.entries(report.charts.running[by] ?? {})
+  const order = running.sort(([, a], [, b]) => peakOf(b) - peakOf(a)).map(([name]) => name)
+  const others = found.map(([name]) => name).filter((name) => !order.includes(name))
+  const colorOf = (name: string): number => [...order, ...others].indexOf(name)
+  const series = found
+    .map(([name, values]) => ({ name: nameOf(name), values, color: colorOf(name) }))
+    .sort((a, b) => a.color - b.color)
   const breaks = report.atMs.flatMap((ms, at) => (ms - (report.atMs[at - 1] ?? ms) > 2.5 * report.everyMs ? [at] : []))
   const within = <A>(items: readonly A[], between: (at: number) => A): readonly A[] =>
     items.flatMap((item, at) => (breaks.includes(at) ? [between(at), item] : [item]))
   return {
     atS: within(report.atMs, (at) => (report.atMs[at] ?? 0) - report.everyMs).map((ms) => ms / 1000),
-    series: series.map(({ name, values }) => ({ name, values: within(values, () => null) })),
+    series: series.map((each) => ({ ...each, values: within(each.values, () => null) })),
   }
 }
 

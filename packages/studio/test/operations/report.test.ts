@@ -16,7 +16,10 @@ describe('the last hour', () => {
       running: { all: { all: [3, 4] }, model: { a: [1, 1], b: [2, 3] }, tenant: { '': [3, 4] } },
     })
     expect(chartData(found, 'running', 'model').series.map(({ name }) => name)).toEqual(['b', 'a'])
-    expect(chartData(found, 'running', 'tenant')).toEqual({ atS: [10, 20], series: [{ name: 'none', values: [3, 4] }] })
+    expect(chartData(found, 'running', 'tenant')).toEqual({
+      atS: [10, 20],
+      series: [{ name: 'none', values: [3, 4], color: 0 }],
+    })
   })
 
   it('has delays of all where those of tenants are not known, and refusals by code', () => {
@@ -25,14 +28,25 @@ describe('the last hour', () => {
       refusals: { code: { overloaded: [6] } },
     })
     expect(chartData(found, 'lag', 'tenant').series.map(({ name }) => name)).toEqual(['p50', 'p95'])
-    expect(chartData(found, 'refusals', 'tenant').series).toEqual([{ name: 'overloaded', values: [6] }])
+    expect(chartData(found, 'refusals', 'tenant').series).toEqual([{ name: 'overloaded', values: [6], color: 0 }])
+  })
+
+  it('has one color for a model in all charts, also where others are missing', () => {
+    const found = report(s(10), {
+      running: { model: { a: [1], b: [9], c: [4] } },
+      lag: { model: { a: [8], c: [0.5] } },
+    })
+    const colorsIn = (chart: 'running' | 'lag') =>
+      chartData(found, chart, 'model').series.map(({ name, color }) => `${name} ${color}`)
+    expect(colorsIn('running')).toEqual(['b 0', 'c 1', 'a 2'])
+    expect(colorsIn('lag')).toEqual(['c 1', 'a 2'])
   })
 
   it('shows a pause between samples as a gap', () => {
     const found = report(s(10, 20, 80, 90), { running: { all: { all: [1, 2, 3, 4] } } })
     expect(chartData(found, 'running', 'all')).toEqual({
       atS: [10, 20, 70, 80, 90],
-      series: [{ name: 'all', values: [1, 2, null, 3, 4] }],
+      series: [{ name: 'all', values: [1, 2, null, 3, 4], color: 0 }],
     })
   })
 
