@@ -27,7 +27,7 @@ describe('the plan of npm run faults', () => {
 
   it('is the named faults, in their own order', () => {
     expect(planFaults({ only: ['half-open, drop', 'drop'] }, {}).names).toEqual(['drop', 'half-open'])
-    expect(messageOf({ only: ['drops'] }, {})).toMatch(/^--only must be drop, .*, not "drops"\.$/)
+    expect(messageOf({ only: ['drops'] }, {})).toMatch(/^--only must be drop, .*, not "drops"; did you mean drop\?$/)
     expect(messageOf({ only: [''] }, {})).toMatch(/^--only must be/)
   })
 

@@ -71,7 +71,7 @@ describe('event-tagger', () => {
 
   it('rejects rules with unknown keys', async () => {
     await expect(openNode(eventTagger, { rules: [{ nmae: 'x' }] })).rejects.toThrow(
-      '{"path":["rules","0","nmae"],"message":"is not known; there are name, channel, ',
+      '{"path":["rules","0","nmae"],"message":"is not known; did you mean name?"}',
     )
     await expect(openNode(eventTagger, { rules: [{ tagsFrom: ['Agent'] }] })).rejects.toThrow('rules')
   })

@@ -51,7 +51,7 @@ const broken: readonly (readonly [string, string, string, readonly string[]])[] 
     'a bad option of an item of a list',
     '{ node: recognizer }',
     '{ node: event-tagger, options: { rules: [{ name: A }, { nmae: B }] } }',
-    ['p.yaml:4:65: nodes.reco.options.rules.1.nmae is not known; there are name, channel,'],
+    ['p.yaml:4:65: nodes.reco.options.rules.1.nmae is not known; did you mean name?'],
   ],
   [
     'a policy that is none',

@@ -25,8 +25,9 @@ describe('runCli', () => {
 describe('failureOf', () => {
   it('returns 2 for wrong usage, 3 for unreadable input and 1 for everything else', () => {
     expect(codesThatEndWith(2)).toEqual(['invalid-options', 'invalid-format'])
-    expect(codesThatEndWith(3)).toEqual(['invalid-wav', 'source-failed', 'cut-sample'])
-    expect(codesThatEndWith(1)).toHaveLength(codes.length - 5)
+    const ofMicrophones = ['microphone-denied', 'microphone-missing', 'microphone-busy', 'microphone-lost']
+    expect(codesThatEndWith(3)).toEqual(['invalid-wav', 'source-failed', ...ofMicrophones, 'cut-sample'])
+    expect(codesThatEndWith(1)).toHaveLength(codes.length - 9)
   })
 
   it('returns 1 for any error that the service sends', () => {
