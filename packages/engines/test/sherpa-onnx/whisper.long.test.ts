@@ -141,7 +141,8 @@ describe('processes of the embedded model', () => {
 
   it('are replaced when they are too large, between two readings, none of which is lost', async () => {
     const { reader, workers, read } = await openReader(whisperModel(), { maxProcessBytes: 1 })
-    for (let at = 0; at < 6; at += 1) expect((await read(greeting)).text).toMatch(help)
+    // The next process opens beside the readings of the one before.
+    for (let at = 0; at < 40 && workers.length <= 2; at += 1) expect((await read(greeting)).text).toMatch(help)
     expect(workers.length).toBeGreaterThan(2)
     await reader.close()
   }, 60_000)
