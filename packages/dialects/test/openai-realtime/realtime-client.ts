@@ -37,7 +37,7 @@ export const openRealtime = async (script: Script = {}) => {
   const [near, far] = memoryLinks<SocketMessage, SocketMessage>(script.links)
   const [page, socket] = memoryLinks<SocketMessage, SocketMessage>(script.links)
   const log: string[] = []
-  const audio: Uint8Array[] = []
+  const received: Uint8Array[] = []
   const requests: RecognizerRequest[] = []
   let heardBytes = 0
   let rateHz = 0
@@ -50,7 +50,7 @@ export const openRealtime = async (script: Script = {}) => {
   far.incoming$.subscribe({
     next: (message) => {
       if (typeof message !== 'string') {
-        audio.push(message)
+        received.push(message)
         heardBytes += message.length
         return
       }
@@ -115,13 +115,28 @@ export const openRealtime = async (script: Script = {}) => {
     /** The events of some kinds, without their ids. */
     of: (...types: readonly string[]) => events.filter(({ type }) => types.includes(type)),
     types: () => events.map(({ type }) => type),
-    audio: () => Buffer.concat(audio),
+    audio: () => Buffer.concat(received),
     update: (input: object, fields: object = {}): void =>
       send('session.update', { session: { type: 'transcription', audio: { input } }, ...fields }),
     append: (bytes: Uint8Array): void =>
       send('input_audio_buffer.append', { audio: Buffer.from(bytes).toString('base64') }),
   }
 }
+
+/** 100 ms at 24 kHz. */
+export const audio = Uint8Array.from({ length: 4_800 }, (_, at) => at % 251)
+
+const withTurns = (turn_detection: object | null) => async (script?: Script) => {
+  const client = await openRealtime(script)
+  client.update({ turn_detection })
+  return client
+}
+
+/** A client that ends its items itself. */
+export const byCommits = withTurns(null)
+
+/** A client whose items are the segments of the service. */
+export const bySpeech = withTurns({ type: 'server_vad' })
 
 export const delta = 'conversation.item.input_audio_transcription.delta'
 export const completed = 'conversation.item.input_audio_transcription.completed'
