@@ -13,7 +13,7 @@ import {
 import type { ErrorCode } from '../errors/error-table.js'
 import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
 import type { ConnectionEvent, GapCause, SessionEvent } from '../protocol/session-event.js'
-import { sessionStates, type SessionState } from '../protocol/states.js'
+import { isEndState, sessionStates, type SessionState } from '../protocol/states.js'
 import { checkOptions, optionsOf, schedulerValue } from '../protocol/validation.js'
 
 /** The clock of `sessionState`. */
@@ -81,20 +81,36 @@ const sessionStateOptions = optionsOf<SessionStateOptions>()({}, { scheduler: sc
 export const sessionState = (options: SessionStateOptions = {}): OperatorFunction<SessionEvent, SessionStatus> => {
   const { scheduler = asyncScheduler } = checkOptions(sessionStateOptions, options)
   return (source$) =>
-    defer(() => {
-      const states = new ChannelStates(scheduler)
-      return concat(
-        source$.pipe(map((event) => states.take(event))),
-        defer(() => of(states.end())),
-      ).pipe(
-        catchError((error: unknown) => of(states.fail(toSpeechError(error, 'internal', failed)))),
-        startWith(states.status),
-        distinctUntilChanged(),
-      )
-    })
+    source$.pipe(
+      foldSession(() => new ChannelStates(scheduler)),
+      startWith(idle),
+      distinctUntilChanged(),
+    )
 }
 
+/** What is known of a session after each of its events, and after its end. */
+interface SessionFold<T> {
+  take(event: SessionEvent): T
+  end(): T
+  fail(error: SpeechError): T
+}
+
+/** The values of a fold that begins with each subscription. An error of the session is in the last one. */
+export const foldSession =
+  <T>(begin: () => SessionFold<T>): OperatorFunction<SessionEvent, T> =>
+  (source$) =>
+    defer(() => {
+      const fold = begin()
+      return concat(
+        source$.pipe(map((event) => fold.take(event))),
+        defer(() => of(fold.end())),
+      ).pipe(catchError((error: unknown) => of(fold.fail(toSpeechError(error, 'internal', failed)))))
+    })
+
 const failed = 'The session failed; see the cause.'
+
+/** Before a session. */
+export const idle: SessionStatus = { type: 'idle', lostMs: 0 }
 
 /** Audio that was dropped for these causes is not lost: it has no words, or the user discarded it. */
 const harmless: ReadonlySet<GapCause> = new Set(['silence', 'stopped'])
@@ -104,14 +120,10 @@ export class ChannelStates {
   readonly #scheduler: SchedulerLike
   /** The states of single channels; under undefined that of all others. */
   readonly #states = new Map<number | undefined, SessionState>()
-  #status: SessionStatus = { type: 'idle', lostMs: 0 }
+  #status = idle
 
   constructor(scheduler: SchedulerLike) {
     this.#scheduler = scheduler
-  }
-
-  get status(): SessionStatus {
-    return this.#status
   }
 
   take(event: SessionEvent): SessionStatus {
@@ -156,14 +168,12 @@ export class ChannelStates {
 
 /** The stage of a session none of whose channels reconnects: that of the channel that is least far. */
 const stageOf = (states: readonly SessionState[]): SessionStage => {
-  const running = states.filter((state) => !isEnd(state)).map((state) => sessionStates.indexOf(state))
+  const running = states.filter((state) => !isEndState(state)).map((state) => sessionStates.indexOf(state))
   if (running.length === 0) return { type: 'ended', outcome: outcomeOf(states) }
   const first = Math.min(...running)
   if (first < sessionStates.indexOf('streaming')) return { type: 'connecting' }
   return { type: first < sessionStates.indexOf('finalizing') ? 'live' : 'finishing' }
 }
-
-const isEnd = (state: SessionState): boolean => state === 'done' || state === 'stopped' || state === 'failed'
 
 /** As in the report of `ledger`: a source that completes without a state of its own is done. */
 const outcomeOf = (states: readonly SessionState[]): 'done' | 'stopped' | 'failed' =>

@@ -17,5 +17,9 @@ export const sessionStates = [
 /** A state of a session, as `connection` events report it (PROTOCOL 6). */
 export type SessionState = (typeof sessionStates)[number]
 
+/** Whether a session is over. */
+export const isEndState = (state: SessionState): boolean =>
+  state === 'done' || state === 'stopped' || state === 'failed'
+
 /** The states that are reported by their name alone; a `ReconnectingEvent` has more fields. */
 export type AnnouncedState = Exclude<SessionState, 'reconnecting'>

@@ -1,20 +1,9 @@
-import {
-  asapScheduler,
-  asyncScheduler,
-  catchError,
-  concat,
-  defer,
-  distinctUntilChanged,
-  map,
-  of,
-  subscribeOn,
-  type Observable,
-} from 'rxjs'
-import { toSpeechError, type SpeechError } from '../errors/speech-error.js'
+import { asapScheduler, asyncScheduler, distinctUntilChanged, subscribeOn, type Observable } from 'rxjs'
+import type { SpeechError } from '../errors/speech-error.js'
 import { LineList } from '../operators/captions/caption-lines.js'
 import type { TranscriptLine } from '../operators/captions/transcript-line.js'
 import type { TranscriptChannel } from '../operators/results/transcript.js'
-import { ChannelStates, type SessionStatus } from '../operators/session-state.js'
+import { ChannelStates, foldSession, idle, type SessionStatus } from '../operators/session-state.js'
 import type { SessionEvent } from '../protocol/session-event.js'
 import type { SessionState } from '../protocol/states.js'
 
@@ -40,7 +29,7 @@ export const noTranscript: TranscriptView = {
   channels: [],
   lines: [],
   state: 'idle',
-  status: { type: 'idle', lostMs: 0 },
+  status: idle,
   error: undefined,
 }
 
@@ -52,7 +41,6 @@ class WatchedSession {
     ...noTranscript,
     ...this.#lines.transcript,
     lines: this.#lines.lines,
-    status: this.#states.status,
   }
 
   take(event: SessionEvent): TranscriptView {
@@ -85,19 +73,8 @@ class WatchedSession {
  * mount must open neither a session nor a microphone.
  */
 export const watchTranscript = (session$: Observable<SessionEvent>): Observable<TranscriptView> =>
-  defer(() => {
-    const watched = new WatchedSession()
-    return concat(
-      session$.pipe(map((event) => watched.take(event))),
-      defer(() => of(watched.end())),
-    ).pipe(
-      catchError((cause: unknown) => of(watched.fail(toSpeechError(cause, 'internal', failed)))),
-      distinctUntilChanged(),
-    )
-  }).pipe(subscribeOn(asapScheduler))
-
-const failed = 'The session failed; see the cause.'
-
-/** Whether a session is over. */
-export const isEndState = (state: SessionState): boolean =>
-  state === 'done' || state === 'stopped' || state === 'failed'
+  session$.pipe(
+    foldSession(() => new WatchedSession()),
+    distinctUntilChanged(),
+    subscribeOn(asapScheduler),
+  )

@@ -6,7 +6,8 @@ import type { Recognition } from '../client/session.js'
 import { SpeechError } from '../errors/speech-error.js'
 import { notify } from '../kernel/notify.js'
 import type { SessionEvent } from '../protocol/session-event.js'
-import { isEndState, type TranscriptView } from './transcript-view.js'
+import { isEndState } from '../protocol/states.js'
+import type { TranscriptView } from './transcript-view.js'
 import { useTranscript } from './use-transcript.js'
 
 /** The options of `recognize`, without those that the hook sets. */
