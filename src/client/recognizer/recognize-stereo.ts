@@ -115,6 +115,8 @@ const joined = (
         if (event.type !== 'connection') return of(ofChannel(channel, event))
         if (event.state !== 'reconnecting') return announce(channel, event)
         isReconnecting[channel] = true
+        // Until it is back, the pair gets no further.
+        reached[channel] = announced
         return of({ ...event, channel })
       }),
       // The other session emits its remaining events and then fails with the same error, which is emitted once.

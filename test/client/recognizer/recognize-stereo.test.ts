@@ -80,6 +80,24 @@ describe('stereo over the recognition socket', () => {
     })
   })
 
+  it('is streaming only when a channel whose connection was lost meanwhile is back', () => {
+    virtually(({ clock, watch, recognizing, cold }) => {
+      const broken = new SpeechError('connection-lost', 'The connection broke.')
+      const service = scriptedService<SocketMessage>(clock, [
+        { ...plainRecognizer(0), audio: [0, broken] },
+        plainRecognizer(20),
+        plainRecognizer(40),
+      ])
+      const source$ = cold('5ms a 99ms |', { a: audio(20) })
+      const resumption = { firstDelayMs: 1, maxDelayMs: 1 }
+      const { log } = watch(recognizing({ dial: service.dial, format: stereo, resumption })(source$))
+      return () => {
+        const states = log.map((entry) => entry.replace(/^\d+ /, '')).filter((entry) => !entry.includes(' '))
+        expect(states.slice(3)).toEqual(['reconnecting', 'streaming', 'resumed', 'finalizing', 'done', 'complete'])
+      }
+    })
+  })
+
   it('stops both, unsubscribes both, and passes on the error of the source once', () => {
     virtually(({ clock, watch, recognizing, cold, hot, expectSubscriptions }) => {
       const service = scriptedService(clock, [plainRecognizer(10)])
