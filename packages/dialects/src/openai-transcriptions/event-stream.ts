@@ -16,7 +16,8 @@ export const streamTranscription = async (
 ): Promise<void> => {
   /** There is no timeout while the client has read everything, because the recognition may take its time. */
   const write = (text: string): void => {
-    if (response.write(text)) return
+    const isWaiting = response.writableNeedDrain
+    if (response.write(text) || isWaiting) return
     response.setTimeout(timeoutMs)
     response.once('drain', () => {
       if (!response.writableEnded) response.setTimeout(0)
