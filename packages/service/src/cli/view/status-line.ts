@@ -15,9 +15,9 @@ interface Running {
   readonly hidden: number
 }
 
-/** `3 of 12 done, 1 failed, 4:10 left, 2 more running`; what does not fit is left out from the end. */
+/** `2 of 12 done, 1 failed, 4:10 left, 2 more running`; what does not fit is left out from the end. */
 export const statusLine = (
-  { ended, failed, total, startedMs }: Tally,
+  { ended, failed, interrupted, total, startedMs }: Tally,
   { running, hidden }: Running,
   columns: number,
   nowMs = performance.now(),
@@ -25,8 +25,9 @@ export const statusLine = (
   const left = total === undefined ? 0 : total - ended
   // The running ones count as half done.
   const leftMs = ((nowMs - startedMs) / (ended + running / 2)) * (left - running / 2)
+  const done = ended - failed - interrupted
   const parts = [
-    total === undefined ? `${ended} done` : `${ended} of ${total} done`,
+    total === undefined ? `${done} done` : `${done} of ${total} done`,
     ...(failed === 0 ? [] : [`${failed} failed`]),
     ...(ended === 0 || left === 0 ? [] : [`${timeText(leftMs)} left`]),
     ...(hidden === 0 ? [] : [`${hidden} more running`]),
