@@ -46,7 +46,10 @@ const isFolder = (path: string): Promise<boolean> =>
 
 const requireRecordings = async (folder: string): Promise<readonly InputFile[]> => {
   const found: InputFile[] = []
-  for await (const each of recordingsIn(folder)) found.push(each)
+  const refuse = (error: SpeechError): never => {
+    throw error
+  }
+  for await (const each of recordingsIn(folder, () => undefined, refuse)) found.push(each)
   if (found.length > 0) return found
   const sentence = `${plainText(folder)} has no recordings, such as .wav or .mp3; pass another folder, or files.`
   throw new SpeechError('source-failed', sentence)

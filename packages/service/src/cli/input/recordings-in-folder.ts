@@ -26,27 +26,33 @@ const extensions: ReadonlySet<string> = new Set(
 
 /**
  * The recordings in a folder and in those below it, sorted by name. Hidden ones are left out, and so are links to
- * folders, which may lead back. Throws `source-failed` for a folder that cannot be read.
+ * folders, which may lead back. A link to a file that does not exist is one of them: opening it gives the error.
  *
  * @param folders receives each folder that is read
+ * @param unreadable receives the `source-failed` of a folder that cannot be read
  * @param below the path of the folder in the one that was typed
  */
 export async function* recordingsIn(
   folder: string,
-  folders: (path: string) => void = () => undefined,
+  folders: (path: string) => void,
+  unreadable: (error: SpeechError) => void,
   below = '',
 ): AsyncGenerator<InputFile, undefined> {
   folders(folder)
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    const sentence = `The folder ${plainText(folder)} cannot be read (${codeOf(error) ?? 'unknown'}); change its permissions.`
-    throw new SpeechError('source-failed', sentence, { cause: error })
+    const code = codeOf(error) ?? 'unknown'
+    // A folder below was removed while this ran.
+    if (code === 'ENOENT' && below !== '') return []
+    const sentence = `The folder ${plainText(folder)} cannot be read (${code}); change its permissions.`
+    unreadable(new SpeechError('source-failed', sentence, { cause: error }))
+    return []
   })
   const named = entries.filter(({ name }) => !name.startsWith('.')).toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const shared = repeated(named.flatMap(({ name }) => (isRecording(name) ? [withoutExtension(name)] : [])))
   for (const entry of named) {
     const path = join(folder, entry.name)
-    if (entry.isDirectory()) yield* recordingsIn(path, folders, join(below, entry.name))
-    else if (isRecording(entry.name) && (entry.isFile() || (await isLinkToFile(entry, path)))) {
+    if (entry.isDirectory()) yield* recordingsIn(path, folders, unreadable, join(below, entry.name))
+    else if (isRecording(entry.name) && (entry.isFile() || (await isLink(entry, path)))) {
       const short = withoutExtension(entry.name)
       yield { file: path, stem: join(below, shared.has(short) ? entry.name : short) }
     }
@@ -64,9 +70,10 @@ const repeated = (names: readonly string[]): ReadonlySet<string> => {
   return new Set(names.filter((name) => once.has(name) || !once.add(name)))
 }
 
-const isLinkToFile = async (entry: { readonly isSymbolicLink: () => boolean }, path: string): Promise<boolean> =>
+/** Whether it is a link, but not to a folder. */
+const isLink = async (entry: { readonly isSymbolicLink: () => boolean }, path: string): Promise<boolean> =>
   entry.isSymbolicLink() &&
   (await stat(path).then(
     (found) => found.isFile(),
-    () => false,
+    () => true,
   ))

@@ -2,6 +2,7 @@ import { statSync, watch, type FSWatcher } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { audit, concatMap, EMPTY, exhaustMap, from, merge, Observable, Subject, timer } from 'rxjs'
+import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { recordingsIn, type InputFile } from '../input/recordings-in-folder.js'
 import { formatExtensions } from '../view/format-view.js'
 
@@ -35,18 +36,23 @@ export class FolderScan {
   /**
    * The recordings that are complete and were not returned as they are now: those without a transcript that is newer,
    * and those that have changed. A file is complete when its size and its time of change stay for two seconds; one that
-   * was moved into the folder usually is at once. Rejects with `source-failed` for a folder that cannot be read.
+   * was moved into the folder usually is at once. `problem` is about a folder that cannot be read; its recordings count
+   * as unchanged.
    *
    * @param folders receives each folder that is read
    */
   async scan(
     nowMs: number,
-    folders?: (path: string) => void,
-  ): Promise<{ ready: readonly InputFile[]; isWaiting: boolean }> {
+    folders: (path: string) => void = () => undefined,
+  ): Promise<{ ready: readonly InputFile[]; isWaiting: boolean; problem: SpeechError | undefined }> {
     const ready: InputFile[] = []
     const there = new Set<string>()
     let isWaiting = false
-    for await (const file of recordingsIn(this.#watched.folder, folders)) {
+    let problem: SpeechError | undefined
+    const unreadable = (error: SpeechError): void => {
+      problem ??= error
+    }
+    for await (const file of recordingsIn(this.#watched.folder, folders, unreadable)) {
       const found = await stat(file.file).catch(() => undefined)
       if (found === undefined) continue
       there.add(file.file)
@@ -55,9 +61,9 @@ export class FolderScan {
       if (next.isReady) ready.push(file)
       else if (!next.seen.isTaken) isWaiting = true
     }
-    for (const path of this.#seen.keys()) if (!there.has(path)) this.#seen.delete(path)
+    if (problem === undefined) for (const path of this.#seen.keys()) if (!there.has(path)) this.#seen.delete(path)
     for (const { file } of ready) this.#running.add(file)
-    return { ready, isWaiting }
+    return { ready, isWaiting, problem }
   }
 
   /** The recording that was returned has been transcribed, or has failed. */
@@ -98,13 +104,13 @@ const isTranscript = (name: string): boolean =>
 
 /**
  * The recordings of a folder that are to be transcribed, as they come. Never completes. A folder that cannot be read is
- * reported once, and read again later.
+ * reported once, and read again later; the others go on.
  */
-export const watchFolder = (scan: FolderScan, onProblem: (error: unknown) => void): Observable<InputFile> =>
+export const watchFolder = (scan: FolderScan, onProblem: (error: SpeechError) => void): Observable<InputFile> =>
   new Observable((subscriber) => {
     const wake$ = new Subject<void>()
     const watchers = new Map<string, FSWatcher>()
-    let hasProblem = false
+    let reported: string | undefined
     let scanMs = 0
     const watchAlso = (path: string): void => {
       if (watchers.has(path) || watchers.size >= maxWatchedFolders || subscriber.closed) return
@@ -125,20 +131,14 @@ export const watchFolder = (scan: FolderScan, onProblem: (error: unknown) => voi
     const read = async (): Promise<readonly InputFile[]> => {
       const folders = new Set<string>()
       const startedMs = performance.now()
-      try {
-        const { ready, isWaiting } = await scan.scan(Date.now(), (path) => folders.add(path))
-        for (const path of watchers.keys()) if (!folders.has(path)) unwatch(path)
-        folders.forEach(watchAlso)
-        if (isWaiting) waiting.add(timer(stableMs / 2).subscribe(() => wake$.next()))
-        hasProblem = false
-        return ready
-      } catch (error) {
-        if (!hasProblem) onProblem(error)
-        hasProblem = true
-        return []
-      } finally {
-        scanMs = performance.now() - startedMs
-      }
+      const { ready, isWaiting, problem } = await scan.scan(Date.now(), (path) => folders.add(path))
+      for (const path of watchers.keys()) if (!folders.has(path)) unwatch(path)
+      folders.forEach(watchAlso)
+      if (isWaiting) waiting.add(timer(stableMs / 2).subscribe(() => wake$.next()))
+      if (problem !== undefined && problem.message !== reported) onProblem(problem)
+      reported = problem?.message
+      scanMs = performance.now() - startedMs
+      return ready
     }
     const waiting = merge(timer(0, pollMs), wake$)
       .pipe(
@@ -153,5 +153,11 @@ export const watchFolder = (scan: FolderScan, onProblem: (error: unknown) => voi
     }
   })
 
-/** When a file was changed; undefined if there is none. */
-export const changedMs = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs
+/** When a file was changed; undefined if there is none that can be read. */
+export const changedMs = (path: string): number | undefined => {
+  try {
+    return statSync(path).mtimeMs
+  } catch {
+    return undefined
+  }
+}

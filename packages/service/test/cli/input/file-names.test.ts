@@ -38,7 +38,7 @@ describe('the files of a command', () => {
     expect(await namesOf([at('odd[1].wav'), at('z*.wav')])).toEqual([at('odd[1].wav'), at('z*.wav')])
   })
 
-  it('of a folder are its recordings and those below it, without hidden ones and links that lead back', async () => {
+  it('of a folder are its recordings and those below it, a link to nothing too, without hidden ones and links that lead back', async () => {
     const calls = join(folder, 'calls')
     mkdirSync(join(calls, 'b/.hidden'), { recursive: true })
     for (const name of [
@@ -58,7 +58,7 @@ describe('the files of a command', () => {
     symlinkSync(join(calls, 'gone'), join(calls, 'b/broken.wav'))
     execFileSync('mkfifo', [join(calls, 'pipe.wav')])
     const found = await expandFiles([calls, join(calls, 'a.mp3')])
-    expect(found.map(({ stem }) => stem)).toEqual(['-\n😀', 'a', 'b/a', 'b/link', 'z'])
+    expect(found.map(({ stem }) => stem)).toEqual(['-\n😀', 'a', 'b/a', 'b/broken', 'b/link', 'z'])
     expect(found[2]?.file).toBe(join(calls, 'b/a.wav'))
     await expect(expandFiles([join(folder, 'more/..', 'folder.wav')])).rejects.toMatchObject({
       code: 'source-failed',

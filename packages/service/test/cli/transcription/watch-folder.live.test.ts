@@ -90,6 +90,28 @@ describe('a watched folder', () => {
     expect(await at(103)).toEqual(['a'])
   })
 
+  it('has the recordings of other folders while one cannot be read, and that one later', async () => {
+    const { folder, scan, write, at, ended } = watched()
+    for (const name of ['a', 'b']) mkdirSync(join(folder, name))
+    write('a/first.wav', 0)
+    write('b/second.wav', 0)
+    expect(await at(100)).toEqual(['a/first', 'b/second'])
+    ended('b/second.wav')
+    write('a/third.wav', 0)
+    write('c.wav', 0)
+    const { ready, problem } = await scan.scan(101_000, (path) => {
+      if (path !== join(folder, 'b')) return
+      renameSync(path, join(folder, '.b'))
+      writeFileSync(path, '')
+    })
+    expect(problem?.message).toMatch(/b cannot be read \(ENOTDIR\); change/)
+    expect(ready.map(({ stem }) => stem)).toEqual(['a/third', 'c'])
+    rmSync(join(folder, 'b'))
+    renameSync(join(folder, '.b'), join(folder, 'b'))
+    write('b/fourth.wav', 0)
+    expect(await at(102)).toEqual(['b/fourth'])
+  })
+
   it('is read when something is moved into it, also into a folder that is new', async () => {
     const { folder, scan, write } = watched()
     const problems: unknown[] = []
