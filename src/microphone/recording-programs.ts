@@ -1,7 +1,6 @@
-import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { basename, delimiter, join } from 'node:path'
+import { basename } from 'node:path'
 import { SpeechError } from '../errors/speech-error.js'
+import { findProgram } from './find-program.js'
 
 /** What a program has to record. */
 export interface Recording {
@@ -88,33 +87,24 @@ export const listDevicesCommand = (typed: string, platform: NodeJS.Platform = pr
 export const recordingProgramNames = (platform: NodeJS.Platform = process.platform): readonly string[] =>
   (programs[platform] ?? []).map(({ name }) => name)
 
-const isExecutable = async (path: string): Promise<boolean> =>
-  access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  )
-
-const isInPath = async (name: string, platform: NodeJS.Platform): Promise<boolean> => {
-  const file = platform === 'win32' ? `${name}.exe` : name
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
-  return (await Promise.all(folders.map((folder) => isExecutable(join(folder, file))))).includes(true)
-}
+const isThere = (program: string, platform: NodeJS.Platform): boolean =>
+  findProgram(program, process.env, platform) !== undefined
 
 /**
- * The command of the program, or of the first in PATH that can record on this platform. Rejects with
+ * The command of the program, or of the first in PATH that can record on this platform. Throws
  * `missing-dependency`, naming those that can, and with `invalid-options` where a program records only a device with a
  * name, or is none of them.
  */
-export const findRecordingCommand = async (
+export const findRecordingCommand = (
   recording: Recording,
   platform: NodeJS.Platform = process.platform,
-): Promise<readonly string[]> => {
+): readonly string[] => {
   const { program } = recording
   if (program !== undefined) return namedCommand(program, recording, platform)
   const known = programs[platform] ?? []
   let needsDevice: RecordingProgram | undefined
   for (const candidate of known) {
-    if (!(await isInPath(candidate.name, platform))) continue
+    if (!isThere(candidate.name, platform)) continue
     const args = candidate.argsOf(recording)
     if (args !== undefined) return [candidate.name, ...args]
     needsDevice ??= candidate
@@ -125,11 +115,7 @@ export const findRecordingCommand = async (
   throw new SpeechError('missing-dependency', `${remedy} a program that records; none was found in PATH.`)
 }
 
-const namedCommand = async (
-  typed: string,
-  recording: Recording,
-  platform: NodeJS.Platform,
-): Promise<readonly string[]> => {
+const namedCommand = (typed: string, recording: Recording, platform: NodeJS.Platform): readonly string[] => {
   const program = programOf(typed, platform)
   if (program === undefined) {
     const names = recordingProgramNames(platform).join(', ')
@@ -137,7 +123,7 @@ const namedCommand = async (
   }
   const isPath = basename(typed) !== typed
   const file = isPath ? typed : program.name
-  if (!(await (isPath ? isExecutable(file) : isInPath(file, platform)))) {
+  if (!isThere(file, platform)) {
     const where = isPath ? '' : ' in PATH'
     throw new SpeechError('missing-dependency', `There is no program ${file}${where}; install it.`)
   }

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
-import { accessSync, constants, statSync } from 'node:fs'
-import { isAbsolute, join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { findProgram } from 'rxspeech/internal/microphone/find-program'
 
 /** The containers that ffmpeg may read: files of one recording, none that names other files or addresses. */
 const demuxers = 'aac,aiff,amr,asf,au,caf,flac,matroska,mov,mp3,mpeg,ogg,w64,wav'
@@ -35,22 +34,7 @@ const argumentsOf = (ffmpeg: string, { maxCpuSeconds, isOwnFile = false }: Decod
 
 /** The absolute path of ffmpeg on a `PATH`, if it is there. Windows has no name for an open file, which it needs. */
 export const findFfmpeg = (path = '', platform: NodeJS.Platform = process.platform): string | undefined =>
-  platform === 'win32'
-    ? undefined
-    : path
-        .split(':')
-        .filter((folder) => isAbsolute(folder))
-        .map((folder) => join(folder, 'ffmpeg'))
-        .find(isProgram)
-
-const isProgram = (path: string): boolean => {
-  try {
-    accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
-}
+  platform === 'win32' ? undefined : findProgram('ffmpeg', { PATH: path }, platform)
 
 export interface DecodeOptions {
   readonly maxCpuSeconds: number

@@ -220,7 +220,9 @@ export const uploadsCheck = ({ PATH }: Host['env']): Check => ({
 export const audioCheck = (platform: NodeJS.Platform = process.platform): Check => ({
   name: 'microphone',
   run: async () => {
-    const command = await findRecordingCommand({ sampleRateHz: 16_000, channels: 1 }, platform).catch(() => undefined)
+    const command = await Promise.resolve()
+      .then(() => findRecordingCommand({ sampleRateHz: 16_000, channels: 1 }, platform))
+      .catch(() => undefined)
     if (command === undefined) {
       const remedy = 'For commandMicrophone install one: apt-get install alsa-utils, or brew install ffmpeg.'
       return warning('No program that records (arecord, ffmpeg, sox) is in PATH.', remedy)

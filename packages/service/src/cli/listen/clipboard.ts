@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
+import { findProgram } from 'rxspeech/internal/microphone/find-program'
 import { CommandError } from '../process/failure.js'
-import { findProgram } from '../process/find-program.js'
 import type { Host } from '../process/host.js'
 import type { ScreenStream } from '../view/live-screen.js'
 

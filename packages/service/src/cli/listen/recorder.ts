@@ -1,12 +1,12 @@
 import { basename } from 'node:path'
 import { codeOf, isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { findProgram } from 'rxspeech/internal/microphone/find-program'
 import {
   findRecordingCommand,
   listDevicesCommand,
   recordingProgramNames,
 } from 'rxspeech/internal/microphone/recording-programs'
 import { usageError } from '../process/failure.js'
-import { findProgram } from '../process/find-program.js'
 import type { Host } from '../process/host.js'
 import { splitArguments } from './argument-list.js'
 
@@ -17,16 +17,16 @@ export interface RecorderOptions {
   readonly sampleRateHz: number
 }
 
-/** The command that records one channel. Rejects with `invalid-options`, or `source-failed` without any program. */
-export const recorderCommand = async (
+/** The command that records one channel. Throws `invalid-options`, or `source-failed` without any program. */
+export const recorderCommand = (
   { recorder, device, sampleRateHz }: RecorderOptions,
   host: Pick<Host, 'env'>,
-): Promise<readonly string[]> => {
+): readonly string[] => {
   if (recorder?.trim().includes(' ') === true && findProgram(recorder, host.env) === undefined) {
     return splitArguments(recorder, '--recorder')
   }
   try {
-    return await findRecordingCommand({ program: recorder, deviceName: device, sampleRateHz, channels: 1 })
+    return findRecordingCommand({ program: recorder, deviceName: device, sampleRateHz, channels: 1 })
   } catch (error) {
     throw isSpeechError(error) ? withFlags(error, recorder) : error
   }

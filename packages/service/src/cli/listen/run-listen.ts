@@ -65,7 +65,7 @@ const onlyZeros =
  * error that the command ends with; what was said until then has been written.
  */
 export const runListen = async (plan: ListenPlan, host: Host, output: Output): Promise<void> => {
-  const command = await recorderCommand({ ...plan, sampleRateHz: format.sampleRateHz }, host)
+  const command = recorderCommand({ ...plan, sampleRateHz: format.sampleRateHz }, host)
   const terminal = output.terminal.isTTY === true ? output.terminal : host.stderr
   const clipboard = findClipboard(host.env, terminal)
   if (plan.hasClipboard && clipboard === undefined) throw usageError(withoutClipboard)

@@ -1,6 +1,6 @@
+import { findProgram } from 'rxspeech/internal/microphone/find-program'
 import { foldCase } from 'rxspeech/internal/protocol/fold-words'
 import { unspacedScript } from 'rxspeech/internal/protocol/unspaced-script'
-import { findProgram } from '../process/find-program.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { quoted } from '../parsing/values.js'

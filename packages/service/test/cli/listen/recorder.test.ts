@@ -22,9 +22,9 @@ describe('recordingFailure', () => {
 describe('recorderCommand', () => {
   const host = { env: { PATH: '/usr/bin:/bin' } }
 
-  it('splits a command, and leaves out the shell', async () => {
+  it('splits a command, and leaves out the shell', () => {
     const recorder = "parec --raw '--device=a b' --rate=16000"
-    expect(await recorderCommand({ recorder, sampleRateHz: 16_000 }, host)).toEqual([
+    expect(recorderCommand({ recorder, sampleRateHz: 16_000 }, host)).toEqual([
       'parec',
       '--raw',
       '--device=a b',

@@ -1,6 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { basename, delimiter, isAbsolute, join, resolve } from 'node:path'
-import type { Host } from './host.js'
 
 /**
  * The absolute path of a program, by its name in PATH or by a path of its own; undefined if it does not exist. Windows
@@ -8,10 +7,10 @@ import type { Host } from './host.js'
  */
 export const findProgram = (
   name: string,
-  env: Host['env'],
+  env: Readonly<Record<string, string | undefined>>,
   platform: NodeJS.Platform = process.platform,
 ): string | undefined => {
-  const extensions = platform === 'win32' ? ['', ...(env['PATHEXT'] ?? '.EXE;.COM').split(';')] : ['']
+  const extensions = platform === 'win32' ? ['', ...(env['PATHEXT'] ?? '.exe;.com').toLowerCase().split(';')] : ['']
   const folders =
     basename(name) === name ? (env['PATH'] ?? env['Path'] ?? '').split(delimiter).filter(isAbsolute) : [resolve('.')]
   return folders
