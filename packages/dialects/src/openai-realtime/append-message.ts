@@ -1,9 +1,13 @@
-/** The bytes of a base64 text; undefined for any other: Node ignores what is none, and returns fewer bytes. */
+/**
+ * The bytes of a base64 text; undefined for any other. Node ignores characters that are not base64, and returns fewer
+ * bytes; of characters outside ASCII it may read the low byte.
+ */
 export const base64Bytes = (text: string): Uint8Array | undefined => {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
   const characters = text.length - padding
+  if (characters % 4 === 1 || Buffer.byteLength(text) !== text.length) return undefined
   const bytes = Buffer.from(text, 'base64')
-  return characters % 4 === 1 || bytes.length !== Math.floor((characters * 3) / 4) ? undefined : bytes
+  return bytes.length === Math.floor((characters * 3) / 4) ? bytes : undefined
 }
 
 /** What `JSON.stringify` and other common writers make of the message: nothing before the audio, nothing behind it. */
@@ -20,6 +24,8 @@ const end = '"}'
  */
 export const readUsualAppend = (message: string): Uint8Array | undefined => {
   for (const beginning of beginnings) {
+    // Without an end of its own, a message ends with the quote that opens its audio.
+    if (message.length < beginning.length + end.length) continue
     if (!message.startsWith(beginning) || !message.endsWith(end)) continue
     return base64Bytes(message.slice(beginning.length, -end.length))
   }

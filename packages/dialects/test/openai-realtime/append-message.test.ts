@@ -51,8 +51,13 @@ describe('an append that is read without parsing its JSON', () => {
       fc.property(message, (json) => {
         expect(readClientEvent(json)).toEqual(readAnyEvent(json))
       }),
-      { numRuns: runs(6_000) },
+      { numRuns: runs(6_000), examples: [[`{"type":"${type}","audio":"}`], [`{"type": "${type}", "audio": "}`]] },
     )
+  })
+
+  it.each(['šAAA', 'AAAŁ', 'AA\u0141=', 'AAA\n', 'AA=A', 'A'])('is unreadable if its audio is %j', (audio) => {
+    const json = `{"type":"${type}","audio":"${audio}"}`
+    expect(readClientEvent(json)).toMatchObject({ type: 'unreadable' })
   })
 
   it('is what common writers of JSON make of it', () => {
