@@ -19,9 +19,28 @@ const maxNamedLanguages = 3
 const textsIn = (value: unknown): readonly string[] =>
   (Array.isArray(value) ? value : [value]).filter((item): item is string => typeof item === 'string' && item !== '')
 
+/** The files with the sentences of a model; `phrases` of the engine `openai` names a field of its requests. */
+const sentenceFiles = ({ engine, grammar, phrases }: ModelDescription['options']): readonly string[] =>
+  textsIn(grammar).concat(engine === 'openai' ? [] : textsIn(phrases))
+
 /** Whether a model recognizes the sentences of a grammar only, as far as its `model.json` shows. */
-export const isGrammarModel = ({ grammar, phrases, kind }: ModelDescription['options']): boolean =>
-  [grammar, phrases].some((file) => typeof file === 'string') || kind === 'grammar'
+export const isGrammarModel = (options: ModelDescription['options']): boolean =>
+  sentenceFiles(options).length > 0 || options['kind'] === 'grammar'
+
+const phraseTakers: Readonly<Record<string, (options: ModelDescription['options']) => boolean>> = {
+  soundswallower: () => true,
+  openai: ({ phrases }) => phrases !== undefined,
+  'sherpa-onnx': ({ decodingMethod, modelingUnit }) =>
+    decodingMethod === 'modified_beam_search' && modelingUnit !== undefined,
+  ...Object.fromEntries(['vosk', 'remote', 'wyoming'].map((engine) => [engine, () => false])),
+}
+
+/**
+ * Whether sessions of a model may have phrases, as far as its `model.json` shows: a streaming transducer, which only
+ * its files tell, takes none. Undefined for an engine that is not one of this package.
+ */
+export const takesPhrases = (options: ModelDescription['options']): boolean | undefined =>
+  phraseTakers[options.engine]?.(options)
 
 /**
  * What a model recognizes, as a text for its users: `any English speech`, `99 languages`, `sentences of orders.gram`.
@@ -32,7 +51,7 @@ export const isGrammarModel = ({ grammar, phrases, kind }: ModelDescription['opt
  */
 export const whatItReads = (options: ModelDescription['options']): string => {
   if (isGrammarModel(options)) {
-    const [file = 'a grammar'] = [...textsIn(options['grammar']), ...textsIn(options['phrases'])]
+    const [file = 'a grammar'] = sentenceFiles(options)
     return `sentences of ${file}`
   }
   const named = textsIn(options['languages'] ?? options['language'])

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { whatItReads } from '../../src/models/what-it-reads.js'
+import { takesPhrases, whatItReads } from '../../src/models/what-it-reads.js'
 
 it.each([
   [{ engine: 'soundswallower', grammar: 'orders.gram' }, 'sentences of orders.gram'],
@@ -15,6 +15,22 @@ it.each([
   [{ engine: 'sherpa-onnx', languages: ['auto', 'en', 'fr'] }, 'any English and French speech'],
   [{ engine: 'remote', modelName: 'English' }, 'any speech'],
   [{ engine: 'remote', modelName: 'orders', kind: 'grammar' }, 'sentences of a grammar'],
+  [{ engine: 'openai', language: 'en', phrases: 'prompt' }, 'any English speech'],
 ])('says of %j that it reads %s', (options, expected) => {
   expect(whatItReads(options)).toBe(expected)
+})
+
+it.each([
+  [{ engine: 'soundswallower', grammar: 'orders.gram' }, true],
+  [{ engine: 'openai', phrases: 'prompt' }, true],
+  [{ engine: 'openai' }, false],
+  [{ engine: 'sherpa-onnx', decodingMethod: 'modified_beam_search', modelingUnit: 'cjkchar' }, true],
+  [{ engine: 'sherpa-onnx', decodingMethod: 'modified_beam_search' }, false],
+  [{ engine: 'sherpa-onnx', modelingUnit: 'cjkchar' }, false],
+  [{ engine: 'vosk' }, false],
+  [{ engine: 'remote' }, false],
+  [{ engine: 'wyoming' }, false],
+  [{ engine: 'my-engine' }, undefined],
+])('says of %j whether sessions may have phrases: %s', (options, expected) => {
+  expect(takesPhrases(options)).toBe(expected)
 })

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { resolve, sep } from 'node:path'
 import type { ModelDescription } from 'rxspeech-engines/engine'
-import { whatItReads } from 'rxspeech-engines/models/what-it-reads'
+import { takesPhrases, whatItReads } from 'rxspeech-engines/models/what-it-reads'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { isLoopback } from 'rxspeech/internal/protocol/loopback'
 import { nonEmptyText, optionsOf } from 'rxspeech/internal/protocol/validation'
@@ -269,7 +269,12 @@ const modelsOf = ({ models }: StudioService, rights: Rights | undefined, isOfSam
     if (rights === undefined || !isModelGranted(rights, description)) return []
     const isSample = isOfSample(description)
     // The options of a model of another machine stay there.
-    const reads = description.folder === '' ? {} : { reads: whatItReads(options), ...languagesOf(options) }
+    const isHere = description.folder !== ''
+    const reads = isHere && {
+      reads: whatItReads(options),
+      takesPhrases: takesPhrases(options),
+      ...languagesOf(options),
+    }
     const model = { name, version, ...(tenant !== sharedTenant && { tenant }), ...(isSample && { isSample }), ...reads }
     return [typeof sampleRateHz === 'number' ? { ...model, sampleRateHz } : model]
   })

@@ -123,7 +123,12 @@ describe('the page of a development service', () => {
     expect(JSON.parse(body)).toEqual({
       ws: page.replace(/^http/, 'ws'),
       token: '/studio/token',
-      models: [{ name: 'call', version: '1', sampleRateHz: 8000, isSample: true, reads: 'sentences of phrases.txt' }],
+      models: [
+        {
+          ...{ name: 'call', version: '1', sampleRateHz: 8000, isSample: true },
+          ...{ reads: 'sentences of phrases.txt', takesPhrases: true },
+        },
+      ],
       projects: ['transcribe'],
       sampleCall: '/studio/call.wav',
       metrics: '/metrics',
