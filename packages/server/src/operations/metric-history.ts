@@ -83,7 +83,8 @@ export class MetricHistory {
     const { scheduler, collect, onFault } = this.#options
     this.#timer = schedule(scheduler, everyMs, () => {
       void collect()
-        .then((metrics) => this.#add(metrics), onFault)
+        .then((metrics) => this.#add(metrics))
+        .catch(onFault)
         .finally(() => {
           if (!this.#isClosed) this.#wait()
         })
