@@ -66,9 +66,9 @@ export class Keeper {
   async #writeNow(hasEnded: boolean): Promise<void> {
     if (this.#hasFailed) return
     const { store, content, edits, isInUse, report, written } = this.#options
-    const now = await content()
-    if (!isWorthKeeping(now) || (!hasEnded && isSame(now, this.#written))) return
     try {
+      const now = await content()
+      if (!isWorthKeeping(now) || (!hasEnded && isSame(now, this.#written))) return
       const stored = await this.#inRoom(() =>
         store.write(this.#hasFiles ? now : withoutFiles(now), hasEnded, this.#stored, edits()),
       )

@@ -20,6 +20,7 @@ const scene = (fields: Partial<SessionContent> = {}) => {
   const sentences: string[] = []
   const oldest = ['Old', 'Older']
   let rooms = Infinity
+  let failure: Error | undefined
   const store = {
     write: ({ document: { lines }, audio }: SessionContent, hasEnded: boolean) => {
       if (rooms <= 0) return Promise.reject(new DOMException('', 'QuotaExceededError'))
@@ -37,7 +38,7 @@ const scene = (fields: Partial<SessionContent> = {}) => {
   const hidden$ = new Subject<void>()
   const keeper = new Keeper({
     store,
-    content: () => content,
+    content: () => (failure === undefined ? content : Promise.reject(failure)),
     edits: () => noEdits,
     isInUse: () => false,
     report: (sentence) => sentences.push(sentence),
@@ -58,6 +59,7 @@ const scene = (fields: Partial<SessionContent> = {}) => {
     passMs,
     change: (next: Partial<SessionContent>) => (content = { ...content, ...next }),
     setRooms: (count: number) => (rooms = count),
+    fail: (error: Error) => (failure = error),
   }
 }
 
@@ -115,5 +117,12 @@ describe('a running session', () => {
     await none.keeper.end()
     expect(none.writes).toEqual([])
     expect(none.sentences.at(-1)).toMatch(/^The browser has no room to keep this session\. Export what you need/)
+  })
+
+  it('is reported, and is not kept, if its recording cannot be read', async () => {
+    const { keeper, writes, sentences, fail } = scene()
+    fail(new DOMException('', 'NotReadableError'))
+    expect(await keeper.end()).toBe(false)
+    expect([writes, sentences]).toEqual([[], [expect.stringContaining('could not keep this session')]])
   })
 })
