@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Job, type OpenedAudio } from '../src/jobs/job.js'
+import { Job, type OpenAudio, type OpenedAudio } from '../src/jobs/job.js'
 import { Jobs } from '../src/jobs/jobs.js'
 import { progressOf, progressSentence } from '../src/jobs/progress.js'
 import type { Origin } from '../src/state/transcript.js'
-import { preferredModel } from '../src/views/model-order.js'
+import { optionsFor, preferredModel } from '../src/views/model-order.js'
 import { screenOf } from '../src/views/navigation.js'
 
 const account = { capturedMs: 0, finalizedMs: 0, pendingMs: 0, replayedPendingMs: 0, droppedMs: 0, sentMs: 0 }
@@ -38,12 +38,19 @@ describe('the progress of a recording', () => {
 /** A job whose audio is read when `opened` says so. */
 const jobOf = (title: string, origin: Origin = 'file') => {
   let fail: (error: Error) => void = () => undefined
+  let report: (sentence: string) => void = () => undefined
+  const signals: AbortSignal[] = []
   const opened = new Promise<OpenedAudio>((_resolve, reject) => {
     fail = reject
   })
   const config = { ws: 'ws://localhost', token: null, models: [], projects: [] }
-  const plan = { config, model: { name: 'English', version: '1' }, recognition: {}, token: '', open: () => opened }
-  return { job: new Job({ title, origin }, plan), fail }
+  const open: OpenAudio = (progress, signal) => {
+    report = progress
+    signals.push(signal)
+    return opened
+  }
+  const plan = { config, model: { name: 'English', version: '1' }, recognition: {}, token: '', open }
+  return { job: new Job({ title, origin }, plan), fail, signals, report: (sentence: string) => report(sentence) }
 }
 
 describe('the sessions of a page', () => {
@@ -66,6 +73,18 @@ describe('the sessions of a page', () => {
     jobs.remove(fourth.job)
     expect(types()).toEqual(['3 cancelled', '2 failed', '1 cancelled'])
     expect(fourth.job.status.type).toBe('cancelled')
+  })
+
+  it('stop reading when they are cancelled, and stay so', () => {
+    const jobs = new Jobs()
+    const { job, report, signals } = jobOf('1')
+    jobs.add(job)
+    report('Reading the file.')
+    expect(job.status).toEqual({ type: 'loading', sentence: 'Reading the file.' })
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+    job.cancel()
+    report('Reading the file.')
+    expect([job.status.type, signals.map(({ aborted }) => aborted)]).toEqual(['cancelled', [true]])
   })
 
   it('start what is live at once', () => {
@@ -140,5 +159,17 @@ describe('the model that is chosen', () => {
     expect(preferredModel(models, '/animals/1')).toBe(0)
     expect(preferredModel(models, '/gone/1')).toBe(1)
     expect(preferredModel(models.slice(0, 1), undefined)).toBe(-1)
+  })
+
+  it('gets of the options only those that it has', () => {
+    const chosen = { phrases: ['harbor grill'], language: 'de', reject: 'high' } as const
+    const [animals = { name: '', version: '' }, english = animals] = models
+    expect(optionsFor(animals, chosen)).toEqual({ phrases: ['harbor grill'], reject: 'high' })
+    expect(optionsFor({ ...english, takesPhrases: false, languages: ['en'] }, chosen)).toEqual({})
+    expect(optionsFor({ ...english, languages: ['de', 'en'] }, chosen)).toEqual({
+      phrases: ['harbor grill'],
+      language: 'de',
+    })
+    expect(optionsFor(english, {})).toEqual({})
   })
 })

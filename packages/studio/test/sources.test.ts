@@ -5,7 +5,8 @@ import { chunkOf, formatBody, joined, riffOf } from '../../../test/audio/wav-byt
 const samples = Uint8Array.from({ length: 32 }, (_, i) => i + 1)
 const wav = (sampleRateHz: number, data: Uint8Array, claimedBytes?: number): Uint8Array =>
   riffOf([chunkOf('fmt ', formatBody({ sampleRateHz })), chunkOf('data', data, claimedBytes)])
-const read = (bytes: Uint8Array) => readRecording(new Blob([new Uint8Array(bytes)]), 8000)
+const read = (bytes: Uint8Array, signal = new AbortController().signal) =>
+  readRecording(new Blob([new Uint8Array(bytes)]), 8000, signal)
 
 const lengthOf = async ({ tracks: [track] }: Recording): Promise<number | undefined> =>
   (await track?.read(0, 1000))?.length
@@ -15,6 +16,14 @@ describe('an audio file of the studio', () => {
     const recording = await read(joined(wav(8000, samples), wav(8000, samples)))
     expect(await lengthOf(recording)).toBe(32)
     expect(recording.fault).toBeUndefined()
+  })
+
+  it('is read no further when it is cancelled', async () => {
+    const cancelled = new AbortController()
+    const reading = read(wav(8000, samples), cancelled.signal)
+    cancelled.abort(new Error('It was cancelled.'))
+    await expect(reading).rejects.toThrow('It was cancelled.')
+    await expect(read(new Uint8Array(4), cancelled.signal)).rejects.toThrow('It was cancelled.')
   })
 
   it.each([

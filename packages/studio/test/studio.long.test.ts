@@ -160,8 +160,8 @@ describe('the studio in Chromium', () => {
 
   it('plays the sample call with its model, and offers the others, of which one for any speech is chosen', async () => {
     const models = [
-      { name: 'animals', version: '1', reads: 'sentences of animals.gram' },
-      { name: 'English', version: '2', reads: 'any English speech', languages: ['en', 'de'] },
+      { name: 'animals', version: '1', reads: 'sentences of animals.gram', takesPhrases: true },
+      { name: 'English', version: '2', reads: 'any English speech', takesPhrases: false, languages: ['en', 'de'] },
       { name: 'call', version: '1', isSample: true },
     ]
     const { page } = await openOther(browser, { models })
@@ -171,9 +171,10 @@ describe('the studio in Chromium', () => {
     ])
     expect(await page.$eval('#model', (select) => (select as HTMLSelectElement).selectedIndex)).toBe(1)
     const isShown = (id: string): Promise<boolean> => page.$eval(id, (found) => !(found as HTMLElement).hidden)
-    expect([await isShown('#language-label'), await isShown('#reject-label')]).toEqual([true, false])
+    const shownOptions = () => Promise.all(['#language-label', '#reject-label', '#phrases-label'].map(isShown))
+    expect(await shownOptions()).toEqual([true, false, false])
     await choose(page, '#model', 0)
-    expect([await isShown('#language-label'), await isShown('#reject-label')]).toEqual([false, true])
+    expect(await shownOptions()).toEqual([false, true, true])
     await page.reload()
     await page.waitForSelector('#choose-files:enabled')
     expect(await page.$eval('#model', (select) => (select as HTMLSelectElement).selectedIndex)).toBe(0)
@@ -436,6 +437,11 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
       'The browser cannot decode this file. Choose an audio or video file, such as WAV,',
     )
     expect(await textOf(page, '#jobs')).toContain('notes.wav')
+    const failed = page.url()
+    await page.click('#retry')
+    await page.waitForFunction((url) => location.href !== url, {}, failed)
+    await until(page, '#placeholder', 'The browser cannot decode this file.')
+    expect((await page.$$('#jobs li')).length).toBe(1)
     // Longer than what is resampled at once.
     const rate = 44_100
     const samples = Buffer.alloc(2 * rate * 31)
@@ -444,6 +450,18 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
     await chooseFiles(page, '#file', long)
     await until(page, '#session-title', 'rate.wav')
     await until(page, '#status-text', 'Done · 0:31')
+
+    await chooseFiles(page, '#file', 'samples/call.wav')
+    // At once, before it has ended.
+    await page.waitForFunction(() => {
+      const cancel = document.querySelector<HTMLElement>('#cancel:not([hidden])')
+      cancel?.click()
+      return cancel !== null
+    })
+    await until(page, '#status-text', 'Cancelled.')
+    await page.click('#retry')
+    await until(page, '#status-text', 'Done · 0:32')
+    expect(await page.$eval('#retry', (button) => (button as HTMLElement).hidden)).toBe(true)
   })
 
   it('says beside its button that the microphone is denied, and shows what is spoken', async () => {

@@ -2,6 +2,7 @@ import {
   catchError,
   defer,
   EMPTY,
+  finalize,
   from,
   ignoreElements,
   Subject,
@@ -17,7 +18,7 @@ import type { SessionContent } from '../library/store.js'
 import type { Model, StudioConfig } from '../session/config.js'
 import { wavOf } from '../session/playback.js'
 import type { Source } from '../session/sources.js'
-import { failureOf, failureSentence } from '../state/sentences.js'
+import { failureSentence, sentenceOf } from '../state/sentences.js'
 import { stateOfKept } from '../state/kept-state.js'
 import { initialState, reduce, type StudioInput, type StudioState } from '../state/state.js'
 import type { Origin, TranscriptDocument } from '../state/transcript.js'
@@ -35,9 +36,11 @@ export interface JobPlan {
   readonly recognition: RecognitionOptions
   /** The token that a person entered, for a service that gives none to pages. */
   readonly token: string
-  /** Reads the audio; `progress` gets a sentence about it. */
-  readonly open: (progress: (sentence: string) => void) => Promise<OpenedAudio>
+  readonly open: OpenAudio
 }
+
+/** Reads the audio until `signal` is aborted; `progress` gets a sentence about it. */
+export type OpenAudio = (progress: (sentence: string) => void, signal: AbortSignal) => Promise<OpenedAudio>
 
 export interface OpenedAudio {
   readonly source: Source
@@ -152,16 +155,21 @@ export class Job {
   readonly run$: Observable<never> = defer(() => {
     const { plan } = this
     if (plan === undefined || this.status.type !== 'queued') return EMPTY
+    const opening = new AbortController()
     this.#to({ type: 'loading', sentence: 'Reading the audio.' })
-    return from(plan.open((sentence) => this.#to({ type: 'loading', sentence }))).pipe(
+    const progress = (sentence: string): void => {
+      if (!opening.signal.aborted) this.#to({ type: 'loading', sentence })
+    }
+    return from(plan.open(progress, opening.signal)).pipe(
       switchMap((opened) => this.#inputs(plan, opened)),
       tap((input) => this.take(input)),
       catchError((error: unknown) => {
-        this.#to({ type: 'failed', sentence: failureSentence(failureOf(error)) })
+        this.#to({ type: 'failed', sentence: sentenceOf(error) })
         return EMPTY
       }),
       ignoreElements(),
       takeUntil(this.#cancelled$),
+      finalize(() => opening.abort()),
     )
   })
 
@@ -196,6 +204,20 @@ export class Job {
   /** Ends it without the results that are missing. */
   stop(): void {
     this.#stop$.next()
+  }
+
+  /** Closes the connections, as a network that fails would. */
+  cut(): void {
+    const { live } = this.run ?? {}
+    if (this.status.type !== 'running' || live === undefined) return
+    this.take({ type: 'cut', audioMs: live.audioMs() })
+    live.cut()
+  }
+
+  /** Replaces its audio by silence for a while. */
+  mute(durationMs: number): void {
+    const { live } = this.run ?? {}
+    if (live !== undefined && !live.isMuted()) this.take(live.mute(durationMs))
   }
 
   /** Ends it at once; its text so far stays. */

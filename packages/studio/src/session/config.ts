@@ -12,6 +12,8 @@ export interface Model {
   readonly reads?: string
   /** The languages of which a session can choose one, if they are known: tags such as `en`. */
   readonly languages?: readonly string[]
+  /** Whether sessions may have phrases; absent if that is not known. */
+  readonly takesPhrases?: boolean
   /** Whether it recognizes the sample call. */
   readonly isSample?: boolean
 }

@@ -17,15 +17,21 @@ const resampledSeconds = 30
 
 /**
  * Reads a file: WAV piece by piece, and what the browser decodes otherwise, audio or video. What has not the rate of
- * speech is resampled to `sampleRateHz`. Rejects with an Error whose message says what to do.
+ * speech is resampled to `sampleRateHz`. Rejects with an Error whose message says what to do, or because `signal` is
+ * aborted.
  */
-export const readRecording = async (file: Blob, sampleRateHz: number): Promise<Recording> => {
+export const readRecording = async (file: Blob, sampleRateHz: number, signal: AbortSignal): Promise<Recording> => {
   // The browser may know what `readWav` does not.
-  const wav = await readWav(file.stream()).catch(() => undefined)
-  if (wav !== undefined) return readWavTracks(wav, sampleRateHz)
+  const wav = await readWav(file.stream().pipeThrough(new TransformStream(), { signal })).catch(() => undefined)
+  if (wav !== undefined) {
+    const recording = await readWavTracks(wav, sampleRateHz)
+    signal.throwIfAborted()
+    return recording
+  }
   const bytes = await file.arrayBuffer().catch(() => {
     throw new Error('The browser cannot hold this file. Convert it to a WAV file of 16 kHz, which is read in pieces.')
   })
+  signal.throwIfAborted()
   const decoded = await new OfflineAudioContext(1, 1, sampleRateHz).decodeAudioData(bytes).catch(() => undefined)
   if (decoded === undefined) {
     throw new Error('The browser cannot decode this file. Choose an audio or video file, such as WAV, MP3, M4A or MP4.')

@@ -92,9 +92,13 @@ export async function* chunksOf(track: AudioTrack, read: (ms: number) => void): 
 }
 
 /** Loads the sample call. `progress` gets how much of it is loaded, if that is known: a slow network takes seconds. */
-export const loadSample = async (url: string, progress: (percent: number | undefined) => void): Promise<Blob> => {
+export const loadSample = async (
+  url: string,
+  progress: (percent: number | undefined) => void,
+  signal: AbortSignal,
+): Promise<Blob> => {
   progress(undefined)
-  const { ok, status, body, headers } = await fetch(url)
+  const { ok, status, body, headers } = await fetch(url, { signal })
   if (!ok || body === null) throw new Error(`The sample call cannot be loaded: the service answered ${status}.`)
   const totalBytes = Number(headers.get('content-length') ?? 0)
   const parts: Uint8Array<ArrayBuffer>[] = []

@@ -109,3 +109,5 @@ export const failureOf = (error: unknown): Failure => {
 
 /** Whether the microphone failed, and not the service. */
 const isOfMicrophone = ({ code }: Pick<Failure, 'code'>): boolean => code.startsWith('microphone-')
+
+export const sentenceOf = (error: unknown): string => failureSentence(failureOf(error))

@@ -1,3 +1,4 @@
+import type { RecognitionOptions } from 'rxspeech'
 import type { Model } from '../session/config.js'
 
 /** What is remembered of a model. */
@@ -14,3 +15,10 @@ export const preferredModel = (models: readonly Model[], key: string | undefined
 /** The model that a session without words is proposed in place of its own, which knows some sentences only. */
 export const betterModel = (models: readonly Model[], model: Model): Model | undefined =>
   readsAnySpeech(model) ? undefined : models.find(readsAnySpeech)
+
+/** What a session with a model can have of the options that a person has chosen; it would be refused with the others. */
+export const optionsFor = (model: Model, { phrases, language, reject }: RecognitionOptions): RecognitionOptions => ({
+  ...(phrases !== undefined && model.takesPhrases !== false && { phrases }),
+  ...(language !== undefined && model.languages?.includes(language) === true && { language }),
+  ...(reject !== undefined && !readsAnySpeech(model) && { reject }),
+})

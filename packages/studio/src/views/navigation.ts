@@ -11,6 +11,14 @@ export const screenOf = (hash: string): Screen => {
   return id === undefined ? { type: 'start' } : { type: 'session', id }
 }
 
+export const showSession = ({ id }: { readonly id: string }): void => {
+  location.hash = `#transcript=${id}`
+}
+
+export const showStart = (): void => {
+  location.hash = ''
+}
+
 /** Shows one screen; watches the metrics of the service while that of its operations is shown. */
 export class Navigation {
   readonly #config: () => StudioConfig | undefined

@@ -18,6 +18,7 @@ export const renderSessionHead = (job: Job, title: string, notice: string | unde
   element('finalize').hidden = !isLive
   element('finalize').toggleAttribute('disabled', state.phase === 'finalizing')
   element('cancel').hidden = isLive || !job.isUnfinished
+  element('retry').hidden = !canRetry(job)
   const progress = job.progress(performance.now())
   const bar = elementOf(HTMLProgressElement, 'progress')
   bar.hidden = progress === undefined
@@ -25,6 +26,10 @@ export const renderSessionHead = (job: Job, title: string, notice: string | unde
   showNotice('session-warning', job.warning)
   showNotice('load', isLive ? loadSentence(state) : undefined)
 }
+
+/** Its file can be read once more. */
+const canRetry = ({ status, origin, plan }: Job): boolean =>
+  origin === 'file' && plan !== undefined && (status.type === 'failed' || status.type === 'cancelled')
 
 /** It ended by itself, with all results. */
 const isDone = ({ status, state }: Job): boolean => status.type === 'ended' && !state.stopped

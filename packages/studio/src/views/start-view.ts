@@ -34,15 +34,15 @@ export class StartView {
     return this.#models[this.#model.selectedIndex]
   }
 
-  /** What the options say; those that the model has not are left out. */
+  /** What the options say, also those that the model has not. */
   get recognition(): RecognitionOptions {
     const phrases = this.#phrases.value.split('\n').map((line) => line.trim())
     const chosen = phrases.filter((phrase) => phrase !== '').slice(0, maxPhrases)
     const [language, reject] = [this.#language.value, this.#reject.value]
     return {
       ...(chosen.length > 0 && { phrases: chosen }),
-      ...(!element('language-label').hidden && language !== '' && { language }),
-      ...(!element('reject-label').hidden && reject !== '' && { reject: reject as RejectLevel }),
+      ...(language !== '' && { language }),
+      ...(reject !== '' && { reject: reject as RejectLevel }),
     }
   }
 
@@ -75,7 +75,10 @@ export class StartView {
       new Option('as the model finds', ''),
       ...languages.map((code) => new Option(languageNames.of(code) ?? code, code)),
     )
+    element('phrases-label').hidden = model?.takesPhrases === false
     element('reject-label').hidden = model === undefined || readsAnySpeech(model)
+    const labels = ['language-label', 'phrases-label', 'reject-label']
+    element('options').hidden = labels.every((id) => element(id).hidden)
   }
 
   /** Their names are known once a person has allowed one. */
