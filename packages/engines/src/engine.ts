@@ -168,6 +168,11 @@ export interface Engine {
    */
   busyMs?(): number | undefined
   /**
+   * How much memory its processes use with its model, in bytes. Absent or undefined for an engine within this process,
+   * and where it is not known.
+   */
+  memoryBytes?(): number | undefined
+  /**
    * How long a segment that closes now waits before the engine begins with its result, in milliseconds. With
    * `speakers`: how long all but one in fifty will wait while this mean number of speakers talks at the same time. For
    * engines that order their work themselves; the lag of the others is measured from outside.
@@ -191,6 +196,7 @@ export const withRecognize = (engine: Engine, recognize: Engine['recognize']): E
   ready: () => engine.ready(),
   checkPhrases: (phrases) => engine.checkPhrases?.(phrases) ?? Promise.resolve([]),
   busyMs: () => engine.busyMs?.(),
+  memoryBytes: () => engine.memoryBytes?.(),
   isLoaded: () => engine.isLoaded?.() ?? true,
   waitMs: (speakers) => engine.waitMs?.(speakers) ?? 0,
   partialIntervalMs: () => engine.partialIntervalMs?.() ?? 0,

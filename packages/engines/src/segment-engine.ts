@@ -32,6 +32,8 @@ export interface SegmentEngineOptions {
   readonly checkPhrases?: Engine['checkPhrases'] | undefined
   /** See `Engine.busyMs`. @default undefined */
   readonly busyMs?: Engine['busyMs'] | undefined
+  /** See `Engine.memoryBytes`. @default undefined */
+  readonly memoryBytes?: Engine['memoryBytes'] | undefined
   /** See `Engine.waitMs`. @default 0 */
   readonly waitMs?: Engine['waitMs'] | undefined
   /** See `Engine.partialIntervalMs`. @default 0 */
@@ -46,6 +48,7 @@ const segmentEngineOptions = optionsOf<SegmentEngineOptions>()(
     ready: functionValue,
     checkPhrases: functionValue,
     busyMs: functionValue,
+    memoryBytes: functionValue,
     waitMs: functionValue,
     partialIntervalMs: functionValue,
     close: functionValue,
@@ -83,6 +86,7 @@ export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
     ready = nothing,
     checkPhrases = takeAll,
     busyMs,
+    memoryBytes,
     waitMs,
     partialIntervalMs,
     close = nothing,
@@ -101,6 +105,7 @@ export const createSegmentEngine = (options: SegmentEngineOptions): Engine => {
     ready: () => (closing === undefined ? ready() : Promise.reject(engineClosed())),
     checkPhrases: (phrases) => (closing === undefined ? checkPhrases(phrases) : Promise.reject(engineClosed())),
     busyMs: () => busyMs?.(),
+    memoryBytes: () => memoryBytes?.(),
     waitMs: (speakers) => waitMs?.(speakers) ?? 0,
     partialIntervalMs: () => partialIntervalMs?.() ?? 0,
     close: () => {

@@ -106,6 +106,7 @@ export const openIdleEngine = async (open: () => Promise<Engine>, options: IdleO
       const nowMs = state.type === 'loaded' ? state.engine.busyMs?.() : 0
       return nowMs === undefined ? undefined : earlierBusyMs + nowMs
     },
+    memoryBytes: () => (state.type === 'loaded' ? state.engine.memoryBytes?.() : undefined),
     close: async () => {
       const last = state
       state = { type: 'closed' }

@@ -133,6 +133,7 @@ export const createOfflineEngine = (options: OfflineEngineOptions): Engine => {
     ...(ready && { ready }),
     ...(checkPhrases && { checkPhrases }),
     busyMs: () => reader.busyMs?.(),
+    memoryBytes: () => reader.memoryBytes?.(),
     waitMs: (speakers) => queue.waitMs(speakers),
     partialIntervalMs: () => queue.partialIntervalMs,
     close: () => reader.close(),

@@ -51,6 +51,8 @@ export interface Reader {
   read(request: ReadRequest, signal: AbortSignal): Promise<Reading>
   /** How long it has worked, see `Engine.busyMs`. */
   busyMs?(): number | undefined
+  /** See `Engine.memoryBytes`. */
+  memoryBytes?(): number | undefined
   /** Ends what it started. Idempotent. */
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-import { killProcess, send, setProcessRef, startProcess } from '../threads/child-process.js'
+import { killProcess, processMemoryBytes, send, setProcessRef, startProcess } from '../threads/child-process.js'
 import { findWorkerFile } from '../threads/package-files.js'
 import { startThread } from '../threads/worker-thread.js'
 import type { Engine, EngineCapabilities, ModelDescription } from '../engine.js'
@@ -49,6 +49,7 @@ export const createProcessStarter =
       post: (sent) => send(child, sent),
       setBusy: (isBusy) => setProcessRef(child, isBusy),
       terminate: () => killProcess(child),
+      memoryBytes: () => processMemoryBytes(child),
     }
   }
 
@@ -68,6 +69,7 @@ export const openWorkerEngine = async (
     ready: () => pool.warm(),
     checkPhrases: (phrases) => pool.checkPhrases(phrases),
     busyMs: () => pool.busyMs,
+    memoryBytes: () => pool.memoryBytes,
     close: () => pool.close(),
   })
 }

@@ -12,6 +12,8 @@ export interface PoolWorker {
   /** A busy worker keeps the process alive; an idle one does not. */
   readonly setBusy: (isBusy: boolean) => void
   readonly terminate: () => Promise<void>
+  /** Undefined for a thread, and where it is not known. */
+  readonly memoryBytes?: () => number | undefined
 }
 
 export type StartPoolWorker = (events: ThreadEvents<FromWorker>) => PoolWorker
@@ -107,6 +109,16 @@ export class WorkerPool {
   /** How long all workers together have worked, in milliseconds. */
   get busyMs(): number {
     return this.#busyMs
+  }
+
+  /** The memory of its processes, in bytes; undefined if it has none, or it is not known. */
+  get memoryBytes(): number | undefined {
+    let total: number | undefined
+    for (const { worker } of this.#members) {
+      const bytes = worker.memoryBytes?.()
+      if (bytes !== undefined) total = (total ?? 0) + bytes
+    }
+    return total
   }
 
   /** Resolves when a worker is ready; rejects if the model is refused, or with `engine-failed`. */

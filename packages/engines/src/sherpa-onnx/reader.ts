@@ -47,6 +47,7 @@ export const createPoolReader = (pool: WorkerPool, sampleRateHz: number, hasTime
       segment.close(Math.round((samples.length * 1000) / sampleRateHz))
     }),
   busyMs: () => pool.busyMs,
+  memoryBytes: () => pool.memoryBytes,
   close: () => pool.close(),
   ready: () => pool.warm(),
   checkPhrases: (phrases) => pool.checkPhrases(phrases),

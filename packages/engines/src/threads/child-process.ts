@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { sanitizePeerText } from 'rxspeech/internal/errors/refusal'
 import type { ThreadEvents } from './worker-thread.js'
@@ -51,6 +52,17 @@ export const setProcessRef = (child: ChildProcess, isReferenced: boolean): void 
   child[call]()
   child.channel?.[call]()
   ;(child.stderr as Socket | null)?.[call]()
+}
+
+/** The memory of the process that is not swapped out, on Linux; undefined elsewhere, and once it has ended. */
+export const processMemoryBytes = ({ pid }: ChildProcess): number | undefined => {
+  if (pid === undefined) return undefined
+  try {
+    const resident = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+    return resident === undefined ? undefined : Number(resident) * 1024
+  } catch {
+    return undefined
+  }
 }
 
 /**

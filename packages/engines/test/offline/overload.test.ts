@@ -111,7 +111,7 @@ const offer = async (count: number, readsAtOnce: number, maxEngineDelayMs = 1_00
     meter.sample(maxEngineDelayMs)
     for (const [index, askMs] of asksAtMs.entries()) {
       if (askMs > nowMs) continue
-      const isRefused = meter.isFull(model)
+      const isRefused = meter.refuses(model)
       asksAtMs[index] = isRefused ? nowMs + 5_000 * (1 + random()) : Infinity
       if (isRefused) refusals += 1
       else callers.push(new Caller(measured, clock, random))

@@ -1,5 +1,6 @@
 import type * as Nats from '@nats-io/transport-node'
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
+import { processIdentity } from 'rxspeech-server/operations/process-identity'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { schedule } from 'rxspeech/internal/kernel/timers'
 import { checkNatsOptions, usesTls, type NatsOptions } from './nats-options.js'
@@ -8,7 +9,7 @@ import { checkNatsOptions, usesTls, type NatsOptions } from './nats-options.js'
 export type NatsConnection = Nats.NatsConnection
 
 export interface ConnectOptions {
-  /** What the servers show as the name of the connection, such as `rxspeech engine gpu-1`. */
+  /** What the servers show as the name of the connection, before the host and the number of the process. */
   readonly name: string
   /** How long to try until a server answers, in milliseconds. @default 10000 */
   readonly connectWithinMs?: number | undefined
@@ -46,7 +47,8 @@ export const connectNats = async (
 ): Promise<NatsConnection> => {
   const options = checkNatsOptions(given)
   const nats = await import('@nats-io/transport-node')
-  const settings = { ...connectionSettings(options, nats), name }
+  const { host, process } = processIdentity()
+  const settings = { ...connectionSettings(options, nats), name: `${name} ${host} ${process}` }
   const deadlineMs = scheduler.now() + connectWithinMs
   for (;;) {
     try {

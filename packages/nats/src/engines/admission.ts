@@ -1,3 +1,4 @@
+import { Refusals, type Refusing } from 'rxspeech-server/operations/refusals'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 
 /** Sessions start below this share of used places. */
@@ -33,13 +34,19 @@ export const capacityOf = (engines: readonly Pick<EnginePlaces, 'capacity'>[]): 
 export class Admission {
   readonly #now: () => number
   readonly #random: () => number
+  readonly #refusals: Refusals
   #samples: readonly Sample[] = []
   #startedAtMs: readonly number[] = []
   #hasEngines = false
 
-  constructor(now: () => number, random: () => number = Math.random) {
+  constructor(
+    now: () => number,
+    random: () => number = Math.random,
+    onRefusing: (refusing: Refusing) => void = () => undefined,
+  ) {
     this.#now = now
     this.#random = random
+    this.#refusals = new Refusals(now, onRefusing)
   }
 
   /** Takes in the use of the serving engines; call it whenever it may have changed, at least each tick. */
@@ -49,6 +56,7 @@ export class Admission {
     const sample = { atMs, used, capacity: capacityOf(engines.filter(({ isBehind }) => isBehind !== true)) }
     this.#hasEngines = capacityOf(engines) > 0
     this.#samples = [...this.#samples.filter((one) => one.atMs > atMs - windowMs), sample]
+    this.#refusals.tick()
   }
 
   /** The places of sessions that have just started, as far as they are not in the mean. */
@@ -66,11 +74,14 @@ export class Admission {
   admit(startedElsewhere = 0): void {
     const atMs = this.#now()
     const capacity = this.#samples.at(-1)?.capacity ?? 0
-    if (!this.#hasEngines) throw this.#refusal('No engine for this model is running; try again later.')
+    if (!this.#hasEngines) {
+      throw this.#refuse('no engine process serves it', 'No engine for this model is running; try again later.')
+    }
     const used = this.#meanUse(atMs) + this.started + startedElsewhere
     // A session is always possible when there is no other one, however small the engines are.
     if (capacity === 0 || (used > 0 && used + 1 > maxUse * capacity)) {
-      throw this.#refusal('The engines for this model are too busy for another session; try again later.')
+      const reason = capacity === 0 ? 'all of its engine processes are behind' : 'too few places are free'
+      throw this.#refuse(reason, 'The engines for this model are too busy for another session; try again later.')
     }
     this.#startedAtMs = [...this.#startedAtMs, atMs]
   }
@@ -88,7 +99,8 @@ export class Admission {
   }
 
   /** With jitter, so that refused clients do not return together. */
-  #refusal(message: string): SpeechError {
+  #refuse(reason: string, message: string): SpeechError {
+    this.#refusals.refused(reason)
     const retryAfterMs = Math.round(minRetryMs + this.#random() * (maxRetryMs - minRetryMs))
     return new SpeechError('overloaded', message, { retryAfterMs })
   }

@@ -13,6 +13,7 @@ import type { Engine } from 'rxspeech-engines/engine'
 import type { EngineWork } from 'rxspeech-engines/lag'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import { beginRemoteSpan } from 'rxspeech-server/monitor/remote-span'
+import { processIdentity } from 'rxspeech-server/operations/process-identity'
 import { schedule } from 'rxspeech/internal/kernel/timers'
 import { engineParameters, pickParameters } from 'rxspeech/internal/protocol/recognition-parameters'
 import { type OpenTelemetry, type SpanOptions, type TraceSpan } from 'rxspeech/internal/tracing/open-telemetry'
@@ -60,6 +61,8 @@ export interface EngineHostOptions {
   readonly capacity: number
   /** The name of this process in the subjects of its messages. @default that of the host */
   readonly name?: string | undefined
+  /** The number of this run. @default a random one */
+  readonly instance?: string | undefined
   /** @default none */
   readonly region?: string | undefined
   /** Called with failures of engines, and with what the server does not allow. */
@@ -98,8 +101,8 @@ export class EngineHost {
   #areModelsTold = false
 
   constructor(options: EngineHostOptions) {
-    const { bus, name, models, capacity, scheduler = asyncScheduler } = options
-    this.address = createAddress(name)
+    const { bus, name, instance, models, capacity, scheduler = asyncScheduler } = options
+    this.address = createAddress(name, instance)
     this.#options = options
     this.#scheduler = scheduler
     this.#startedAtMs = scheduler.now()
@@ -315,7 +318,8 @@ export class EngineHost {
   #advertiseModels(): void {
     const { bus, region, onFault } = this.#options
     const models = [...this.#models.values()].map(({ advert }) => advert)
-    const advert = { v: protocolVersion, engine: this.address, startedAtMs: this.#startedAtMs, models }
+    const { host, version: software } = processIdentity()
+    const advert = { v: protocolVersion, engine: this.address, startedAtMs: this.#startedAtMs, models, host, software }
     const message = encodeJson(region === undefined ? advert : { ...advert, region })
     if (bus.publish(modelsSubject(this.address.name), message)) this.#areModelsTold = true
     else if (bus.isUp) onFault(tooLarge(`The list of ${models.length} models`))

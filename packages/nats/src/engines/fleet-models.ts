@@ -4,6 +4,7 @@ import { invalidModel, modelLabel } from 'rxspeech-engines/models/model-json'
 import { compareVersions, type ModelName, type ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { createSegmentEngine } from 'rxspeech-engines/segment-engine'
 import { withSegmentRetry } from 'rxspeech-engines/segment-retry'
+import type { Refusing } from 'rxspeech-server/operations/refusals'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { Admission, capacityOf } from './admission.js'
 import type { Fleet } from './fleet.js'
@@ -34,6 +35,8 @@ export interface FleetModelsOptions {
   readonly local: ModelRegistry
   /** Called with failures of engines that are retried. */
   readonly onFault: (error: SpeechError) => void
+  /** Called when sessions of a model begin to be refused, and when that ends. */
+  readonly onRefusing?: ((label: string, refusing: Refusing) => void) | undefined
   /**
    * A model that no engine process has reported for this long, while there were others, is forgotten; until then its
    * sessions are refused as overloaded. @default 300000
@@ -236,7 +239,11 @@ class FleetModels {
       description: { tenant, name, version, folder: '', options: { engine: natsEngine, ...(batch && { batch }) } },
       advert,
       engine: this.#openEngine(advert),
-      admission: new Admission(() => this.#scheduler.now(), this.#options.random),
+      admission: new Admission(
+        () => this.#scheduler.now(),
+        this.#options.random,
+        (refusing) => this.#options.onRefusing?.(label, refusing),
+      ),
       lastServedMs: this.#scheduler.now(),
       lastKnownMs: this.#scheduler.now(),
     })

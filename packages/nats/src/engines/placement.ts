@@ -17,6 +17,11 @@ export interface RosterEngine {
   readonly models: ReadonlyMap<string, AdvertisedModel>
   readonly startedAtMs: number
   readonly region: string | undefined
+  /** The host that it runs on, and its version of the package; undefined if it does not report them. */
+  readonly host: string | undefined
+  readonly software: string | undefined
+  /** Whether it was lost before, because it was silent. */
+  readonly hasReturned: boolean
   readonly capacity: number
   readonly used: number
   readonly state: EngineAdvert['state']

@@ -19,6 +19,7 @@ import { slotsCodec } from 'rxspeech/internal/protocol/message-codec'
 import { parseJsonObject } from 'rxspeech/internal/protocol/parse-json'
 import { codecsOf, engineParameters } from 'rxspeech/internal/protocol/recognition-parameters'
 import type { Word } from 'rxspeech/internal/protocol/session-event'
+import { codec, type Codec } from 'rxspeech/internal/protocol/validation'
 
 /** The version of the messages. An engine refuses to open a segment of another one, so that another engine takes it. */
 export const protocolVersion = 1
@@ -33,10 +34,10 @@ export interface ProcessAddress {
   readonly instance: string
 }
 
-export const createAddress = (name: string = hostname()): ProcessAddress => ({
-  name: name.replaceAll(/[^\w-]/g, '-').slice(0, maxNameLength),
-  instance: randomBytes(8).toString('hex'),
-})
+export const createAddress = (
+  name: string = hostname(),
+  instance: string = randomBytes(8).toString('hex'),
+): ProcessAddress => ({ name: name.replaceAll(/[^\w-]/g, '-').slice(0, maxNameLength), instance })
 
 const maxNameLength = 64
 
@@ -65,13 +66,17 @@ const count = t.refinement(t.number, (value) => Number.isSafeInteger(value) && v
 /** Milliseconds since 1970, as far as a `Date` can have them. */
 const time = t.refinement(t.number, (value) => value >= 0 && value <= 8.64e15, 'time')
 const processName = t.refinement(t.string, (value) => /^[\w-]{1,64}$/.test(value), 'name')
-const instanceId = t.refinement(t.string, (value) => /^[\da-f]{16}$/.test(value), 'instance')
+/** The number of one run of a process. */
+export const engineInstance: Codec<string> = codec(
+  '16 hexadecimal digits',
+  (value): value is string => typeof value === 'string' && /^[\da-f]{16}$/.test(value),
+)
 /** As many places as an engine process can have. */
 export const maxPlaces = 100_000
 const places = t.refinement(count, (value) => value <= maxPlaces, 'places')
 /** A name as folders have it, which becomes a part of a label and of lines of the log. */
 const part = t.refinement(t.string, (value) => /^[^/\p{Cc}]{1,255}$/u.test(value), 'part')
-const address = t.readonly(t.type({ name: processName, instance: instanceId }))
+const address = t.readonly(t.type({ name: processName, instance: engineInstance }))
 
 const engineAdvert = t.readonly(
   t.intersection([
@@ -131,7 +136,8 @@ const firstModels = new t.Type<readonly AdvertisedModel[]>(
 const modelsAdvert = t.readonly(
   t.intersection([
     t.type({ v: count, engine: address, startedAtMs: time, models: firstModels }),
-    t.partial({ region: part }),
+    /** Engines of older versions do not report on what host they run, and with which version of the package. */
+    t.partial({ region: part, host: part, software: part }),
   ]),
 )
 

@@ -55,6 +55,9 @@ interface Entry extends Candidate {
   models: ReadonlyMap<string, AdvertisedModel>
   startedAtMs: number
   region: string | undefined
+  host: string | undefined
+  software: string | undefined
+  hasReturned: boolean
   capacity: number
   used: number
   state: EngineAdvert['state']
@@ -154,7 +157,7 @@ export class Roster {
     return true
   }
 
-  models({ engine, models, startedAtMs, region }: ModelsAdvert): void {
+  models({ engine, models, startedAtMs, region, host, software }: ModelsAdvert): void {
     const entry = this.#entryOf(engine)
     if (entry === undefined) return
     const wasThere = isThere(entry)
@@ -163,6 +166,8 @@ export class Roster {
     if (startedAtMs !== entry.advertisedStartMs) entry.startedAtMs = Math.min(startedAtMs, this.#now())
     entry.advertisedStartMs = startedAtMs
     entry.region = region
+    entry.host = host
+    entry.software = software
     this.#offers.replace(entry, models)
     if (!wasThere && isThere(entry)) this.onJoined(entry)
     this.onFree()
@@ -328,6 +333,9 @@ export class Roster {
       models: new Map(),
       startedAtMs: 0,
       region: undefined,
+      host: undefined,
+      software: undefined,
+      hasReturned: this.#silent.has(keyOf(engine)),
       capacity: 0,
       used: 0,
       state: 'serving',

@@ -325,6 +325,28 @@ describe('admission', () => {
     expect(codeOf(() => admission.admit())).toBe('overloaded')
   })
 
+  it('reports its first refusal with the reason, and the end of refusing 5 s after the last one', () => {
+    const clock = new VirtualClock()
+    const reported: unknown[] = []
+    const admission = new Admission(
+      () => clock.now(),
+      () => 0,
+      (refusing) => reported.push(refusing),
+    )
+    const sampleUntil = (ms: number): void => {
+      clock.advanceTo(ms)
+      admission.sample([{ used: 9, capacity: 10, isBehind: true }])
+    }
+    sampleUntil(0)
+    for (const _refused of [1, 2]) expect(codeOf(() => admission.admit())).toBe('overloaded')
+    expect(reported).toEqual([{ phase: 'begun', reason: 'all of its engine processes are behind' }])
+    sampleUntil(4_999)
+    expect(reported).toHaveLength(1)
+    sampleUntil(5_000)
+    sampleUntil(9_000)
+    expect(reported.slice(1)).toEqual([{ phase: 'ended', refused: 2 }])
+  })
+
   it('refuses at once after the start of a service whose engines others use', () => {
     const admission = new Admission(() => 0)
     admission.sample([{ used: 9, capacity: 10 }])

@@ -41,6 +41,29 @@ describe('an engine process that fails segments', () => {
   })
 })
 
+describe('an engine process that was silent', () => {
+  it('has returned when it reports again, and another run of the same name has not', () => {
+    const roster = new Roster()
+    const joined: [string, boolean][] = []
+    roster.onJoined = ({ address, hasReturned }) => joined.push([address.name, hasReturned])
+    const engine = createAddress('one')
+    const appear = (address: ProcessAddress): void => {
+      roster.alive({ v: protocolVersion, engine: address, capacity: 1, used: 0, state: 'serving' })
+      roster.models({ v: protocolVersion, engine: address, startedAtMs: 0, models: [callsModel] })
+    }
+    appear(engine)
+    for (let tick = 0; tick < 10; tick += 1) roster.tick()
+    expect(roster.engines).toEqual([])
+    appear(engine)
+    appear(createAddress('one'))
+    expect(joined).toEqual([
+      ['one', false],
+      ['one', true],
+      ['one', false],
+    ])
+  })
+})
+
 /** Two engines of a region each, of which the first has more places, and so is chosen while nothing else counts. */
 const pairOf = (options: RosterOptions = {}) => {
   // Both of two candidates are compared.

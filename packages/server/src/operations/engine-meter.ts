@@ -3,6 +3,7 @@ import type { EngineWork } from 'rxspeech-engines/lag'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { EngineUse, type EngineHealth } from './engine-use.js'
+import { Refusals, type Refusing } from './refusals.js'
 
 /** This many failures without a success in between suggest that the engine, not the audio, is the cause. */
 const suspiciousFaults = 3
@@ -20,6 +21,9 @@ export class EngineMeter {
   readonly #watched = new WeakMap<Engine, Engine>()
   readonly #broken = new Set<string>()
   readonly #faults = new Map<string, number>()
+  readonly #refusals = new Map<string, Refusals>()
+  /** Sessions of the model with this label are refused from now on, or no more. */
+  onRefusing: (label: string, refusing: Refusing) => void = () => undefined
   readonly #listener: EngineMeterListener
   readonly #now: () => number
 
@@ -33,20 +37,31 @@ export class EngineMeter {
     return [...this.#uses].map(([label, use]) => ({ label, use }))
   }
 
-  /** Measures the lags of all engines; call it every 100 ms. Returns whether any of them exceeds the limit. */
-  sample(maxLagMs: number): boolean {
+  /**
+   * Measures all engines; call it every 100 ms. Returns whether the lag of any of them exceeds the limit.
+   *
+   * @param isThinned whether the service itself thins partials
+   */
+  sample(maxLagMs: number, isThinned = false): boolean {
     let isAnyBehind = false
     for (const use of this.#uses.values()) {
-      use.sample(maxLagMs)
+      use.sample(maxLagMs, isThinned)
       isAnyBehind ||= use.isBehind
     }
+    for (const refusals of this.#refusals.values()) refusals.tick()
     return isAnyBehind
   }
 
   /** Whether the engine of the model takes no further session, because it is behind or would be. */
-  isFull(model: ModelDescription): boolean {
-    const use = this.#uses.get(modelLabel(model))
-    return use !== undefined && (use.isBehind || use.isFull)
+  refuses(model: ModelDescription): boolean {
+    const label = modelLabel(model)
+    const use = this.#uses.get(label)
+    if (use === undefined || !(use.isBehind || use.isFull)) return false
+    const refusals =
+      this.#refusals.get(label) ?? new Refusals(this.#now, (refusing) => this.onRefusing(label, refusing))
+    this.#refusals.set(label, refusals)
+    refusals.refused(use.isBehind ? 'its engine is behind its speakers' : 'its results would come late')
+    return true
   }
 
   /** The work of all engines of this process together: the largest lag, now or to be expected; partials by model. */

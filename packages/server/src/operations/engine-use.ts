@@ -21,6 +21,8 @@ export interface UseSums {
   readonly audioMs: number
   /** How long its threads worked on it; undefined if the engine does not report it. */
   readonly busyMs?: number | undefined
+  /** Speech for which there was no time for all partials. */
+  readonly thinnedMs: number
 }
 
 /** Called with the health of an engine. */
@@ -33,7 +35,9 @@ export interface EngineHealth {
   readonly died: () => void
 }
 
-const noSums = { opened: 0, failed: 0 }
+const noSums = { opened: 0, failed: 0, thinnedMs: 0 }
+/** The interval of `sample`. */
+const sampleMs = 100
 
 /** The lag is the largest of so many samples of 100 ms, so that it is seen between segments too. */
 const samplesInWindow = 50
@@ -58,11 +62,12 @@ export class EngineUse implements EngineWork {
   #lagNowMs = 0
   readonly #lagsMs: number[] = []
   #isBehind = false
-  #sums: Pick<UseSums, 'opened' | 'failed'> = noSums
+  #sums: Pick<UseSums, 'opened' | 'failed' | 'thinnedMs'> = noSums
   /** Samples that the engine has read since the sums were last read. */
   #readSamples = 0
   #busyMs: (() => number | undefined) | undefined
   #isLoaded: () => boolean = () => false
+  #memoryBytes: () => number | undefined = () => undefined
   #reportedBusyMs = 0
   #waitMs: NonNullable<Engine['waitMs']> = () => 0
   #partialIntervalMs = (): number => 0
@@ -82,6 +87,11 @@ export class EngineUse implements EngineWork {
 
   get isLoaded(): boolean {
     return this.#isLoaded()
+  }
+
+  /** See `Engine.memoryBytes`. */
+  get memoryBytes(): number | undefined {
+    return this.#memoryBytes()
   }
 
   /** Segments that are open or have no result yet. */
@@ -108,8 +118,11 @@ export class EngineUse implements EngineWork {
     return this.#waitMs(this.#meanSpeakers)
   }
 
-  /** Measures the lag; call it every 100 ms. With the limit 0 the engine is never behind. */
-  sample(maxLagMs: number): void {
+  /**
+   * Measures the lag and the speech without all partials; call it every 100 ms. With the limit 0 the engine is never
+   * behind.
+   */
+  sample(maxLagMs: number, isThinnedByService = false): void {
     const beforeMs = this.#lagNowMs
     this.#lagNowMs = Math.max(this.#measureLagMs(), this.#waitMs())
     // After a pause of this thread the first sample precedes the answers of that time.
@@ -119,6 +132,9 @@ export class EngineUse implements EngineWork {
     this.#isBehind = maxLagMs > 0 && isBehind(this.#isBehind, this.lagMs, maxLagMs)
     let speakers = 0
     for (const { closedAtMs } of this.#open) if (closedAtMs === undefined) speakers += 1
+    if (speakers > 0 && (isThinnedByService || this.#partialIntervalMs() > 0)) {
+      this.#sums = { ...this.#sums, thinnedMs: this.#sums.thinnedMs + speakers * sampleMs }
+    }
     this.#meanChannels += (this.channels - this.#meanChannels) / samplesOfMeans
     this.#meanSpeakers += (speakers - this.#meanSpeakers) / samplesOfMeans
     this.#maxLagMs = maxLagMs
@@ -164,6 +180,7 @@ export class EngineUse implements EngineWork {
     this.#sampleRateHz = engine.capabilities.sampleRateHz
     this.#busyMs = () => engine.busyMs?.()
     this.#isLoaded = () => engine.isLoaded?.() ?? true
+    this.#memoryBytes = () => engine.memoryBytes?.()
     this.#waitMs = (speakers) => engine.waitMs?.(speakers) ?? 0
     this.#partialIntervalMs = () => engine.partialIntervalMs?.() ?? 0
     this.#reportedBusyMs = 0

@@ -1,3 +1,5 @@
+import type { ProcessIdentity } from './process-identity.js'
+
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof logLevels)[number]
 
@@ -38,12 +40,20 @@ export interface LineSink {
   write(line: string): unknown
 }
 
-/** Writes a JSON object per line, by pino; `time` is ISO 8601. Rejects with `missing-dependency`. */
-export const openJsonLogger = async (sink: LineSink, level: LogLevel): Promise<Logger> => {
+/**
+ * Writes a JSON object per line, by pino; `time` is ISO 8601. Rejects with `missing-dependency`.
+ *
+ * @param base fields of every line
+ */
+export const openJsonLogger = async (
+  sink: LineSink,
+  level: LogLevel,
+  base?: Readonly<ProcessIdentity>,
+): Promise<Logger> => {
   const { pino } = await import('pino')
   const log = pino(
     {
-      base: null,
+      base: base === undefined ? null : { ...base },
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },

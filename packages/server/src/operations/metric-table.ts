@@ -18,6 +18,12 @@ const sessionBuckets = [1, 5, 15, 60, 300, 900, 3600, 14_400]
 
 /** All metrics of the service. A test compares them with `docs/OPERATING.md`. */
 export const metricTable = {
+  rxspeech_build_info: {
+    type: 'gauge',
+    labels: ['host', 'process', 'version', 'node'],
+    help: '1. The host and the number of the process, as in each line of its log, its version and that of Node.',
+    aggregator: 'max',
+  },
   rxspeech_ready: {
     type: 'gauge',
     labels: [],
@@ -173,6 +179,16 @@ export const metricTable = {
     type: 'counter',
     labels: ['model'],
     help: "The total working time of the engine's threads; divided by its audio, the real-time factor. Not for remote engines.",
+  },
+  rxspeech_engine_thinned_seconds_total: {
+    type: 'counter',
+    labels: ['model'],
+    help: 'Speech for which there was no time for all partials; divided by the audio that the engine has read, the share.',
+  },
+  rxspeech_engine_memory_bytes: {
+    type: 'gauge',
+    labels: ['model'],
+    help: 'Memory of the processes that have loaded the model. Only on Linux, and for engines with processes of their own.',
   },
   rxspeech_identity_age_seconds: {
     type: 'gauge',

@@ -6,6 +6,7 @@ import type { EngineMeter } from './engine-meter.js'
 import { readProcessMetrics, type ProcessMetric } from './merged-metrics.js'
 import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
 import type { FleetUse, NatsUse } from './nats-use.js'
+import { processIdentity } from './process-identity.js'
 import type { RunningCount } from './slow-sessions.js'
 
 export interface SpeechMetrics {
@@ -127,6 +128,7 @@ class Meters {
       else if (row.type === 'gauge') this.#gauges.set(name, new client.Gauge(shape))
       else this.#histograms.set(name, new client.Histogram({ ...shape, buckets: [...(row.buckets ?? [])] }))
     }
+    this.set('rxspeech_build_info', { ...processIdentity(), node: process.versions.node }, 1)
     // Without a value a gauge is missing in the output instead of 0.
     for (const by of ['grpc', 'websocket']) {
       for (const state of sessionPhases) this.set('rxspeech_sessions', { interface: by, state }, 0)
@@ -224,10 +226,12 @@ class Meters {
       this.set('rxspeech_engine_segments', model, use.segments)
       this.set('rxspeech_engine_queued_seconds', model, use.queuedMs / 1000)
       this.set('rxspeech_engine_lag_seconds', model, use.lagMs / 1000)
-      const { opened, failed, audioMs, busyMs } = use.sinceLast()
+      if (use.memoryBytes !== undefined) this.set('rxspeech_engine_memory_bytes', model, use.memoryBytes)
+      const { opened, failed, audioMs, busyMs, thinnedMs } = use.sinceLast()
       this.count('rxspeech_engine_loads_total', { ...model, outcome: 'opened' }, opened)
       this.count('rxspeech_engine_loads_total', { ...model, outcome: 'failed' }, failed)
       this.count('rxspeech_engine_audio_seconds_total', model, audioMs / 1000)
+      this.count('rxspeech_engine_thinned_seconds_total', model, thinnedMs / 1000)
       if (busyMs !== undefined) this.count('rxspeech_engine_busy_seconds_total', model, busyMs / 1000)
     }
   }

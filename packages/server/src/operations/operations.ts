@@ -12,10 +12,11 @@ import type { Logger } from './logger.js'
 import { MetricHistory, type MetricHistoryReport } from './metric-history.js'
 import { openSpeechMetrics, type SpeechMetrics } from './metrics.js'
 import type { NatsUse } from './nats-use.js'
-import { ReadinessTracker, type Readiness } from './readiness.js'
+import { readinessSentences, ReadinessTracker, type Readiness } from './readiness.js'
+import type { Refusing as ModelRefusing } from './refusals.js'
 import { modelBehind, ServiceLoad, watchLoop, type LoadLimits, type Refusing } from './service-load.js'
 import { SlowSessions, type SlowSession } from './slow-sessions.js'
-import { logFault, RateLimitedLog, refusingLog, sessionLog } from './service-log.js'
+import { logFault, modelRefusingLog, RateLimitedLog, readinessLog, refusingLog, sessionLog } from './service-log.js'
 import { openHttp, type HttpListener } from '../listen/http-listener.js'
 
 export interface OperationsOptions {
@@ -144,15 +145,19 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
   const { engines } = tracker
   const load = new ServiceLoad({
     limits,
-    isEngineBehind: () => engines.sample(limits.maxEngineDelayMs),
+    isEngineBehind: (isThinned) => engines.sample(limits.maxEngineDelayMs, isThinned),
     onRefusing: (refusing) => logRefusing(refusing),
   })
   const sessions = hasMetrics ? new SlowSessions(() => scheduler.now()) : undefined
   const running = sessions && (() => sessions.running())
   const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady, running }) : undefined
-  const { monitor, onFault, logRefusing, closeLog } = openReports(options, metrics)
+  const { monitor, onFault, logRefusing, logModelRefusing, logReadiness, closeLog } = openReports(options, metrics)
   tracker.onFault = onFault
-  tracker.onChange = onReadiness
+  tracker.onChange = (readiness) => {
+    logReadiness(readiness)
+    onReadiness(readiness)
+  }
+  engines.onRefusing = logModelRefusing
   const unwatch = watchLoop(load)
   return {
     onFault,
@@ -161,7 +166,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     monitor: combineMonitors([load.monitor, ...(sessions ? [{ ...noopMonitor, ...sessions.monitor }] : []), monitor]),
     slowSessions: () => sessions?.list() ?? [],
     checkModel: (model) => {
-      if (engines.isFull(model)) throw modelBehind()
+      if (engines.refuses(model)) throw modelBehind()
     },
     work: () => engines.work,
     watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),
@@ -189,6 +194,8 @@ export type ReportsOptions = Pick<OperationsOptions, 'logger' | 'monitor' | 'onF
 
 export interface Reports extends Pick<Operations, 'monitor' | 'onFault'> {
   readonly logRefusing: (refusing: Refusing) => void
+  readonly logModelRefusing: (model: string, refusing: ModelRefusing) => void
+  readonly logReadiness: (readiness: Readiness) => void
   readonly closeLog: () => void
 }
 
@@ -208,16 +215,10 @@ export const openReports = (
       for (const handle of faultHandlers) notify(() => handle?.(error))
     },
     logRefusing: (limitedLog && refusingLog(limitedLog)) ?? (() => undefined),
+    logModelRefusing: (limitedLog && modelRefusingLog(limitedLog)) ?? (() => undefined),
+    logReadiness: (limitedLog && readinessLog(limitedLog)) ?? (() => undefined),
     closeLog: () => limitedLog?.close(),
   }
-}
-
-const readinessLines: Readonly<Record<Readiness['type'], string>> = {
-  starting: 'starting: the service does not listen yet, or its first engine is not loaded\n',
-  ready: 'ready\n',
-  'without-engine':
-    'without-engine: no model can be loaded, or NATS does not carry the adverts of this engine process; the log says why\n',
-  draining: 'draining: the service is closing\n',
 }
 
 export interface OperationsListenerOptions {
@@ -283,5 +284,6 @@ export const openOperationsListener = async (options: OperationsListenerOptions)
 }
 
 const sendReadiness = (response: ServerResponse, { type }: Readiness): void => {
-  send(response, type === 'ready' ? 200 : 503, readinessLines[type])
+  if (type === 'ready') send(response, 200, 'ready\n')
+  else send(response, 503, `${type}: ${readinessSentences[type]}\n`)
 }

@@ -11,6 +11,15 @@ export interface Readiness {
 
 export const readinessTypes = ['starting', 'ready', 'without-engine', 'draining'] as const
 
+/** What each means to an operator, in `/readyz` and in the log. */
+export const readinessSentences: Readonly<Record<Readiness['type'], string>> = {
+  starting: 'the service does not listen yet, or its first engine is not loaded',
+  ready: 'new sessions are accepted',
+  'without-engine':
+    'no model can be loaded, or NATS does not carry the adverts of this engine process; the log says why',
+  draining: 'the service is closing',
+}
+
 /** How often an engine is loaded again while no model has a working one. */
 const retryMs = 10_000
 

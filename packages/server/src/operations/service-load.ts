@@ -34,8 +34,11 @@ export interface LoopSample {
 
 export interface ServiceLoadOptions {
   readonly limits: LoadLimits
-  /** Whether a model has an engine that is behind by more than the limit; called with each sample. */
-  readonly isEngineBehind: () => boolean
+  /**
+   * Whether a model has an engine that is behind by more than the limit; called with each sample, and with whether
+   * partials are thinned.
+   */
+  readonly isEngineBehind: (isThinned: boolean) => boolean
   /** Called when the first session is refused, and with their number when none was refused for 5 s. */
   readonly onRefusing: (refusing: Refusing) => void
 }
@@ -129,7 +132,7 @@ export class ServiceLoad {
     this.#started = 0
     this.#load = this.#measure()
     this.#isSlow = this.#measureSlow(limits.maxLoopDelayMs)
-    this.#isEngineBehind = isEngineBehind()
+    this.#isEngineBehind = isEngineBehind(this.partialIntervalMs > 0)
     this.#samplesSinceRefusal += 1
     if (this.#refused > 0 && this.#samplesSinceRefusal >= samplesUntilEnded) {
       onRefusing({ phase: 'ended', refused: this.#refused })

@@ -1,6 +1,8 @@
 import { Subscription, type SchedulerLike } from 'rxjs'
 import type { LogFields, Logger, LogLevel } from './logger.js'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
+import { readinessSentences, type Readiness } from './readiness.js'
+import type { Refusing as ModelRefusing } from './refusals.js'
 import type { Refusing } from './service-load.js'
 import type { ServiceMonitor, SessionEnd, SessionFacts } from '../monitor/service-monitor.js'
 
@@ -119,6 +121,29 @@ export const refusingLog =
     if (phase === 'begun') limited.write('Overloaded', 'warn', 'Overloaded: new sessions are refused', fields)
     else limited.write('Overload over', 'info', 'New sessions are accepted again', fields)
   }
+
+/** Logs when sessions of a model begin to be refused, and when that ends. */
+export const modelRefusingLog =
+  (limited: RateLimitedLog) =>
+  (model: string, { phase, ...fields }: ModelRefusing): void => {
+    if (phase === 'begun') {
+      limited.write('Model refused', 'warn', 'Overloaded: new sessions of a model are refused', { model, ...fields })
+    } else limited.write('Model accepted', 'info', 'New sessions of a model are accepted again', { model, ...fields })
+  }
+
+/** Logs each change of the readiness, as `/readyz` reports it; not the start, of which nothing has changed yet. */
+export const readinessLog = (limited: RateLimitedLog): ((readiness: Readiness) => void) => {
+  let last: Readiness['type'] = 'starting'
+  return ({ type }) => {
+    if (type === last) return
+    last = type
+    if (type === 'ready') limited.write('Ready', 'info', 'Ready: new sessions are accepted', {})
+    else {
+      const level = type === 'without-engine' ? 'warn' : 'info'
+      limited.write('Not ready', level, 'Not ready: new sessions are refused', { reason: readinessSentences[type] })
+    }
+  }
+}
 
 /**
  * Logs internal errors: the messages of this package, and of other errors only the stack frames, because their messages

@@ -187,6 +187,25 @@ describe('EngineUse', () => {
     expect(use.isFull).toBe(false)
   })
 
+  it('counts speech, of each channel that speaks, while the engine or the service thins partials', () => {
+    const thinning = { ms: 0 }
+    const { use, open } = usedEngine({ partialIntervalMs: () => thinning.ms })
+    const sample = (isThinnedByService = false): void => {
+      for (let at = 0; at < 10; at += 1) use.sample(1_000, isThinnedByService)
+    }
+    const [one, other] = [open(), open()]
+    for (const { part$ } of [one, other]) part$.next({ type: 'open', startMs: 0 })
+    sample()
+    expect(use.sinceLast().thinnedMs).toBe(0)
+    thinning.ms = 1_000
+    sample()
+    expect(use.sinceLast().thinnedMs).toBe(2_000)
+    one.part$.next({ type: 'close', endMs: 100 })
+    thinning.ms = 0
+    sample(true)
+    expect([use.sinceLast().thinnedMs, use.sinceLast().thinnedMs]).toEqual([1_000, 0])
+  })
+
   it('asks the engine whether it thins partials, as long as a channel is open', () => {
     let partialIntervalMs = 1_000
     const { use, open } = usedEngine({ partialIntervalMs: () => partialIntervalMs })
@@ -215,17 +234,17 @@ describe('EngineUse', () => {
     part$.next({ type: 'open', startMs: 0 })
     part$.next(audio(300))
     output$.next({ type: 'progress', sampleCount: 1600 })
-    expect(use.sinceLast()).toEqual({ opened: 1, failed: 0, audioMs: 200, busyMs: 40 })
+    expect(use.sinceLast()).toEqual({ opened: 1, failed: 0, thinnedMs: 0, audioMs: 200, busyMs: 40 })
     clock.ms = 65
     output$.next(decided)
-    expect(use.sinceLast()).toEqual({ opened: 0, failed: 0, audioMs: 100, busyMs: 25 })
-    expect(use.sinceLast()).toEqual({ opened: 0, failed: 0, audioMs: 0, busyMs: 0 })
+    expect(use.sinceLast()).toEqual({ opened: 0, failed: 0, thinnedMs: 0, audioMs: 100, busyMs: 25 })
+    expect(use.sinceLast()).toEqual({ opened: 0, failed: 0, thinnedMs: 0, audioMs: 0, busyMs: 0 })
   })
 
   it('omits the time of an engine that does not report it, and counts failures', () => {
     const { use, watched } = usedEngine()
     use.failed()
-    expect(use.sinceLast()).toEqual({ opened: 1, failed: 1, audioMs: 0 })
+    expect(use.sinceLast()).toEqual({ opened: 1, failed: 1, thinnedMs: 0, audioMs: 0 })
     expect(watched.busyMs?.()).toBeUndefined()
   })
 })

@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 import type { Engine } from '../../../engines/src/engine.js'
 import { openJsonLogger } from '../../src/operations/logger.js'
+import { processIdentity } from '../../src/operations/process-identity.js'
 import type { OperationsReport } from '../../src/operations/operations.js'
 import type { ServiceOptions } from '../../../service/src/configuration/service-options.js'
 import { scriptedEngine } from '../../../service/src/testing/scripted-engine.js'
@@ -86,6 +87,16 @@ describe('the operations listener', () => {
     await until(async () => (await get(service, '/readyz')).body.startsWith('without-engine'))
     expect(await get(service, '/readyz')).toMatchObject({ status: 503 })
     expect(lines.filter((line) => line.includes('No such file.'))).toHaveLength(service.started.models.list().length)
+    const ofReadiness = lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ msg }) => /ready/i.test(String(msg)))
+    expect(ofReadiness).toMatchObject([
+      {
+        level: 'warn',
+        msg: 'Not ready: new sessions are refused',
+        reason: expect.stringContaining('no model can be loaded') as string,
+      },
+    ])
   })
 
   it('reports drain on /readyz and to watchers of grpc.health.v1, while a session continues', async () => {
@@ -157,7 +168,11 @@ describe('/metrics', () => {
     const worked = { ms: 0 }
     const service = await started(
       {},
-      { ...scriptedEngine({ texts: ['hello world'] }), busyMs: () => (worked.ms += 250) },
+      {
+        ...scriptedEngine({ texts: ['hello world'] }),
+        busyMs: () => (worked.ms += 250),
+        memoryBytes: () => 12_345_678,
+      },
     )
     const audio = await spoken(3_000)
     expect((await oneCall(service, audio)).status).toBe('OK')
@@ -192,6 +207,13 @@ describe('/metrics', () => {
     expect(metric('rxspeech_engine_audio_seconds_total{model="Default/m/1"}')).toBeGreaterThan(0)
     // A scrape each time, each of which finds a quarter of a second more
     expect(metric('rxspeech_engine_busy_seconds_total{model="Default/m/1"}')).toBe(worked.ms / 1000)
+    expect(metric('rxspeech_engine_memory_bytes{model="Default/m/1"}')).toBe(12_345_678)
+    expect(metric('rxspeech_engine_thinned_seconds_total{model="Default/m/1"}')).toBe(0)
+    const { host, process: number, version } = processIdentity()
+    const { node } = process.versions
+    expect(metric(`rxspeech_build_info{host="${host}",process="${number}",version="${version}",node="${node}"}`)).toBe(
+      1,
+    )
     expect(metric('rxspeech_engine_queued_seconds{model="Default/m/1"}')).toBe(0)
     expect(metric('rxspeech_engine_segments{model="Default/m/1"}')).toBe(0)
     expect(metric('rxspeech_engine_channels{model="Default/m/1"}')).toBe(0)

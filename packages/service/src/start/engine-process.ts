@@ -8,7 +8,7 @@ import { createBus, type MessageBus, tooLarge } from 'rxspeech-nats/connection/b
 import { connectNats } from 'rxspeech-nats/connection/connection'
 import { natsOptions, type NatsOptions } from 'rxspeech-nats/connection/nats-options'
 import { EngineHost, type ServedModel } from 'rxspeech-nats/engines/engine-host'
-import { isAdvertSubject, maxEngineModels } from 'rxspeech-nats/engines/protocol'
+import { engineInstance, isAdvertSubject, maxEngineModels } from 'rxspeech-nats/engines/protocol'
 import type { Logger } from 'rxspeech-server/operations/logger'
 import { openOperations } from 'rxspeech-server/operations/operations'
 import { SpeechError, toSpeechError } from 'rxspeech/internal/errors/speech-error'
@@ -52,6 +52,8 @@ export interface EngineProcessOptions {
   readonly capacity?: number | undefined
   /** Its name in the subjects of its messages, which permissions can name. @default that of the host */
   readonly name?: string | undefined
+  /** The number of this run in lists and logs, 16 hexadecimal digits. @default a random one */
+  readonly instance?: string | undefined
   /** The region that it reports to services. @default none */
   readonly region?: string | undefined
   /** The address of `/livez`, `/readyz` and `/metrics`; beyond loopback it needs the certificate. @default none */
@@ -74,6 +76,7 @@ const engineProcessOptions = optionsOf<EngineProcessOptions>()(
     engines: listOf(anything),
     capacity: wholeNumber({ min: 1, max: 100_000 }),
     name: text,
+    instance: engineInstance,
     region: text,
     operations: listenAddressCodec,
     certificate: serverCertificateCodec,
@@ -144,7 +147,7 @@ export const startEngineProcess = async (options: EngineProcessOptions): Promise
 }
 
 const openEngineProcess = async (options: EngineProcessOptions, opened: Opened): Promise<EngineProcess> => {
-  const { name, region, certificate, logger, scheduler = asyncScheduler } = options
+  const { name, instance, region, certificate, logger, scheduler = asyncScheduler } = options
   const operation = await openOperations({
     address: options.operations,
     certificate,
@@ -177,6 +180,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     models: served,
     capacity: capacity(),
     name,
+    instance,
     region,
     onFault,
     scheduler,

@@ -21,7 +21,7 @@ import { createFleetModels } from 'rxspeech-nats/engines/fleet-models'
 import { Fleet } from 'rxspeech-nats/engines/fleet'
 import type { Logger } from 'rxspeech-server/operations/logger'
 import type { NatsUse } from 'rxspeech-server/operations/nats-use'
-import { RateLimitedLog } from 'rxspeech-server/operations/service-log'
+import { modelRefusingLog, RateLimitedLog } from 'rxspeech-server/operations/service-log'
 import { sharedTenant } from 'rxspeech-server/sessions/rights'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { openModels } from './models-and-projects.js'
@@ -56,8 +56,11 @@ export const openServiceModels = async (options: ServiceOptions, cpus?: number):
   const { maxLagMs, refusesBehind } = lagLimits(options)
   const roster = { region, otherRegions, models: modelsByName, prefersFirstName, maxLagMs }
   const fleet = new Fleet({ bus, name, ...roster, onFault, scheduler })
-  const registry = createFleetModels({ fleet, local, refusesBehind, onFault, scheduler })
-  const endLog = options.logger && logProcesses(fleet, registry, options.logger, scheduler)
+  const { logger } = options
+  const log = logger && new RateLimitedLog({ logger, scheduler, maxLinesPerMinute })
+  const onRefusing = log && modelRefusingLog(log)
+  const registry = createFleetModels({ fleet, local, refusesBehind, onFault, onRefusing, scheduler })
+  const endLog = log && logProcesses(fleet, registry, log)
   const models = {
     ...registry,
     close: async () => {
@@ -105,11 +108,20 @@ const maxLinesPerMinute = 60
 const maxNamed = 10
 
 /** Logs engine processes that come and go, and models that none of them serves any more, or again. */
-const logProcesses = (fleet: Fleet, models: ModelRegistry, logger: Logger, scheduler: SchedulerLike): (() => void) => {
-  const log = new RateLimitedLog({ logger, scheduler, maxLinesPerMinute })
-  fleet.onJoined = ({ address, models: offered, capacity }) => {
+const logProcesses = (fleet: Fleet, models: ModelRegistry, log: RateLimitedLog): (() => void) => {
+  fleet.onJoined = ({ address, models: offered, capacity, host: engineHost, software: engineVersion, hasReturned }) => {
     const { name: engine, instance } = address
-    log.write('joined', 'info', 'Engine process joined', { engine, instance, models: offered.size, places: capacity })
+    const served = [...offered].slice(0, maxNamed).map(([label, { digest }]) => `${label} (${digest.slice(0, 8)})`)
+    log.write('joined', 'info', 'Engine process joined', {
+      engine,
+      instance,
+      models: offered.size,
+      places: capacity,
+      engineHost,
+      engineVersion,
+      served: served.join(', '),
+      returned: hasReturned || undefined,
+    })
   }
   fleet.onLeft = ({ name: engine, instance }, how) => {
     log.write('left', how === 'gone' ? 'info' : 'warn', 'Engine process left', { engine, instance, how })

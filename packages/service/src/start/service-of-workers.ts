@@ -3,6 +3,7 @@ import { findWorkerFile } from 'rxspeech-engines/threads/package-files'
 import { usableCpus } from 'rxspeech-engines/threads/usable-cpus'
 import { ConnectionGate } from 'rxspeech-server/listen/connection-gate'
 import { TrustedProxies } from 'rxspeech-server/listen/trusted-proxies'
+import { processIdentity } from 'rxspeech-server/operations/process-identity'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { checkPlainText, hostPort } from 'rxspeech/internal/transport/listen-address'
 import {
@@ -102,6 +103,7 @@ export const sessionsInWorkers = (
         cpus: usableCpus() / count,
         warmsUp: options.operations !== undefined,
         hasMetrics: operation.scrape !== undefined,
+        identity: processIdentity(),
       })
       let repaired = (): Promise<void> => Promise.resolve()
       opened.push(['The repair of recordings', () => repaired()])

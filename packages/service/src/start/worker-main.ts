@@ -2,6 +2,7 @@
 import { Socket } from 'node:net'
 import { asyncScheduler } from 'rxjs'
 import { openProcessOperations } from 'rxspeech-server/operations/operations'
+import { adoptIdentity } from 'rxspeech-server/operations/process-identity'
 import { loadVoiceActivity } from 'rxspeech-server/recognition/voice-activity/fvad'
 import { TokenRequests } from 'rxspeech-server/sessions/request-limit'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
@@ -36,6 +37,7 @@ const openWorker = async (
   admission: RemoteAdmission,
   { start, opened }: { readonly start: WorkerStart; readonly opened: Opened },
 ) => {
+  adoptIdentity(start.identity)
   const options = { ...optionsOf(start.options), logger: remoteLogger(channel), onFault: remoteFaults(channel) }
   const limits = resolveServiceLimits(options)
   const origin = { gate, acceptConnections: { http: to('http'), plain: to('plain'), grpc: to('grpc') } }

@@ -1,10 +1,12 @@
 import { logLevels } from 'rxspeech-server/operations/logger'
 import { metricsCodec } from 'rxspeech-server/operations/merged-metrics'
+import type { ProcessIdentity } from 'rxspeech-server/operations/process-identity'
 import { readinessTypes } from 'rxspeech-server/operations/readiness'
 import { slowSessionsCodec } from 'rxspeech-server/operations/slow-sessions'
 import { listOf, recordOf } from 'rxspeech/internal/protocol/collections'
 import {
   durationMs,
+  type Codec,
   eitherOf,
   flag,
   jsonObject,
@@ -22,6 +24,7 @@ export type ListenerName = (typeof listenerNames)[number]
 
 const id = wholeNumber({ min: 0 })
 const nothing = optionsCodec({}, {})
+const identity: Codec<ProcessIdentity> = optionsCodec({ host: text, process: text, version: text }, {})
 
 /** What a worker receives from the process of the service. */
 export const workerProtocol = {
@@ -40,7 +43,10 @@ export const workerProtocol = {
   },
   notices: {
     /** The first message. `options`: those of the service, with the addresses that it listens on. */
-    start: optionsCodec({ options: jsonObject, cpus: number({ min: 0 }), warmsUp: flag, hasMetrics: flag }, {}),
+    start: optionsCodec(
+      { options: jsonObject, cpus: number({ min: 0 }), warmsUp: flag, hasMetrics: flag, identity },
+      {},
+    ),
     /** A connection, whose socket comes with it. One that is not counted is counted when its client is known. */
     connection: optionsCodec({ id, listener: oneOf(...listenerNames), isCounted: flag }, { refusal: sentError }),
     /** The session of an `admit` must end. */

@@ -4,6 +4,7 @@ import { Subject, take, takeUntil } from 'rxjs'
 import type { ConnectionGate } from 'rxspeech-server/listen/connection-gate'
 import type { Logger } from 'rxspeech-server/operations/logger'
 import type { ProcessMetric } from 'rxspeech-server/operations/merged-metrics'
+import type { ProcessIdentity } from 'rxspeech-server/operations/process-identity'
 import type { Readiness } from 'rxspeech-server/operations/readiness'
 import type { SlowSession } from 'rxspeech-server/operations/slow-sessions'
 import type { SessionContext } from 'rxspeech-server/sessions/session-context'
@@ -22,6 +23,8 @@ export interface WorkerStart {
   /** Whether the worker is not ready until its first engine is loaded. */
   readonly warmsUp: boolean
   readonly hasMetrics: boolean
+  /** That of the process of the service. */
+  readonly identity: ProcessIdentity
 }
 
 /** What the process of the service does for its workers. */

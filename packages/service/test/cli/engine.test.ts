@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -7,6 +8,7 @@ import {
   startNatsServer,
   type NatsServer,
 } from '../../../nats/test/connection/nats-server.js'
+import { packageVersion } from '../../src/cli/process/package-files.js'
 import { callModels, ended, firstLine, run, start } from './command.js'
 import { startInProcess } from './in-process.js'
 import { first, longIt } from '../../../../test/thorough.js'
@@ -79,8 +81,10 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
     return { child, end: ended(child), line: firstLine(child) }
   }
   const list = async (): Promise<readonly unknown[]> => {
-    const { stdout } = await run(['engines', '--nats', nats.url, '--json', '--wait-ms', '600'])
-    return JSON.parse(stdout) as readonly unknown[]
+    const { stdout, stderr, code } = await run(['engines', '--nats', nats.url, '--json', '--wait-ms', '600'])
+    const engines = JSON.parse(stdout) as readonly unknown[]
+    expect([code, stderr]).toEqual(engines.length > 0 ? [0, ''] : [1, expect.stringContaining('no engine process')])
+    return engines
   }
 
   it('are listed as long as they run, are ready, and end with 0 on SIGTERM', async () => {
@@ -93,9 +97,11 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
       'operations: 127.0.0.1:0',
     ]
     writeFileSync(join(folder, 'engine.yaml'), config.join('\n'))
+    expect(await list()).toEqual([])
     const first = startEngine(['--nats', nats.url, '--models', callModels, '--name', 'gpu-1', '--capacity', '2'])
     const second = startEngine(['--config', join(folder, 'engine.yaml')])
-    await first.line
+    const { instance } = JSON.parse(await first.line) as { instance: string }
+    const identity = { host: hostname(), version: packageVersion() }
     const { operations } = JSON.parse(await second.line) as { operations: string }
     const model = {
       model: 'Default/call/1',
@@ -104,13 +110,26 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
     }
     // They tell of themselves four times a second, and later where the machine is busy.
     await expect.poll(list).toMatchObject([
-      { name: 'gpu-1', region: null, used: 0, capacity: 2, draining: false, behind: false, lagMs: 0, models: [model] },
+      {
+        name: 'gpu-1',
+        instance,
+        ...identity,
+        region: null,
+        used: 0,
+        capacity: 2,
+        draining: false,
+        behind: false,
+        lagMs: 0,
+        models: [model],
+      },
       { name: 'gpu-2', region: 'eu', used: 0, capacity: 3, draining: false, models: [model] },
     ])
     const table = async () => (await run(['engines', '--nats', nats.url, '--wait-ms', '600'])).stdout
     await expect
       .poll(table)
-      .toMatch(/^NAME +INSTANCE +REGION +USED +CAPACITY +STATE +SINCE +MODELS\ngpu-1 .* serving .*Default\/call\/1/)
+      .toMatch(
+        /^NAME +INSTANCE +HOST +VERSION +REGION +USED +CAPACITY +LAG +STATE +SINCE +MODELS\ngpu-1 .* 0\.0 s +serving .*Default\/call\/1/,
+      )
     expect((await fetch(`${operations}/readyz`)).status).toBe(200)
     const metrics = await (await fetch(`${operations}/metrics`)).text()
     expect(metrics).toContain('rxspeech_nats_up 1')
@@ -119,7 +138,12 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
     first.child.kill('SIGTERM')
     const { code, stderr } = await first.end
     expect(code).toBe(0)
-    expect(stderr).toContain('The engine process has ended.')
+    const lines = stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(lines.at(-1)).toMatchObject({ ...identity, process: instance, msg: 'The engine process has ended.' })
+    expect(new Set(lines.map((line) => line['process']))).toEqual(new Set([instance]))
     await expect.poll(list).toMatchObject([{ name: 'gpu-2' }])
   })
 

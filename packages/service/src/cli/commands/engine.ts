@@ -4,6 +4,7 @@ import { logFormats } from '../../configuration/service-configuration.js'
 import type { EngineConfiguration } from '../../configuration/engine-configuration.js'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import { logLevels } from 'rxspeech-server/operations/logger'
+import { processIdentity } from 'rxspeech-server/operations/process-identity'
 import type { EngineProcess, EngineProcessOptions } from '../../start/engine-process.js'
 import { listenAddress } from '../parsing/addresses.js'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
@@ -63,7 +64,7 @@ const runEngine = async ({ flags, given, host, output }: EngineCall): Promise<vo
   const options = loaded === undefined ? optionsOfFlags(flags, host.env) : optionsOfFile(loaded, host.env)
   const { startEngineProcess } = await import('../../start/engine-process.js')
   await runUntilSignal(host, logger, async ({ ended, enableReload }) => {
-    const engine = await startEngineProcess({ ...options, logger })
+    const engine = await startEngineProcess({ ...options, logger, instance: processIdentity().process })
     const folder = loaded?.values.stateFolder
     const stateFolder = folder === undefined ? flags.state && resolve(flags.state) : loaded?.path(folder)
     await enableReload(stateFolder, async () => answerOf(await engine.reload()))

@@ -3,6 +3,7 @@ import { createBus } from 'rxspeech-nats/connection/bus'
 import { connectNats } from 'rxspeech-nats/connection/connection'
 import { listEngines } from 'rxspeech-nats/engines/list-engines'
 import type { RosterEngine } from 'rxspeech-nats/engines/placement'
+import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flagOr } from '../parsing/flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
@@ -20,8 +21,9 @@ const enginesFlags = {
 export const addEngines = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
-      'Lists the engine processes on NATS: their models, how many of their places are used, whether they are draining, and ' +
-      'since when they run. A model whose digest differs between engines has another content there.',
+      'Lists the engine processes on NATS: their hosts, versions and models, how many of their places are used, how far they ' +
+      'are behind their speakers, whether they are draining, and since when they run. A model whose digest differs between ' +
+      'engines has another content there. Exits with 1 if there is none.',
     flags: enginesFlags,
     examples: [['rxspeech engines --nats nats://127.0.0.1:4222', 'who is there']],
     run: list,
@@ -32,6 +34,12 @@ const list = async ({ flags, host, output }: CommandCall<typeof enginesFlags, un
   try {
     const engines = (await listEngines(bus, flags.waitMs)).map(engineJson)
     output.write(flags.json ? `${JSON.stringify(engines)}\n` : engineTable(engines))
+    if (engines.length > 0) return
+    const within = `within ${flags.waitMs} ms`
+    throw new SpeechError(
+      'connection-failed',
+      `NATS answers, but no engine process reported itself ${within}; start one with: rxspeech engine`,
+    )
   } finally {
     await bus.close()
   }
@@ -40,6 +48,8 @@ const list = async ({ flags, host, output }: CommandCall<typeof enginesFlags, un
 const engineJson = ({
   address,
   region,
+  host,
+  software,
   models,
   used,
   capacity,
@@ -50,6 +60,8 @@ const engineJson = ({
 }: RosterEngine) => ({
   ...address,
   region: region ?? null,
+  host: host ?? null,
+  version: software ?? null,
   models: [...models].map(([model, { digest, sampleRateHz }]) => ({ model, digest, sampleRateHz })),
   used,
   capacity,
@@ -61,15 +73,16 @@ const engineJson = ({
 
 type EngineJson = ReturnType<typeof engineJson>
 
-const titles = ['NAME', 'INSTANCE', 'REGION', 'USED', 'CAPACITY', 'STATE', 'SINCE', 'MODELS']
+const titles = ['NAME', 'INSTANCE', 'HOST', 'VERSION', 'REGION', 'USED', 'CAPACITY', 'LAG', 'STATE', 'SINCE', 'MODELS']
 const shownDigest = 8
 
 /** A line for each engine below a line of titles; only the titles if there is none. */
 const engineTable = (engines: readonly EngineJson[]): string =>
   tableText(
     titles,
-    engines.map(({ name, instance, region, models, used, capacity, behind, draining, since }) => [
-      ...[name, instance, region ?? '-', String(used), String(capacity)],
+    engines.map(({ name, instance, host, version, region, models, used, capacity, lagMs, behind, draining, since }) => [
+      ...[name, instance, host ?? '-', version ?? '-', region ?? '-'],
+      ...[String(used), String(capacity), `${(lagMs / 1000).toFixed(1)} s`],
       ...[draining ? 'draining' : behind ? 'behind' : 'serving', since],
       models.map(({ model, digest }) => `${model} (${digest.slice(0, shownDigest)})`).join(', '),
     ]),

@@ -6,6 +6,7 @@ import {
   textLogger,
   type TextStyle,
 } from 'rxspeech-server/operations/logger'
+import { processIdentity } from 'rxspeech-server/operations/process-identity'
 import type { Host } from '../process/host.js'
 import { outdatedNode } from '../process/node-lines.js'
 import { paintFor, type Paint } from '../view/paint.js'
@@ -17,14 +18,14 @@ interface LogOptions {
   readonly format?: LogFormat | undefined
 }
 
-/** The log of the service, on stderr. */
+/** The log of the service, on stderr: as text for a person, or as JSON with the identity of this process. */
 export const openLog = async (
   { stderr, env }: Pick<Host, 'stderr' | 'env'>,
   { level = env['RXSPEECH_DEBUG'] === undefined ? 'info' : 'debug', format }: LogOptions,
 ): Promise<Logger> => {
   // A closed stderr must not end the service.
   stderr.on('error', () => undefined)
-  if ((format ?? (stderr.isTTY ? 'text' : 'json')) === 'json') return openJsonLogger(stderr, level)
+  if ((format ?? (stderr.isTTY ? 'text' : 'json')) === 'json') return openJsonLogger(stderr, level, processIdentity())
   return textLogger(stderr, { level, now: () => new Date(), paint: logPaint(paintFor(stderr, env)) })
 }
 
