@@ -54,12 +54,30 @@ describe('rxspeech', () => {
     },
   )
 
-  const commands = ['demo', 'transcribe', 'cassette', 'serve', 'models', 'project', 'subscription', 'token', 'keys']
+  const commands = [
+    'demo',
+    'transcribe',
+    'listen',
+    'cassette',
+    'serve',
+    'models',
+    'project',
+    'subscription',
+    'token',
+    'keys',
+  ]
   it.each([60, 80, 100])('has help that a terminal of %i columns does not break', async (columns) => {
     for (const words of [[], ...commands.map((name) => [name]), ['subscription', 'create'], ['models', 'add']]) {
       const { stdout } = await runInProcess([...words, '--help'], { columns })
       expect(stdout.split('\n').filter((line) => line.length > columns)).toEqual([])
     }
+  })
+
+  it('has help of the microphone that fits into one screen, with what most people need', async () => {
+    const { stdout } = await runInProcess(['listen', '--help'])
+    expect(stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(50)
+    for (const shown of ['--push-to-talk', '--on', '--clipboard', '--model', '--url']) expect(stdout).toContain(shown)
+    for (const left of ['--client-secret', '--no-proxy', '--words']) expect(stdout).not.toContain(left)
   })
 
   it.each([

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { phraseFlags } from '../input/phrase-flags.js'
 import { defineCommand, type CommandContext } from '../parsing/command.js'
-import { flag, flagGroup, repeatedFlag, switchFlag, type FlagValues } from '../parsing/flags.js'
+import { flag, flagGroup, repeatedFlag, switchFlag, withoutHelp, type FlagValues } from '../parsing/flags.js'
 import { languageFlags, modelFlags, serviceFlags } from '../parsing/service-flags.js'
 import { text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
@@ -12,56 +12,64 @@ import { planTranscribe, transcribeFlags } from './transcribe.js'
 /** Two values for each time. */
 const onFlag = repeatedFlag(
   '<sentence> <program...>',
-  "run a program when this is said, such as --on 'lights {state}' 'lamp {state}'; {name} is one or more words, or a " +
-    'slot of the grammar, and {name=value} a slot with this value; never through a shell',
+  'run a program when this is said; {name} is one or more words or a slot of the grammar, {name=value} a slot with ' +
+    'this value',
   text,
 )
 
 const { format, words, record, over } = transcribeFlags
+const { phrase, phrases } = phraseFlags
+const { model, models, modelTenant } = modelFlags
+const { access, url, grpc, ...connection } = serviceFlags
 
 export const listenFlags = {
   ...flagGroup('Microphone:', {
     recorder: flag(
       '<program>',
-      'arecord, ffmpeg, sox or rec, by name or path, or a command in quotes that writes 16-bit PCM of 16000 Hz, mono ' +
-        '(default: the first in PATH)',
+      'arecord, ffmpeg, sox or rec, or a command that writes 16-bit PCM of 16000 Hz, mono',
       text,
     ),
-    device: flag('<name>', 'the device, as the program names it (default: that of the system)', text),
-    pushToTalk: switchFlag(
-      'listen only while the space bar is held, or from one press to the next; a held key ends 0.3 s late, because ' +
-        'terminals report no release',
-    ),
+    device: flag('<name>', 'the device, as the program names it', text),
+    pushToTalk: switchFlag('listen while the space bar is held, or from one press to the next'),
   }),
   ...flagGroup('Output:', {
-    format,
-    words,
-    output: flag('<file>', 'also a file for the transcript, in the format; the terminal shows text then', text),
+    output: flag('<file>', 'also write the transcript to a file', text),
+    format: { ...format, help: 'text, json, vtt, srt or ndjson (default: text)' },
     clipboard: switchFlag('copy the text at the end'),
-    record,
     on: onFlag,
+    record: { ...record, help: 'record the session to a cassette' },
+    ...withoutHelp({ words }),
   }),
-  ...flagGroup('Recognition:', { over, ...languageFlags, ...phraseFlags, ...modelFlags }),
-  ...serviceFlags,
+  ...flagGroup('Recognition:', {
+    model: { ...model, help: 'the model (default: the only one of --models, or English)' },
+    models: { ...models, help: 'a folder of models; may be repeated' },
+    language: { ...languageFlags.language, help: 'the language of the speech, such as fr, or auto' },
+    phrase: { ...phrase, help: 'a sentence that the model is to know, too; may be repeated' },
+    ...withoutHelp({ over, phrases, modelTenant }),
+  }),
+  ...flagGroup('Another service:', {
+    access: { ...access, help: 'the development.json of serve --dev' },
+    url,
+    grpc,
+    ...withoutHelp(connection),
+  }),
 }
 
 /** `rxspeech listen`: the microphone in a terminal. */
 export const addListen = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
-      'Shows what is said into the microphone, which a program records: arecord, ffmpeg or sox. What may still change is ' +
-      'dim, and a line that is definitive stays. Space mutes, c copies the text so far, q or Ctrl-C ends after the last ' +
-      'words, a second Ctrl-C at once. Without an address the embedded service runs in this process. Without a terminal ' +
-      'there are no keys, and stdout gets the lines.',
+      'Shows what is said into the microphone. Space mutes, c copies the text so far, q or Ctrl-C ends after the last ' +
+      'words, a second Ctrl-C at once. Text that may still change is dim. Further options of a model, a session and ' +
+      'another service are those of rxspeech transcribe --help.',
     flags: listenFlags,
     examples: [
       ['rxspeech listen', 'any English speech, in this process'],
       ['rxspeech listen --push-to-talk --clipboard', 'dictate with the space bar, and paste the text elsewhere'],
       ['rxspeech listen --output notes.srt --format srt', 'also captions in a file'],
-      ["rxspeech listen --on 'turn {state} the lights' 'lamp --state={state}'", 'run a program by voice'],
       [
-        "rxspeech listen --models ./models --model orders --on '{intent=book}' 'book --guests={guests}'",
-        'with the slots of a grammar',
+        "rxspeech listen --on 'turn {state} the lights' 'lamp --state={state}'",
+        'run a program by voice, without a shell',
       ],
       ['rxspeech listen --recorder ffmpeg --device hw:1', 'another program, and another microphone'],
     ],

@@ -24,6 +24,8 @@ export interface Flag<A> {
   readonly negation?: string
   /** The title above it in the help. */
   readonly group?: string
+  /** Whether the help of this command leaves it out. Completions have it. */
+  readonly isHidden?: true
   /** How it gets a value where it is not typed; undefined for a flag that only the command line sets. */
   readonly setting?: SettingTraits
   /** The value of the flag, also if it is absent. */
@@ -110,6 +112,10 @@ export const withNegation = <A>(declaration: Flag<A>, negation: string): Flag<A 
 export const flagGroup = <F extends Flags>(group: string, flags: F): F =>
   Object.fromEntries(Object.entries(flags).map(([name, declaration]) => [name, { ...declaration, group }])) as F
 
+/** The same flags, which the help of the command leaves out, because that of another one has them. */
+export const withoutHelp = <F extends Flags>(flags: F): F =>
+  Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, isHidden: true }])) as F
+
 /** The same flags, which no variable and no file of the user sets. */
 export const typedOnly = <F extends Flags>(flags: F): F =>
   Object.fromEntries(
@@ -121,18 +127,20 @@ export const flagName = (name: string): string => `--${name.replace(/[A-Z]/g, (l
 
 /** Adds the flags to a command, in their order. */
 export const addFlags = (command: Command, flags: Flags): void => {
-  for (const [name, { placeholder, help, isRepeatable, negation, group, choices }] of Object.entries(flags)) {
+  for (const [name, { placeholder, help, isRepeatable, negation, group, choices, isHidden = false }] of Object.entries(
+    flags,
+  )) {
     const typed = flagName(name)
     const option = command.createOption(placeholder === undefined ? typed : `${typed} ${placeholder}`, help)
     if (isRepeatable === true) option.argParser(collect)
     // Not commander's own choices, which it checks itself and adds to the help.
     Object.assign(option, { completions: choices })
     if (group !== undefined) option.helpGroup(group)
-    command.addOption(option)
+    command.addOption(option.hideHelp(isHidden))
     if (negation === undefined) continue
     const opposite = command.createOption(typed.replace('--', '--no-'), negation)
     if (group !== undefined) opposite.helpGroup(group)
-    command.addOption(opposite)
+    command.addOption(opposite.hideHelp(isHidden))
   }
 }
 
