@@ -81,8 +81,12 @@ describe('the library in Chromium', () => {
     const { page, faults } = await openFresh()
     await transcribe(page)
     const before = await textsOf(page, '.line .text')
+    const others = await Promise.all(['button.name', '[data-word="1"]', '#kept a'].map((selector) => page.$(selector)))
     await correct(page, '.word', 'fine')
     await until(page, '#toast', '“good” is now “fine”.')
+    await page.waitForSelector('.word.corrected')
+    // A person may be about to click them.
+    for (const other of others) expect(await other?.evaluate(({ isConnected }) => isConnected)).toBe(true)
     await page.click('button.name')
     await page.keyboard.type('Ann')
     await page.keyboard.press('Enter')
@@ -96,8 +100,8 @@ describe('the library in Chromium', () => {
 
     await page.reload()
     await until(page, '#session-title', 'A table for four')
-    const [first = '', ...others] = before
-    expect(await textsOf(page, '.line .text')).toEqual([first.replace('good', 'fine'), ...others])
+    const [first = '', ...rest] = before
+    expect(await textsOf(page, '.line .text')).toEqual([first.replace('good', 'fine'), ...rest])
     expect(await textsOf(page, '.name')).toContain('Ann')
     await page.waitForFunction(() => document.querySelector('#position-text')?.textContent.endsWith('0:32'))
     await page.click('.line:last-child .word')

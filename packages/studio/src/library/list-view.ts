@@ -40,7 +40,7 @@ export interface ListState {
 export class ListView {
   readonly #list = element('kept')
   readonly #actions: ListActions
-  readonly #items = new Map<string, { readonly key: string; readonly item: HTMLElement }>()
+  readonly #items = new Map<string, HTMLElement>()
   #entries: readonly ListEntry[] = []
 
   constructor(actions: ListActions) {
@@ -84,32 +84,27 @@ export class ListView {
   }
 
   #renderItems(entries: readonly ListEntry[], shown: string | undefined): void {
-    const focused = document.activeElement instanceof HTMLElement ? document.activeElement : undefined
-    const focusedId = focused?.closest<HTMLElement>('[data-session]')?.dataset['session']
-    const focusedAct = focused?.dataset['act']
     const ids = new Set(entries.map(({ session }) => session.id))
-    for (const [id, { item }] of this.#items) {
+    const focused = this.#list.contains(document.activeElement) ? document.activeElement : null
+    for (const [id, item] of this.#items) {
       if (ids.has(id)) continue
       item.remove()
       this.#items.delete(id)
     }
     for (const [index, entry] of entries.entries()) {
       const { id } = entry.session
-      const key = JSON.stringify(entry)
-      const known = this.#items.get(id)
-      const item = known?.key === key ? known.item : itemOf(entry, known?.item)
-      if (known !== undefined && known.item !== item) known.item.replaceWith(item)
+      const item = this.#items.get(id) ?? itemOf(id)
+      this.#items.set(id, item)
       if (this.#list.children[index] !== item) this.#list.insertBefore(item, this.#list.children[index] ?? null)
-      this.#items.set(id, { key, item })
+      showEntry(item, entry)
       const link = item.firstElementChild
       if (link !== null) link.ariaCurrent = id === shown ? 'true' : null
     }
     this.#list.hidden = entries.length === 0
-    if (focusedId !== undefined && !document.contains(focused ?? null)) {
-      const item = this.#items.get(focusedId)?.item ?? this.#list.firstElementChild
-      item?.querySelector<HTMLElement>(`[data-act="${focusedAct ?? 'open'}"]`)?.focus()
-    }
     const links = this.#links()
+    // An entry that moves, or is removed, loses it.
+    if (focused instanceof HTMLElement && focused !== document.activeElement)
+      (focused.isConnected ? focused : links[0])?.focus()
     const inOrder =
       links.find((link) => link === document.activeElement) ?? links.find((link) => link.ariaCurrent !== null)
     this.#putInOrder(inOrder ?? links[0])
@@ -165,53 +160,48 @@ export class ListView {
   }
 }
 
-const itemOf = (entry: ListEntry, before: HTMLElement | undefined): HTMLElement => {
-  const { session, title, note, match } = entry
-  const link = create(
-    'a',
-    {},
-    create('b', { text: title }),
-    create('span', { className: 'facts', text: factsOf(session, note) }),
-    ...(match === undefined
-      ? []
-      : [
-          create(
-            'span',
-            { className: 'match' },
-            document.createTextNode(`${match.before} `),
-            create('mark', { text: match.found }),
-            document.createTextNode(` ${match.after}`),
-            ...(match.count > 1 ? [create('i', { text: ` ${match.count} times` })] : []),
-          ),
-        ]),
-  )
-  link.href = `#transcript=${session.id}`
+/** The elements of an entry, which stay while it changes: a person may be about to click one. */
+const itemOf = (id: string): HTMLElement => {
+  const link = create('a', {}, create('b'), create('span', { className: 'facts' }))
+  link.href = `#transcript=${id}`
   link.dataset['act'] = 'open'
-  const button = (act: string, text: string, label: string): HTMLElement => {
+  const button = (act: string, text: string): HTMLElement => {
     const made = create('button', { className: 'plain', text })
     made.type = 'button'
     made.dataset['act'] = act
-    made.ariaLabel = `${label} ${title}`
     return made
   }
-  const more = button('more', '⋯', 'More for')
-  const wasOpen = before?.querySelector('[data-act=more]')?.ariaExpanded === 'true'
-  more.ariaExpanded = String(wasOpen)
-  const item = create(
-    'li',
-    { className: session.isPinned ? 'pinned' : '' },
-    link,
-    more,
-    create(
-      'div',
-      { className: 'actions' },
-      button('rename', 'Rename', 'Rename'),
-      button('pin', session.isPinned ? 'Unpin' : 'Pin', session.isPinned ? 'Unpin' : 'Pin'),
-      button('remove', 'Delete', 'Delete'),
-    ),
-  )
-  item.dataset['session'] = session.id
+  const more = button('more', '⋯')
+  more.ariaExpanded = 'false'
+  const actions = [button('rename', 'Rename'), button('pin', 'Pin'), button('remove', 'Delete')]
+  const item = create('li', {}, link, more, create('div', { className: 'actions' }, ...actions))
+  item.dataset['session'] = id
   return item
+}
+
+const showEntry = (item: HTMLElement, { session, title, note, match }: ListEntry): void => {
+  const [link] = item.children
+  const [name, facts, found] = link?.children ?? []
+  if (name instanceof HTMLElement) setText(name, title)
+  if (facts instanceof HTMLElement) setText(facts, factsOf(session, note))
+  const now = match && matchOf(match)
+  if (now?.outerHTML !== found?.outerHTML) {
+    found?.remove()
+    if (now !== undefined) link?.append(now)
+  }
+  item.classList.toggle('pinned', session.isPinned)
+  for (const button of item.querySelectorAll<HTMLElement>('button')) {
+    const { act } = button.dataset
+    if (act === 'pin') setText(button, session.isPinned ? 'Unpin' : 'Pin')
+    button.ariaLabel = `${act === 'more' ? 'More for' : button.textContent} ${title}`
+  }
+}
+
+const matchOf = ({ before, found, after, count }: Match): HTMLElement => {
+  const match = create('span', { className: 'match' })
+  match.append(`${before} `, create('mark', { text: found }), ` ${after}`)
+  if (count > 1) match.append(create('i', { text: ` ${count} times` }))
+  return match
 }
 
 const dates = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })

@@ -1,8 +1,7 @@
-import { clock, clockOf, gapSentence } from '../state/sentences.js'
 import type { StudioState } from '../state/state.js'
-import type { TranscriptDocument, TranscriptLine } from '../state/transcript.js'
+import type { TranscriptDocument } from '../state/transcript.js'
 import type { WordAt } from '../state/word-cursor.js'
-import type { CaptionWord } from '../state/words.js'
+import { CaptionLine } from './caption-line.js'
 import { create, element, setText } from './page.js'
 
 /** Announced texts that a screen reader may still read. */
@@ -13,12 +12,6 @@ export interface CaptionActions {
   readonly play: (word: WordAt) => void
   readonly correct: (word: WordAt, at: HTMLElement) => void
   readonly renameSpeaker: (channel: number, at: HTMLElement) => void
-}
-
-interface Rendered {
-  readonly line: TranscriptLine
-  readonly name: string
-  readonly paragraph: HTMLElement
 }
 
 /**
@@ -32,8 +25,7 @@ export class CaptionsView {
   readonly #announcer = element('announcer')
   readonly #newest = element('newest')
   readonly #placeholder = element('placeholder')
-  readonly #rendered = new Map<number, Rendered>()
-  readonly #near = new Set<Element>()
+  readonly #rendered = new Map<number, CaptionLine>()
   readonly #observer: IntersectionObserver
   #document: TranscriptDocument | undefined
   #state: StudioState | undefined
@@ -71,8 +63,8 @@ export class CaptionsView {
     })
     this.#lines.addEventListener('pointerover', ({ target }) => {
       const at = wordAt(target)
-      const word = at === undefined ? undefined : this.#rendered.get(at.line)?.line.words[at.word]
-      if (word !== undefined && target instanceof HTMLElement) target.title = titleOf(word)
+      if (at !== undefined && target instanceof HTMLElement)
+        target.title = this.#rendered.get(at.line)?.titleOf(at.word) ?? ''
     })
   }
 
@@ -97,11 +89,7 @@ export class CaptionsView {
 
   /** The element of a word, which is made if the word is far from the view. */
   elementOf({ line, word }: WordAt): HTMLElement | undefined {
-    const rendered = this.#rendered.get(line)
-    if (rendered === undefined) return undefined
-    this.#near.add(rendered.paragraph)
-    fill(rendered)
-    return rendered.paragraph.querySelector<HTMLElement>(`[data-word="${word}"]`) ?? rendered.paragraph
+    return this.#rendered.get(line)?.elementOf(word)
   }
 
   /** Scrolls to a word or a line. */
@@ -114,7 +102,6 @@ export class CaptionsView {
   #clear(state: StudioState): void {
     for (const { paragraph } of this.#rendered.values()) this.#observer.unobserve(paragraph)
     this.#rendered.clear()
-    this.#near.clear()
     this.#lines.replaceChildren()
     this.#announcer.replaceChildren()
     // What is there already was announced, or is old.
@@ -129,45 +116,34 @@ export class CaptionsView {
       speakers.every((name) => name === ''),
     )
     const ids = new Set(lines.map(({ id }) => id))
-    for (const [id, { paragraph }] of this.#rendered) if (!ids.has(id)) this.#remove(id, paragraph)
+    for (const [id, { paragraph }] of this.#rendered) {
+      if (ids.has(id)) continue
+      this.#observer.unobserve(paragraph)
+      paragraph.remove()
+      this.#rendered.delete(id)
+    }
     let next: Element | null = this.#lines.firstElementChild
     for (const line of lines) {
       const name = speakers[line.channel] ?? ''
-      const known = this.#rendered.get(line.id)
-      if (known?.line === line && known.name === name) {
-        if (known.paragraph !== next) this.#lines.insertBefore(known.paragraph, next)
-        next = known.paragraph.nextElementSibling
-        continue
+      let shown = this.#rendered.get(line.id)
+      if (shown === undefined) {
+        shown = new CaptionLine(line, name)
+        this.#observer.observe(shown.paragraph)
+        this.#rendered.set(line.id, shown)
       }
-      const paragraph = paragraphOf(line, name)
-      const rendered = { line, name, paragraph }
-      if (known !== undefined) {
-        if (next === known.paragraph) next = next.nextElementSibling
-        if (this.#near.has(known.paragraph)) fill(rendered)
-        this.#remove(line.id, known.paragraph)
-      }
-      this.#lines.insertBefore(paragraph, next)
-      this.#observer.observe(paragraph)
-      this.#rendered.set(line.id, rendered)
+      shown.show(line, name)
+      if (shown.paragraph !== next) this.#lines.insertBefore(shown.paragraph, next)
+      next = shown.paragraph.nextElementSibling
     }
     this.#scrollToEnd()
   }
 
-  #remove(id: number, paragraph: HTMLElement): void {
-    this.#observer.unobserve(paragraph)
-    this.#near.delete(paragraph)
-    paragraph.remove()
-    this.#rendered.delete(id)
-  }
-
   #fill(entries: readonly IntersectionObserverEntry[]): void {
     for (const { target, isIntersecting } of entries) {
-      const rendered = this.#rendered.get(Number((target as HTMLElement).dataset['line']))
-      if (rendered?.paragraph !== target) continue
-      if (isIntersecting) this.#near.add(target)
-      else this.#near.delete(target)
-      if (isIntersecting) fill(rendered)
-      else empty(rendered)
+      const shown = this.#rendered.get(Number((target as HTMLElement).dataset['line']))
+      if (shown?.paragraph !== target) continue
+      if (isIntersecting) shown.fill()
+      else shown.empty()
     }
   }
 
@@ -207,7 +183,7 @@ export class CaptionsView {
     }
     for (const [channel, row] of [...this.#live.children].entries()) {
       const [name, text] = row.children
-      if (name !== undefined) name.textContent = rows[channel] ?? ''
+      if (name instanceof HTMLElement) setText(name, rows[channel] ?? '')
       const partial = partials[channel] ?? ''
       const stable = partial.slice(0, stableLengths[channel])
       text?.firstElementChild?.replaceChildren(create('b', { text: stable }), partial.slice(stable.length))
@@ -230,67 +206,6 @@ interface Marks {
 }
 
 const isOver = ({ phase }: StudioState): boolean => phase === 'idle' || phase === 'ended'
-
-const paragraphOf = (line: TranscriptLine, name: string): HTMLElement => {
-  const { id, channel, status, startMs } = line
-  const speaker = create(
-    'button',
-    name === '' ? { className: 'name unnamed', text: 'Name' } : { className: 'name', text: name },
-  )
-  speaker.type = 'button'
-  speaker.dataset['channel'] = String(channel)
-  speaker.title = 'Name the speaker'
-  const text = create('span', { className: 'text', text: status === 'recognized' ? textOf(line) : wordlessText(line) })
-  if (status === 'rejected') text.title = rejectedTitle(line)
-  const start = create('time', { text: clockOf(startMs) })
-  const who = create('span', { className: 'who' }, speaker, start)
-  const paragraph = create('p', { className: status === 'recognized' ? 'line' : `line ${status}` }, who, text)
-  paragraph.dataset['line'] = String(id)
-  return paragraph
-}
-
-const textOf = ({ words }: TranscriptLine): string =>
-  words.map(({ text, recognized }) => `${text === '' ? (recognized ?? '') : text} `).join('')
-
-const fill = ({ line, paragraph }: Rendered): void => {
-  const text = paragraph.lastElementChild
-  if (line.status !== 'recognized' || text === null || text.childElementCount > 0) return
-  text.replaceChildren(...line.words.flatMap((word, index) => [wordElement(word, index), ' ']))
-}
-
-/** The same text without an element for each word. */
-const empty = ({ line, paragraph }: Rendered): void => {
-  const text = paragraph.lastElementChild
-  if (line.status === 'recognized' && text !== null && text.querySelector('.current, .playing') === null)
-    text.textContent = textOf(line)
-}
-
-const wordElement = (word: CaptionWord, index: number): HTMLElement => {
-  const { text, confidence, recognized } = word
-  const corrected = recognized === undefined ? '' : ' corrected'
-  const shown =
-    text === '' && recognized !== undefined
-      ? create('s', { className: 'word removed', text: recognized })
-      : create('span', { className: `word${corrected || sureness(confidence)}`, text })
-  shown.dataset['word'] = String(index)
-  return shown
-}
-
-const wordlessText = ({ status, cause, startMs, endMs }: TranscriptLine): string =>
-  status === 'gap' ? gapSentence(cause, endMs - startMs) : 'not in this model'
-
-const rejectedTitle = ({ startMs, endMs }: TranscriptLine): string =>
-  `${clock(startMs)} to ${clock(endMs)}: sound that matches nothing that the model knows`
-
-const sureness = (confidence = 1): string => (confidence < 0.6 ? ' doubtful' : confidence < 0.85 ? ' unsure' : '')
-
-const titleOf = ({ startMs, endMs, confidence, times, recognized }: CaptionWord): string =>
-  [
-    `${clock(startMs)} to ${clock(endMs)}${times === 'estimate' ? ', estimated from the partial results' : ''}`,
-    ...(confidence === undefined ? [] : [`confidence ${Math.round(confidence * 100)} %`]),
-    ...(recognized === undefined ? [] : [`recognized as "${recognized}"`]),
-    'click to hear it, double click to correct it',
-  ].join(' · ')
 
 const wordAt = (target: EventTarget | null): WordAt | undefined => {
   if (!(target instanceof HTMLElement)) return undefined
