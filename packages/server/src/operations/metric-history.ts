@@ -15,18 +15,23 @@ const delaySamples = 6
 const maxPauseMs = 25_000
 
 interface ChartRow {
-  readonly metric: MetricName
-  /** What a sample is: the value of a gauge, the rate of a counter, or quantiles of a histogram, in seconds. */
-  readonly as: 'value' | 'per second' | 'per minute' | 'delay'
-  /** What its series are: one of the sum, or one for each value of a label. */
-  readonly by: readonly ('all' | 'model' | 'tenant' | 'code')[]
+  /** What a sample is: the rate of a counter, or quantiles of a histogram, in seconds. */
+  readonly as: 'per second' | 'per minute' | 'delay'
+  /** What its series are: one of the sum, or one for each value of a label of this metric. */
+  readonly by: Readonly<Partial<Record<'all' | 'model' | 'tenant' | 'code', MetricName>>>
 }
 
+const byUse = (metric: MetricName) => ({ all: metric, model: metric, tenant: metric })
+
 const chartTable = {
-  running: { metric: 'rxspeech_running_sessions', as: 'value', by: ['all', 'model', 'tenant'] },
-  audio: { metric: 'rxspeech_audio_seconds_total', as: 'per second', by: ['all', 'model', 'tenant'] },
-  lag: { metric: 'rxspeech_milestone_seconds', as: 'delay', by: ['all', 'model'] },
-  refusals: { metric: 'rxspeech_refusals_total', as: 'per minute', by: ['code'] },
+  // Not of how many run at each sample, which misses those that are shorter.
+  running: { as: 'per second', by: byUse('rxspeech_session_seconds_total') },
+  audio: { as: 'per second', by: byUse('rxspeech_audio_seconds_total') },
+  lag: {
+    as: 'delay',
+    by: { ...byUse('rxspeech_milestone_seconds'), tenant: 'rxspeech_tenant_milestone_seconds' },
+  },
+  refusals: { as: 'per minute', by: { code: 'rxspeech_refusals_total' } },
 } as const satisfies Readonly<Record<string, ChartRow>>
 
 /** The last hour of a service, at most; it begins with the start of the service. */
@@ -36,7 +41,7 @@ export interface MetricHistoryReport {
   readonly atMs: readonly number[]
   /**
    * The series of each chart by their group and name, with a number for each sample, or null where there is none. The
-   * group `all` has one series of this name, and of delays `p50` and `p95`; a delay of a model is its p95.
+   * group `all` has one series of this name, and of delays `p50` and `p95`; a delay of a model or a tenant is its p95.
    */
   readonly charts: Readonly<
     Record<keyof typeof chartTable, Readonly<Record<string, Readonly<Record<string, readonly (number | null)[]>>>>>
@@ -52,7 +57,7 @@ export interface MetricHistoryOptions {
 /** Keeps the last hour of some metrics, in rings of four bytes a sample. */
 export class MetricHistory {
   readonly #options: MetricHistoryOptions
-  readonly #charts = Object.entries(chartTable).map(([name, row]) => ({ name, chart: new Chart(row) }))
+  readonly #charts: readonly { readonly name: string; readonly chart: Chart }[]
   readonly #times = new Float64Array(capacity)
   #count = 0
   #timer: Unsubscribable | undefined
@@ -60,6 +65,8 @@ export class MetricHistory {
 
   constructor(options: MetricHistoryOptions) {
     this.#options = options
+    const startMs = options.scheduler.now()
+    this.#charts = Object.entries(chartTable).map(([name, row]) => ({ name, chart: new Chart(row, startMs) }))
     this.#wait()
   }
 
@@ -103,40 +110,34 @@ export class MetricHistory {
 /** Of each group and name a total, or of a histogram one for each bucket. */
 type Totals = ReadonlyMap<string, ReadonlyMap<string, readonly number[]>>
 
+interface Counted {
+  readonly atMs: number
+  readonly totals: Totals
+}
+
 class Chart {
   readonly #row: ChartRow
   readonly #rings = new Map<string, Map<string, Float32Array>>()
   readonly #limiters = new Map<string, LabelLimiter>()
-  /** The last samples, oldest first. */
-  #recent: readonly { readonly atMs: number; readonly totals: Totals }[] = []
+  /** The last samples, oldest first; at the start all is 0. */
+  #recent: readonly Counted[]
   /** The upper bounds of the buckets. */
   #bounds: readonly number[] = []
 
-  constructor(row: ChartRow) {
+  constructor(row: ChartRow, startMs: number) {
     this.#row = row
+    this.#recent = [{ atMs: startMs, totals: new Map() }]
   }
 
   add(index: number, atMs: number, metrics: readonly ProcessMetric[]): void {
-    const { metric, as, by } = this.#row
-    const values = metrics.find(({ name }) => name === metric)?.values ?? []
-    const totals = new Map(by.map((group) => [group, this.#totals(values, group)]))
+    const { as, by } = this.#row
+    const valuesOf = (metric: string) => metrics.find(({ name }) => name === metric)?.values ?? []
+    const totals = new Map(Object.entries(by).map(([group, metric]) => [group, this.#totals(valuesOf(metric), group)]))
     const lastMs = this.#recent.at(-1)?.atMs
     if (lastMs !== undefined && atMs - lastMs > maxPauseMs) this.#recent = []
-    // A model without sessions has no value, and so 0 sessions.
-    for (const rings of this.#rings.values()) for (const ring of rings.values()) ring[index] = as === 'value' ? 0 : NaN
+    for (const rings of this.#rings.values()) for (const ring of rings.values()) ring[index] = NaN
     const before = as === 'delay' ? this.#recent[0] : this.#recent.at(-1)
-    for (const [group, named] of totals) {
-      for (const [name, total] of named) {
-        if (as === 'value') this.#ring(group, name)[index] = total[0] ?? 0
-        else if (before !== undefined) {
-          const past = before.totals.get(group)?.get(name) ?? []
-          const grown = total.map((count, at) => count - (past[at] ?? 0))
-          // It counts from 0 again, as after the end of a worker.
-          if (grown.some((count) => count < 0)) continue
-          this.#addGrown(index, group, name, grown, (atMs - before.atMs) / 1000)
-        }
-      }
-    }
+    if (before !== undefined) this.#compare(index, before, { atMs, totals })
     this.#recent = [...this.#recent.slice(1 - delaySamples), { atMs, totals }]
   }
 
@@ -144,6 +145,18 @@ class Chart {
     const seriesOf = (rings: ReadonlyMap<string, Float32Array>) =>
       Object.fromEntries([...rings].map(([name, ring]) => [name, indexes.map((index) => jsonOf(ring[index]))] as const))
     return Object.fromEntries([...this.#rings].map(([group, rings]) => [group, seriesOf(rings)] as const))
+  }
+
+  #compare(index: number, before: Counted, now: Counted): void {
+    for (const [group, named] of now.totals) {
+      for (const [name, total] of named) {
+        const past = before.totals.get(group)?.get(name) ?? []
+        const grown = total.map((count, at) => count - (past[at] ?? 0))
+        // It counts from 0 again, as after the end of a worker.
+        if (grown.some((count) => count < 0)) continue
+        this.#addGrown(index, group, name, grown, (now.atMs - before.atMs) / 1000)
+      }
+    }
   }
 
   #addGrown(index: number, group: string, name: string, grown: readonly number[], seconds: number): void {

@@ -40,6 +40,11 @@ export const metricTable = {
     labels: ['tenant', 'model'],
     help: 'Sessions that run or are flushing.',
   },
+  rxspeech_session_seconds_total: {
+    type: 'counter',
+    labels: ['tenant', 'model'],
+    help: 'How long sessions have run, together; its rate is how many ran on average, also those too short for a scrape.',
+  },
   rxspeech_load: {
     type: 'gauge',
     labels: [],
@@ -117,6 +122,12 @@ export const metricTable = {
     labels: ['interface', 'model'],
     buckets: latencyBuckets,
     help: 'From the detection of the end of speech to its milestone.',
+  },
+  rxspeech_tenant_milestone_seconds: {
+    type: 'histogram',
+    labels: ['tenant'],
+    buckets: latencyBuckets,
+    help: 'The same by tenant.',
   },
   rxspeech_dropped_audio_seconds_total: {
     type: 'counter',

@@ -164,9 +164,10 @@ class Meters {
   /** Tenants and models without a session have no value. */
   readRunning(counts: readonly RunningCount[]): void {
     this.#gauges.get('rxspeech_running_sessions')?.reset()
-    for (const { tenant, model, count } of counts) {
+    for (const { tenant, model, count, ranMs } of counts) {
       const labels = { tenant: this.#tenants.of(tenant), model: this.#models.of(model) }
-      this.add('rxspeech_running_sessions', labels, count)
+      this.count('rxspeech_session_seconds_total', labels, ranMs / 1000)
+      if (count > 0) this.add('rxspeech_running_sessions', labels, count)
     }
   }
 
@@ -265,8 +266,9 @@ const metricsMonitor = (meters: Meters): ServiceMonitor => ({
     meters.observeMs('rxspeech_first_partial_seconds', labels, afterMs)
   },
   milestone: (session, afterMs) => {
-    const { tenant: _, ...labels } = meters.use(session)
+    const { tenant, ...labels } = meters.use(session)
     meters.observeMs('rxspeech_milestone_seconds', labels, afterMs)
+    meters.observeMs('rxspeech_tenant_milestone_seconds', { tenant }, afterMs)
   },
   audioWarning: ({ interface: by }, { kind }) => {
     meters.count('rxspeech_audio_warnings_total', { interface: by, kind })

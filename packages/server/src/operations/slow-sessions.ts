@@ -41,6 +41,8 @@ export interface RunningCount {
   readonly tenant: string | undefined
   readonly model: string | undefined
   readonly count: number
+  /** How long sessions of them have run since the last call, together. */
+  readonly ranMs: number
 }
 
 /** How many sessions a list has at most: the slowest now, and as many of the last hour. */
@@ -58,6 +60,8 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 export class SlowSessions {
   readonly #now: () => number
   readonly #running = new Map<string, Mutable<SlowSession>>()
+  /** Until they are read, each begin takes the time from its `ranMs`, and each end adds it. */
+  readonly #counts = new Map<string, Mutable<RunningCount>>()
   readonly #periods = new Map<number, Map<string, SlowSession>>()
 
   /** @param now the clock, in milliseconds */
@@ -68,7 +72,7 @@ export class SlowSessions {
   readonly monitor: Pick<ServiceMonitor, 'sessionMoved' | 'milestone' | 'audio'> = {
     sessionMoved: (session, _from, to) => {
       if (to === 'running') this.#begin(session)
-      else if (to !== 'flushing') this.#running.delete(session.sessionId)
+      else if (to !== 'flushing') this.#end(session)
     },
     milestone: ({ sessionId }, afterMs) => {
       const session = this.#running.get(sessionId)
@@ -87,15 +91,17 @@ export class SlowSessions {
     },
   }
 
+  /** Also those that have ended since the last call. */
   running(): readonly RunningCount[] {
-    const counts = new Map<string, Mutable<RunningCount>>()
-    for (const { tenant, model } of this.#running.values()) {
-      const key = JSON.stringify([tenant, model])
-      const found = counts.get(key)
-      if (found === undefined) counts.set(key, { tenant, model, count: 1 })
-      else found.count += 1
-    }
-    return [...counts.values()]
+    const atMs = this.#now()
+    return [...this.#counts].map(([key, counted]) => {
+      const { tenant, model, count } = counted
+      // A clock that is set back takes none away.
+      const ranMs = Math.max(counted.ranMs + count * atMs, 0)
+      if (count === 0) this.#counts.delete(key)
+      else counted.ranMs = -count * atMs
+      return { tenant, model, count, ranMs }
+    })
   }
 
   list(): readonly SlowSession[] {
@@ -105,11 +111,27 @@ export class SlowSessions {
     return slowest([...kept.map((session) => ({ ...session, isRunning: false, queuedMs: 0 })), ...running])
   }
 
-  #begin({ sessionId, interface: by, tenant, model, traceId }: SessionFacts): void {
+  #begin(session: SessionFacts): void {
+    this.#end(session)
+    const { sessionId, interface: by, tenant, model, traceId } = session
     const atMs = this.#now()
     const lags = { lastLagMs: 0, worstLagMs: 0, worstAtMs: atMs, queuedMs: 0 }
     const facts = { sessionId, interface: by, tenant, model, traceId }
     this.#running.set(sessionId, { ...facts, startedAtMs: atMs, isRunning: true, ...lags })
+    this.#count({ tenant, model }, 1)
+  }
+
+  #end({ sessionId }: SessionFacts): void {
+    const session = this.#running.get(sessionId)
+    if (session === undefined) return
+    this.#running.delete(sessionId)
+    this.#count(session, -1)
+  }
+
+  #count({ tenant, model }: Pick<SessionFacts, 'tenant' | 'model'>, change: 1 | -1): void {
+    const key = JSON.stringify([tenant, model])
+    const { count, ranMs } = this.#counts.get(key) ?? { count: 0, ranMs: 0 }
+    this.#counts.set(key, { tenant, model, count: count + change, ranMs: ranMs - change * this.#now() })
   }
 
   #keep(session: SlowSession): void {

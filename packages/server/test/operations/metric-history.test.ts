@@ -48,7 +48,14 @@ const audio = (seconds: number, model = 'm', tenant = 't') => ({
 })
 
 describe('the history of metrics', () => {
-  it('has rates of counters by model and tenant, from the second sample on', async () => {
+  it('has delays of a tenant, of a metric of their own', async () => {
+    const { sample, history } = openHistory()
+    const ofTenant = delays('m', [0, 10, 10, 10]).map((each) => ({ ...each, labels: { ...each.labels, tenant: 't' } }))
+    await sample([metric('rxspeech_tenant_milestone_seconds', ofTenant)])
+    expect(history.report.charts.lag['tenant']).toEqual({ t: [0.48] })
+  })
+
+  it('has rates of counters by model and tenant, from the start on', async () => {
     const { sample, history } = openHistory()
     await sample([metric('rxspeech_audio_seconds_total', [audio(5)])])
     await sample([metric('rxspeech_audio_seconds_total', [audio(25), audio(10, 'n')])])
@@ -58,9 +65,9 @@ describe('the history of metrics', () => {
       atMs: [10_000, 20_000, 30_000],
       charts: {
         audio: {
-          all: { all: [null, 3, 3] },
-          model: { m: [null, 2, 0], n: [null, 1, 3] },
-          tenant: { t: [null, 3, null], u: [null, null, 4] },
+          all: { all: [0.5, 3, 3] },
+          model: { m: [0.5, 2, 0], n: [null, 1, 3] },
+          tenant: { t: [0.5, 3, null], u: [null, null, 4] },
         },
       },
     })
@@ -78,26 +85,26 @@ describe('the history of metrics', () => {
     ] as const) {
       await sample([metric('rxspeech_refusals_total', [{ labels: { code: 'overloaded' }, value: total }])], afterMs)
     }
-    expect(history.report.charts.refusals).toEqual({ code: { overloaded: [null, 60, null, 60, null, 60] } })
+    expect(history.report.charts.refusals).toEqual({ code: { overloaded: [300, 60, null, 60, null, 60] } })
   })
 
-  it('has no sessions of a model that has none, and its sum', async () => {
+  it('has how many sessions ran on average, also one that ended before the sample', async () => {
     const { sample, history } = openHistory()
-    const running = (count: number) => ({ labels: { tenant: 't', model: 'm' }, value: count })
-    await sample([metric('rxspeech_running_sessions', [running(2), { labels: { tenant: 't', model: 'n' }, value: 1 }])])
-    await sample([metric('rxspeech_running_sessions', [running(4)])])
+    const ran = (model: string, seconds: number) => ({ labels: { tenant: 't', model }, value: seconds })
+    await sample([metric('rxspeech_session_seconds_total', [ran('m', 20), ran('n', 1)])])
+    await sample([metric('rxspeech_session_seconds_total', [ran('m', 60), ran('n', 1)])])
     expect(history.report.charts.running).toEqual({
-      all: { all: [3, 4] },
-      model: { m: [2, 4], n: [1, 0] },
-      tenant: { t: [3, 4] },
+      all: { all: [2.1, 4] },
+      model: { m: [2, 4], n: [0.1, 0] },
+      tenant: { t: [2.1, 4] },
     })
   })
 
   it('has the p50 and p95 of the delays of the last minute', async () => {
     const { sample, history } = openHistory()
     const lag = () => history.report.charts.lag
-    await sample([metric('rxspeech_milestone_seconds', delays('m', [10, 10, 10, 10]))])
-    await sample([metric('rxspeech_milestone_seconds', delays('m', [10, 20, 20, 20]))])
+    await sample([metric('rxspeech_milestone_seconds', delays('m', [0, 0, 0, 0]))])
+    await sample([metric('rxspeech_milestone_seconds', delays('m', [0, 10, 10, 10]))])
     expect(lag()).toEqual({ all: { p50: [null, 0.3], p95: [null, 0.48] }, model: { m: [null, 0.48] } })
     // Beyond the last bound there is only the bound.
     await sample([metric('rxspeech_milestone_seconds', delays('m', [10, 20, 20, 120]))])
@@ -110,8 +117,9 @@ describe('the history of metrics', () => {
 
   it('keeps an hour, and the first names; further ones are other', async () => {
     const { sample, history } = openHistory()
-    const values = Array.from({ length: 30 }, (_, at) => ({ labels: { tenant: 't', model: `m${at}` }, value: 1 }))
-    for (let at = 0; at < 365; at += 1) await sample([metric('rxspeech_running_sessions', values)])
+    const ranS = (value: number) =>
+      Array.from({ length: 30 }, (_, at) => ({ labels: { tenant: 't', model: `m${at}` }, value }))
+    for (let at = 1; at <= 365; at += 1) await sample([metric('rxspeech_session_seconds_total', ranS(10 * at))])
     const { atMs, charts } = history.report
     expect([atMs.length, atMs[0], atMs.at(-1)]).toEqual([360, 60_000, 3_650_000])
     expect(Object.keys(charts.running['model'] ?? {})).toHaveLength(21)

@@ -84,17 +84,30 @@ describe('the slow sessions', () => {
   })
 
   it('count the running ones by tenant and model, also those of a socket that recognizes again with another', () => {
-    const { sessions, begin, end } = openSessions()
+    const { clock, sessions, begin, end } = openSessions()
+    clock.ms = 1_000
     begin('a')
     begin('b')
+    clock.ms = 3_000
     begin('b', { model: 'n' })
     begin('c', { tenant: 'u' })
     sessions.monitor.sessionMoved(facts('b'), 'running', 'flushing')
+    clock.ms = 3_500
     end('c')
     expect(sessions.running()).toEqual([
-      { tenant: 't', model: 'm', count: 1 },
-      { tenant: 't', model: 'n', count: 1 },
+      { tenant: 't', model: 'm', count: 1, ranMs: 4_500 },
+      { tenant: 't', model: 'n', count: 1, ranMs: 500 },
+      { tenant: 'u', model: 'm', count: 0, ranMs: 500 },
     ])
+    clock.ms = 4_000
+    end('a')
+    clock.ms = 5_000
+    expect(sessions.running()).toEqual([
+      { tenant: 't', model: 'm', count: 0, ranMs: 500 },
+      { tenant: 't', model: 'n', count: 1, ranMs: 1_500 },
+    ])
+    clock.ms = 0
+    expect(sessions.running()).toEqual([{ tenant: 't', model: 'n', count: 1, ranMs: 0 }])
   })
 
   it('of several processes are one list', () => {

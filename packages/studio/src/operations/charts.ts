@@ -3,8 +3,8 @@ import { create, element, setText } from '../views/page.js'
 import { chartData, chartNames, figureOf, type ChartName, type Grouping, type OperationsReport } from './report.js'
 
 const titles: Readonly<Record<ChartName, readonly [title: string, unit: string]>> = {
-  running: ['Sessions', 'running'],
-  lag: ['End of speech to milestone', 'seconds, p50 and p95, or p95 of a model'],
+  running: ['Sessions', 'running, mean of 10 s'],
+  lag: ['End of speech to milestone', 'seconds, p50 and p95, or p95 of each'],
   audio: ['Audio', 'seconds per second'],
   refusals: ['Refusals', 'per minute, by code'],
 }

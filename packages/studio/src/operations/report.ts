@@ -78,8 +78,8 @@ export interface ChartData {
 }
 
 /**
- * The series of a chart; those with the most sessions first, so that all charts have one order. Refusals are always by code, and delays of tenants are not known. A pause
- * between two samples has a place without values, so that no line crosses it.
+ * The series of a chart; those with the most sessions first, so that all charts have one order. Refusals are always by
+ * code. A pause between two samples has a place without values, so that no line crosses it.
  */
 export const chartData = (report: OperationsReport, chart: ChartName, by: Grouping): ChartData => {
   const groups = report.charts[chart]

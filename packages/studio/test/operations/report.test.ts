@@ -22,7 +22,7 @@ describe('the last hour', () => {
     })
   })
 
-  it('has delays of all where those of tenants are not known, and refusals by code', () => {
+  it('has delays of all where there are none of tenants, and refusals by code', () => {
     const found = report(s(10), {
       lag: { all: { p50: [0.2], p95: [0.9] }, model: { a: [0.9] } },
       refusals: { code: { overloaded: [6] } },
