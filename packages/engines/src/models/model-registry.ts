@@ -71,8 +71,11 @@ export interface ModelRegistry {
    * retried when the engine fails. Rejects with `invalid-model`, or with `going-away` after `close`.
    */
   engine(model: ModelDescription): Promise<Engine>
-  /** Throws `overloaded` if the engines of a model have no room for another session. @default always room */
-  admit?(model: ModelDescription): void
+  /**
+   * Throws `overloaded` if the engines of a model have no room for another session. One of a tenant above its share
+   * leaves a reserve to others. @default always room
+   */
+  admit?(model: ModelDescription, isAboveShare?: boolean): void
   /** Whether engine processes serve a model; undefined for a model of this process. @default undefined for all */
   isServed?(model: ModelDescription): boolean | undefined
   /**

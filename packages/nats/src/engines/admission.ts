@@ -1,4 +1,5 @@
 import { Refusals, type Refusing } from 'rxspeech-server/operations/refusals'
+import { reserveOf } from 'rxspeech-server/sessions/tenant-shares'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 
 /** Sessions start below this share of used places. */
@@ -70,8 +71,9 @@ export class Admission {
    * Counts a session. Throws `overloaded` with `retryAfterMs` if the engines have no room for it, or if there are none.
    *
    * @param startedElsewhere `started` of other models of the same engines
+   * @param reservePercent of the places that are for sessions, which stay free
    */
-  admit(startedElsewhere = 0): void {
+  admit(startedElsewhere = 0, reservePercent = 0): void {
     const atMs = this.#now()
     const capacity = this.#samples.at(-1)?.capacity ?? 0
     if (!this.#hasEngines) {
@@ -79,8 +81,15 @@ export class Admission {
     }
     const used = this.#meanUse(atMs) + this.started + startedElsewhere
     // A session is always possible when there is no other one, however small the engines are.
-    if (capacity === 0 || (used > 0 && used + 1 > maxUse * capacity)) {
-      const reason = capacity === 0 ? 'all of its engine processes are behind' : 'too few places are free'
+    const places = maxUse * capacity
+    const room = places - reserveOf(places, reservePercent)
+    if (capacity === 0 || (used > 0 && used + 1 > room)) {
+      const reason =
+        capacity === 0
+          ? 'all of its engine processes are behind'
+          : used + 1 > places
+            ? 'too few places are free'
+            : 'the last places are for tenants below their share'
       throw this.#refuse(reason, 'The engines for this model are too busy for another session; try again later.')
     }
     this.#startedAtMs = [...this.#startedAtMs, atMs]

@@ -44,6 +44,8 @@ export interface FleetModelsOptions {
   readonly forgetMs?: number | undefined
   /** Whether engines that are behind count as full for new sessions. @default true */
   readonly refusesBehind?: boolean | undefined
+  /** The part of the places that a tenant above its share leaves to others, in percent. @default 0 */
+  readonly reservePercent?: number | undefined
   /** Spreads the times after which refused sessions come again. @default Math.random */
   readonly random?: (() => number) | undefined
   /** @default asyncScheduler */
@@ -74,8 +76,8 @@ export const createFleetModels = (options: FleetModelsOptions): ModelRegistry =>
     }),
     problems: () => local.problems(),
     engine: (model) => (isOfFleet(model) ? models.engine(model) : local.engine(model)),
-    admit: (model) => {
-      if (isOfFleet(model)) models.admit(model)
+    admit: (model, isAboveShare) => {
+      if (isOfFleet(model)) models.admit(model, isAboveShare)
     },
     mayMissModels: () => models.mayMissModels(),
     isServed: (model) => (isOfFleet(model) ? models.isServed(model) : undefined),
@@ -150,9 +152,10 @@ class FleetModels {
       : Promise.resolve(known.engine)
   }
 
-  admit(model: ModelDescription): void {
+  admit(model: ModelDescription, isAboveShare = false): void {
     const label = modelLabel(model)
-    this.#models.get(label)?.admission.admit(this.#startedElsewhere(label))
+    const { reservePercent = 0 } = this.#options
+    this.#models.get(label)?.admission.admit(this.#startedElsewhere(label), isAboveShare ? reservePercent : 0)
   }
 
   /** Sessions of other models that started lately, as far as they share the engines of this one. */

@@ -23,10 +23,13 @@ const publishEveryMs = 1_000
 const forgetAfterMs = 3_000
 /** The size of one message, below the limit of NATS in the configuration that this package ships. */
 const maxMessageBytes = 32_768
+/** Machines that count. */
+const maxMachines = 1_000
 /** Counts of other machines that are kept. */
 const maxCounts = 100_000
 
-const counts = t.readonlyArray(t.tuple([t.string, t.number]))
+const count = t.refinement(t.number, (value) => Number.isSafeInteger(value) && value >= 0, 'count')
+const counts = t.readonlyArray(t.tuple([t.string, count]))
 const countsCodec = t.type({
   v: t.literal(1),
   from: t.string,
@@ -48,14 +51,17 @@ export class MachineExchange implements OtherCounts, FailureExchange {
   readonly #work = new Subscription()
   readonly #tenants: CountsOfOthers
   readonly #tokens: CountsOfOthers
+  /** Until when each other machine is there. */
+  readonly #machines = new Map<string, number>()
   readonly #origins = new Set<string>()
   #published: SessionCounts = { tenants: new Map(), tokens: new Map() }
+  #tenantChanged: (tenant: string, change: number) => void = () => undefined
   #recordFailure: (keys: readonly string[]) => void = () => undefined
 
   constructor(options: MachineExchangeOptions) {
     this.#options = options
     const now = (): number => options.scheduler.now()
-    this.#tenants = new CountsOfOthers(now)
+    this.#tenants = new CountsOfOthers(now, (tenant, change) => this.#tenantChanged(tenant, change))
     this.#tokens = new CountsOfOthers(now)
     const { bus, onFault } = options
     const receive = <A>(name: string, codec: t.Decoder<unknown, A>, next: (message: A) => void): void => {
@@ -72,6 +78,14 @@ export class MachineExchange implements OtherCounts, FailureExchange {
     const publish = (): void => this.#publish(own())
     publish()
     this.#work.add(interval(publishEveryMs, this.#options.scheduler).subscribe(publish))
+  }
+
+  get machines(): number {
+    return this.#machines.size
+  }
+
+  onTenant(changed: (tenant: string, change: number) => void): void {
+    this.#tenantChanged = changed
   }
 
   ofTenant(tenant: string): number {
@@ -110,12 +124,16 @@ export class MachineExchange implements OtherCounts, FailureExchange {
       const { issuer, audience } = origin
       bus.publish(this.#subject('counts'), JSON.stringify({ v: 1, from: this.#id, issuer, audience, ...part }))
     }
+    const nowMs = this.#options.scheduler.now()
+    for (const [from, untilMs] of this.#machines) if (untilMs <= nowMs) this.#machines.delete(from)
     this.#tenants.forgetOld()
     this.#tokens.forgetOld()
   }
 
   #takeCounts({ from, issuer, audience, tenants, tokens }: t.TypeOf<typeof countsCodec>): void {
     if (from === this.#id) return
+    if (this.#machines.has(from) || this.#machines.size < maxMachines)
+      this.#machines.set(from, this.#options.scheduler.now() + forgetAfterMs)
     for (const [tenant, count] of tenants) this.#tenants.take(from, tenant, count)
     for (const [tokenId, count] of tokens) this.#tokens.take(from, tokenId, count)
     const { origin, onFault } = this.#options
@@ -172,11 +190,14 @@ interface CountOfOther {
 /** Counts by name and machine, each valid for 3 s. */
 class CountsOfOthers {
   readonly #now: () => number
+  readonly #changed: (name: string, change: number) => void
   readonly #byName = new Map<string, Map<string, CountOfOther>>()
   #size = 0
 
-  constructor(now: () => number) {
+  /** @param changed is called with the difference of each count that is taken in */
+  constructor(now: () => number, changed: (name: string, change: number) => void = () => undefined) {
     this.#now = now
+    this.#changed = changed
   }
 
   of(name: string): number {
@@ -187,13 +208,16 @@ class CountsOfOthers {
 
   take(from: string, name: string, count: number): void {
     const counted = this.#byName.get(name) ?? new Map<string, CountOfOther>()
+    const before = counted.get(from)?.count ?? 0
     if (counted.delete(from)) this.#size -= 1
-    if (count > 0 && this.#size < maxCounts) {
-      counted.set(from, { count, untilMs: this.#now() + forgetAfterMs })
+    const taken = count > 0 && this.#size < maxCounts ? count : 0
+    if (taken > 0) {
+      counted.set(from, { count: taken, untilMs: this.#now() + forgetAfterMs })
       this.#size += 1
     }
     if (counted.size > 0) this.#byName.set(name, counted)
     else this.#byName.delete(name)
+    this.#changed(name, taken - before)
   }
 
   /** Removes the counts of machines that have gone. */

@@ -5,7 +5,7 @@ import { hashSecret } from '../../../server/src/identity/clients/client-secret.j
 import { memoryClients } from '../../../server/src/identity/clients/client.js'
 import { MachineExchange, type MachineExchangeOptions } from '../../src/machines/machine-exchange.js'
 import type { BusMessage } from '../../src/connection/bus.js'
-import { Admissions } from '../../../server/src/sessions/admissions.js'
+import { Admissions, type AdmissionLimits } from '../../../server/src/sessions/admissions.js'
 import { VirtualClock } from '../../../service/test/virtual-clock.js'
 
 /** A bus that delivers at once, also to the sender, as NATS does. */
@@ -53,10 +53,11 @@ const exchangeOf = (change: Partial<MachineExchangeOptions> = {}): MachineExchan
   return exchange
 }
 
-const limits = { sessions: 100, sessionsPerTenant: 5, sessionsPerToken: 3 }
-const machine = (change: Partial<MachineExchangeOptions> = {}) => {
+const limits = { reservePercent: 10, sessions: 100, sessionsPerTenant: 5, sessionsPerToken: 3 }
+const shared = () => machine({}, { sessions: 10, sessionsPerTenant: 20, sessionsPerToken: 20 })
+const machine = (change: Partial<MachineExchangeOptions> = {}, changed: Partial<AdmissionLimits> = {}) => {
   const exchange = exchangeOf(change)
-  const admissions = new Admissions(limits, exchange)
+  const admissions = new Admissions({ ...limits, ...changed }, { others: exchange, now: () => clock.now() })
   exchange.publishCounts(() => admissions.counts)
   return { exchange, admissions }
 }
@@ -73,7 +74,7 @@ describe('the counts of sessions', () => {
       expect(() => admissions.admit('t', 'a')).toThrow('The token has 3 sessions, its limit')
       expect(() => admissions.admit('other', 'b')).not.toThrow()
     }
-    ends[0]?.()
+    ends[0]?.release()
     expect(() => two.admissions.admit('t', 'a')).toThrow()
     pass(1)
     expect(() => two.admissions.admit('t', 'a')).not.toThrow()
@@ -87,14 +88,39 @@ describe('the counts of sessions', () => {
     expect(() => one.admissions.admit('6', 'a')).toThrow('The tenant has 5 sessions, its limit')
   })
 
+  it('are limited for each machine that is there, unless the limit was set', () => {
+    const one = machine()
+    const options = { others: one.exchange, now: () => clock.now(), eachMachine: ['sessionsPerTenant'] as const }
+    const lifted = new Admissions({ ...limits, sessionsPerToken: 100 }, options)
+    for (let number = 0; number < 5; number += 1) lifted.admit('t', 'a')
+    expect(() => lifted.admit('t', 'a')).toThrow('The tenant has 5 sessions, its limit')
+    const two = machine()
+    pass(1)
+    for (let number = 0; number < 5; number += 1) lifted.admit('t', 'a')
+    expect(() => lifted.admit('t', 'a')).toThrow('The tenant has 10 sessions, its limit')
+    two.exchange.close()
+    pass(4)
+    expect(one.exchange.machines).toBe(0)
+    expect(() => lifted.admit('t', 'a')).toThrow('The tenant has 5 sessions, its limit')
+  })
+
   it('that have ended are sent within a second', () => {
     const [one, two] = [machine(), machine()]
-    const end = one.admissions.admit('t', 'a')
+    const { release } = one.admissions.admit('t', 'a')
     pass(1)
     expect([two.exchange.ofToken('t'), two.exchange.ofTenant('a')]).toEqual([1, 1])
-    end()
+    release()
     pass(1)
     expect([two.exchange.ofToken('t'), two.exchange.ofTenant('a')]).toEqual([0, 0])
+  })
+
+  it('leave the last sessions of a machine to a tenant that has asked another one', () => {
+    const [one, two] = [shared(), shared()]
+    for (let number = 0; number < 8; number += 1) one.admissions.admit('t', 'a')
+    two.admissions.saw('b')
+    pass(1)
+    expect(one.admissions.admit('t', 'a').isAboveShare).toBe(true)
+    expect(() => one.admissions.admit('t', 'a')).toThrow('The tenant has its share of the sessions')
   })
 
   it('exceed a limit by no more than what starts on other machines within a second', () => {

@@ -10,7 +10,7 @@ import type { NodeItem } from '../nodes/core/node.js'
 import type { Pausable } from '../sessions/back-pressure.js'
 import { ConversationHost, serveConversation } from '../sessions/conversation-host.js'
 import type { End } from '../sessions/conversation.js'
-import type { Admission, DataflowContext } from '../sessions/session-context.js'
+import { contextOf, type Admission, type DataflowContext } from '../sessions/session-context.js'
 import { dataflowMachine, type DataflowAction, type DataflowInput, type DataflowOutput } from './machine.js'
 import { audioOf, decodeMessage, itemMessage, responseMessage, type ClientRequest } from './protocol.js'
 import { ProjectSession } from './project-session.js'
@@ -134,9 +134,10 @@ class DataflowHost
     return held
   }
 
-  #open(request: StartRequest, { rights }: Admission, inputs: Inputs<DataflowInput>): void {
+  #open(request: StartRequest, admission: Admission, inputs: Inputs<DataflowInput>): void {
     const link = this.pauses.reason()
-    const options = { request, rights, context: this.context, link, requestedAtMs: this.#requestedAtMs }
+    const context = contextOf(this.context, admission)
+    const options = { request, rights: admission.rights, context, link, requestedAtMs: this.#requestedAtMs }
     ProjectSession.open(options).then(
       (project) => inputs.post({ type: 'ready', project }),
       (cause: unknown) => {

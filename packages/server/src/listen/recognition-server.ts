@@ -5,7 +5,7 @@ import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
 import { noopMonitor, type ServiceMonitor, type SessionInterface } from '../monitor/service-monitor.js'
 import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveRecognizer } from '../recognizer/session.js'
-import type { Admission, RecognizerContext, SessionContext } from '../sessions/session-context.js'
+import { contextOf, type Admission, type RecognizerContext, type SessionContext } from '../sessions/session-context.js'
 import { serveLink, type SessionSet } from './serve-link.js'
 
 /** Answers the messages of a client (PROTOCOL 4). `client` is the one that the conversation belongs to. */
@@ -61,7 +61,7 @@ export const serveRecognition = (
   watch.granted(clientId)
   const recognizerContext: RecognizerContext = {
     rights,
-    ...context,
+    ...contextOf(context, admission),
     ended$,
     requests,
     watch,

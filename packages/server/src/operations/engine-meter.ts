@@ -52,11 +52,14 @@ export class EngineMeter {
     return isAnyBehind
   }
 
-  /** Whether the engine of the model takes no further session, because it is behind or would be. */
-  refuses(model: ModelDescription): boolean {
+  /**
+   * Whether the engine of the model takes no further session, because it is behind or would be, also with a reserve of
+   * channels in addition.
+   */
+  refuses(model: ModelDescription, reservePercent = 0): boolean {
     const label = modelLabel(model)
     const use = this.#uses.get(label)
-    if (use === undefined || !(use.isBehind || use.isFull)) return false
+    if (use === undefined || !(use.isBehind || use.isFull(reservePercent))) return false
     const refusals =
       this.#refusals.get(label) ?? new Refusals(this.#now, (refusing) => this.onRefusing(label, refusing))
     this.#refusals.set(label, refusals)

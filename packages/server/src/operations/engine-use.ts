@@ -2,6 +2,7 @@ import { Observable, tap } from 'rxjs'
 import { type Engine, type Hypothesis, type SegmentPart, withRecognize } from 'rxspeech-engines/engine'
 import { type EngineWork, isBehind } from 'rxspeech-engines/lag'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
+import { reserveOf } from '../sessions/tenant-shares.js'
 
 /** A segment without a result. */
 interface OpenSegment {
@@ -106,11 +107,14 @@ export class EngineUse implements EngineWork {
 
   /**
    * Whether the results of one more channel would come late, if all speak as much as those of the last time. It would
-   * wait for the results of those that are there.
+   * wait for the results of those that are there, and of as many more as the reserve has.
    */
-  get isFull(): boolean {
+  isFull(reservePercent = 0): boolean {
     const speech = (this.#meanSpeakers + assumedChannels * assumedSpeech) / (this.#meanChannels + assumedChannels)
-    return this.#maxLagMs > 0 && this.#waitMs(this.channels * speech) > this.#maxLagMs
+    return (
+      this.#maxLagMs > 0 &&
+      this.#waitMs((this.channels + reserveOf(this.channels, reservePercent)) * speech) > this.#maxLagMs
+    )
   }
 
   /** How long all but one in fifty results will wait if the same number of speakers goes on, in milliseconds. */

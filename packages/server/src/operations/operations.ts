@@ -14,6 +14,7 @@ import { openSpeechMetrics, type SpeechMetrics } from './metrics.js'
 import type { NatsUse } from './nats-use.js'
 import { readinessSentences, ReadinessTracker, type Readiness } from './readiness.js'
 import type { Refusing as ModelRefusing } from './refusals.js'
+import type { ShareLimits } from '../sessions/tenant-shares.js'
 import { modelBehind, ServiceLoad, watchLoop, type LoadLimits, type Refusing } from './service-load.js'
 import { SlowSessions, type SlowSession } from './slow-sessions.js'
 import { logFault, modelRefusingLog, RateLimitedLog, readinessLog, refusingLog, sessionLog } from './service-log.js'
@@ -30,7 +31,7 @@ export interface OperationsOptions {
   readonly monitor?: ServiceMonitor | undefined
   readonly onFault?: ((error: unknown) => void) | undefined
   readonly scheduler: SchedulerLike
-  readonly limits: LoadLimits
+  readonly limits: LoadLimits & ShareLimits
 }
 
 /** Everything that operators see of a service: metrics, health, readiness and the log. */
@@ -40,7 +41,7 @@ export interface Operations {
   /** Whether the service can take another session. */
   readonly load: ServiceLoad
   /** Throws `overloaded` when the engine of the model is behind. */
-  readonly checkModel: (model: ModelDescription) => void
+  readonly checkModel: (model: ModelDescription, isAboveShare?: boolean) => void
   /** The work of all engines of this process. */
   readonly work: () => EngineMeter['work']
   /** Reports the age of the shared identity, in milliseconds, as a metric. */
@@ -165,8 +166,8 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     load,
     monitor: combineMonitors([load.monitor, ...(sessions ? [{ ...noopMonitor, ...sessions.monitor }] : []), monitor]),
     slowSessions: () => sessions?.list() ?? [],
-    checkModel: (model) => {
-      if (engines.refuses(model)) throw modelBehind()
+    checkModel: (model, isAboveShare) => {
+      if (engines.refuses(model, isAboveShare === true ? limits.reservePercent : 0)) throw modelBehind()
     },
     work: () => engines.work,
     watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),

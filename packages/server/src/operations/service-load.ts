@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
+import type { ShareLimits } from '../sessions/tenant-shares.js'
 
 /** When the service has too much to do for another session; 0 turns a limit off. */
 export interface LoadLimits {
@@ -33,7 +34,7 @@ export interface LoopSample {
 }
 
 export interface ServiceLoadOptions {
-  readonly limits: LoadLimits
+  readonly limits: LoadLimits & ShareLimits
   /**
    * Whether a model has an engine that is behind by more than the limit; called with each sample, and with whether
    * partials are thinned.
@@ -110,9 +111,12 @@ export class ServiceLoad {
     return this.#isSlow || this.#isEngineBehind ? thinnedIntervalMs : 0
   }
 
-  /** Throws `overloaded` when no session can be added. Costs next to nothing, so call it first. */
-  check(): void {
-    if (!this.#isFull && !this.#isSlow) return
+  /**
+   * Throws `overloaded` when no session can be added; one of a tenant above its share leaves a reserve to others. Costs
+   * next to nothing, so call it first.
+   */
+  check(isAboveShare = false): void {
+    if (!this.#isFull(isAboveShare) && !this.#isSlow) return
     this.#refused += 1
     this.#samplesSinceRefusal = 0
     if (this.#refused === 1) {
@@ -144,9 +148,10 @@ export class ServiceLoad {
     return this.#window.length === samplesInWindow
   }
 
-  get #isFull(): boolean {
-    const { maxLoadPercent } = this.#options.limits
-    return maxLoadPercent > 0 && this.#running >= fewSessions && this.#load * 100 > maxLoadPercent
+  #isFull(isAboveShare: boolean): boolean {
+    const { maxLoadPercent, reservePercent } = this.#options.limits
+    const reserve = isAboveShare ? (maxLoadPercent * reservePercent) / 100 : 0
+    return maxLoadPercent > 0 && this.#running >= fewSessions && this.#load * 100 > maxLoadPercent - reserve
   }
 
   #measure(): number {

@@ -56,6 +56,8 @@ export interface Admission {
   readonly tokenId?: string
   /** Whether the token is one for a page (PROTOCOL 2.1). @default false */
   readonly isForPage?: boolean | undefined
+  /** Whether the tenant leaves a reserve of each limit to others; see `Slot`. @default false */
+  readonly isAboveShare?: boolean | undefined
   /** The requests of all sessions of the token. @default those of this session */
   readonly requests?: RequestBucket | undefined
 }
@@ -74,8 +76,11 @@ export interface SessionContext extends FaultOptions {
    */
   readonly admit: (token: string, tenant?: string, origin?: string) => Promise<Admission>
   readonly models: ModelRegistry
-  /** Throws `overloaded` when the model has too much to do for another session. @default every model is accepted */
-  readonly checkModel?: ((model: ModelDescription) => void) | undefined
+  /**
+   * Throws `overloaded` when the model has too much to do for another session, of a tenant that may be above its share.
+   * @default every model is accepted
+   */
+  readonly checkModel?: ((model: ModelDescription, isAboveShare?: boolean) => void) | undefined
   /** The shortest time between two partials of a channel, in milliseconds; 0 unless the service is overloaded. */
   readonly partialIntervalMs?: (() => number) | undefined
   readonly limits: SessionLimits
@@ -87,6 +92,12 @@ export interface SessionContext extends FaultOptions {
   /** Receives the events of this session. */
   readonly watch?: SessionWatch | undefined
 }
+
+/** The context of the session of an admission. */
+export const contextOf = <Context extends SessionContext>(
+  context: Context,
+  { isAboveShare }: Pick<Admission, 'isAboveShare'>,
+): Context => ({ ...context, checkModel: (model) => context.checkModel?.(model, isAboveShare) })
 
 /** The context of a dataflow stream. */
 export interface DataflowContext extends SessionContext {

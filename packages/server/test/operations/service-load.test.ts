@@ -15,7 +15,7 @@ const testLoad = (limits: Partial<LoadLimits> = {}) => {
   const reports: Refusing[] = []
   const engine = { isBehind: false }
   const load = new ServiceLoad({
-    limits: { maxLoadPercent: 85, maxLoopDelayMs: 100, maxEngineDelayMs: 1000, ...limits },
+    limits: { reservePercent: 10, maxLoadPercent: 85, maxLoopDelayMs: 100, maxEngineDelayMs: 1000, ...limits },
     isEngineBehind: () => engine.isBehind,
     onRefusing: (refusing) => reports.push(refusing),
   })
@@ -32,9 +32,9 @@ const testLoad = (limits: Partial<LoadLimits> = {}) => {
       load.sample({ durationMs: 100, busyMs: 0, delayMs: 0, ...sample })
     }
   }
-  const refusal = (): { code: string; retryAfterMs: number | undefined } | undefined => {
+  const refusal = (isAboveShare = false): { code: string; retryAfterMs: number | undefined } | undefined => {
     try {
-      load.check()
+      load.check(isAboveShare)
       return undefined
     } catch (error) {
       if (!isSpeechError(error)) throw error
@@ -58,6 +58,16 @@ describe('the load of a service', () => {
     end(10)
     run(5, { busyMs: 78 }, { sessions: 90 })
     expect(refusal()).toBeUndefined()
+  })
+
+  it('leaves a tenth of the load to tenants below their share', () => {
+    const { start, run, refusal } = testLoad()
+    start(100)
+    run(5, { busyMs: 76 }, { sessions: 100 })
+    run(5, { busyMs: 76 }, { sessions: 100 })
+    expect(refusal(true)).toBeUndefined()
+    run(5, { busyMs: 77 }, { sessions: 100 })
+    expect([refusal(true), refusal()]).toEqual([refused, undefined])
   })
 
   it('counts sessions that began just now with what the others cost, so that too many at once are noticed', () => {

@@ -28,6 +28,7 @@ import {
   flag,
   functionValue,
   jsonObject,
+  number,
   objectWith,
   oneOf,
   optionsCodec,
@@ -54,6 +55,8 @@ const messageBytes = { min: 1, max: 2 ** 29 - 1 }
 
 /** A codec that checks less than the type of an option says, which only code can pass. */
 const codecFor = <A>(codec: Any): Codec<A> => codec
+
+const tenantWeight = number({ min: 0.01, max: 1_000 })
 
 /** The flag of an address to listen on. */
 const addressFlag = <const Name extends string>(name: Name, help: string) =>
@@ -337,6 +340,15 @@ export const serviceRows = {
   /** Limits of sessions and connections. @default those of PROTOCOL 8 */
   limits: option(codecFor<Partial<SessionLimits & AdmissionLimits & ConnectionLimits & LoadLimits>>(limitsOption), {
     workers: 'passed',
+  }),
+  /** The shares of tenants, such as 3 for one that gets three times as much as others. @default 1 for each */
+  tenantWeights: option(recordOf(tenantWeight), {
+    file: inFile(
+      'limits.tenantWeights',
+      recordOf(tenantWeight),
+      '1 for each',
+      'The shares of tenants when places are short: 3 for one that gets three times as much as others. See SCALING.md.',
+    ),
   }),
   /** The TLS certificate. Without it the service uses plain text, on loopback only. @default none */
   certificate: option(serverCertificateCodec, { workers: 'passed' }),

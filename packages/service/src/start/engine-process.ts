@@ -124,7 +124,7 @@ const closeOptions = optionsOf<EngineProcessCloseOptions>()({}, { drainMs: durat
 const natsAbsentMs = 5_000
 
 /** An engine process has no sessions, and no loop that they could fill. */
-const limits = { maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: defaultMaxLagMs }
+const limits = { reservePercent: 0, maxLoadPercent: 0, maxLoopDelayMs: 0, maxEngineDelayMs: defaultMaxLagMs }
 
 /**
  * Starts an engine process: loads its models and serves their engines over NATS. Resolves when services can find it.

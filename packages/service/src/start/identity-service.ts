@@ -98,36 +98,62 @@ const connectMachines = async (
   }
 }
 
+/** A full service verifies one of the tokens that it refuses within this time. */
+const learnEveryMs = 100
+
 /** Verifies the tokens of sessions and counts the sessions. */
 export const createAdmission = (
   identity: Pick<Identity, 'verify' | keyof GrantAuthority> & { readonly machines: MachineExchange | undefined },
   limits: AdmissionLimits & RequestLimits,
-  { scheduler = asyncScheduler, onFault }: Pick<ServiceOptions, 'scheduler' | 'onFault'>,
+  options: Pick<ServiceOptions, 'scheduler' | 'onFault' | 'tenantWeights' | 'limits'>,
 ): SessionContext['admit'] => {
-  const admissions = new Admissions(limits, identity.machines)
+  const { scheduler = asyncScheduler, onFault, tenantWeights: weights } = options
+  const now = (): number => scheduler.now()
+  const eachMachine = (['sessionsPerTenant', 'sessionsPerToken'] as const).filter(
+    (name) => options.limits?.[name] === undefined,
+  )
+  const admissions = new Admissions(limits, { others: identity.machines, weights, eachMachine, now })
   identity.machines?.publishCounts(() => admissions.counts)
+  let learntMs = -Infinity
+  /** Verifies a few of the tokens that a full service refuses: the next free places are for their tenants, too. */
+  const learnTenant = (token: string, tenant: string | undefined): void => {
+    if (now() - learntMs < learnEveryMs) return
+    learntMs = now()
+    identity.verify(token).then(
+      (rights) => {
+        if (tenant === undefined || isGranted(rights.tenants, tenant)) admissions.saw(tenant ?? tenantOf(rights))
+      },
+      () => undefined,
+    )
+  }
   const requests = new TokenRequests(limits, scheduler)
   const running = new RunningGrants({ authority: identity, scheduler, onFault })
   return async (token, tenant, origin) => {
-    admissions.checkCapacity()
+    try {
+      admissions.checkCapacity()
+    } catch (error) {
+      learnTenant(token, tenant)
+      throw error
+    }
     const rights = await identity.verify(token)
     if (rights.origin !== undefined && rights.origin !== origin) throw wrongOrigin()
     // Checked first, so that no session uses the slots of a tenant without its grant.
     if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()
     const counted = requests.admit(rights.tokenId, rights.clientId)
     try {
-      const giveBack = admissions.admit(rights.tokenId, tenant ?? tenantOf(rights))
+      const slot = admissions.admit(rights.tokenId, tenant ?? tenantOf(rights))
       const { ended$, release } = running.add(rights)
       return {
         rights,
         clientId: rights.clientId,
         tokenId: rights.tokenId,
         isForPage: rights.isForPage,
+        isAboveShare: slot.isAboveShare,
         requests: counted.bucket,
         ended$,
         release: () => {
           release()
-          giveBack()
+          slot.release()
           counted.release()
         },
       }

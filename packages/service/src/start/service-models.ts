@@ -59,7 +59,8 @@ export const openServiceModels = async (options: ServiceOptions, cpus?: number):
   const { logger } = options
   const log = logger && new RateLimitedLog({ logger, scheduler, maxLinesPerMinute })
   const onRefusing = log && modelRefusingLog(log)
-  const registry = createFleetModels({ fleet, local, refusesBehind, onFault, onRefusing, scheduler })
+  const { reservePercent } = resolveServiceLimits(options)
+  const registry = createFleetModels({ fleet, local, refusesBehind, reservePercent, onFault, onRefusing, scheduler })
   const endLog = log && logProcesses(fleet, registry, log)
   const models = {
     ...registry,

@@ -105,9 +105,9 @@ export const openSessionServer = async (server: SessionServerOptions): Promise<S
   const { scheduler = asyncScheduler } = options
   const { maxMessageBytes, ...limits } = resolveServiceLimits(options)
   const { monitor, onFault, load } = operation
-  const checkModel = (model: ModelDescription): void => {
-    operation.checkModel(model)
-    models.admit?.(model)
+  const checkModel: DataflowContext['checkModel'] = (model, isAboveShare) => {
+    operation.checkModel(model, isAboveShare)
+    models.admit?.(model, isAboveShare)
   }
   const drain$ = new ReplaySubject<Drain>(1)
   const context: DataflowContext = {
@@ -122,7 +122,14 @@ export const openSessionServer = async (server: SessionServerOptions): Promise<S
     // Before the token is verified, which costs more.
     admit: async (...presented) => {
       load.check()
-      return admit(...presented)
+      const admission = await admit(...presented)
+      try {
+        load.check(admission.isAboveShare)
+      } catch (error) {
+        admission.release()
+        throw error
+      }
+      return admission
     },
     partialIntervalMs: () => load.partialIntervalMs,
     recordingsFolder: options.recordingsFolder,

@@ -61,7 +61,7 @@ export const workerProtocol = {
 
 const grant = optionsCodec(
   { tenants: listOf(text), projects: listOf(text), models: listOf(text) },
-  { clientId: text, tokenId: text, isForPage: flag },
+  { clientId: text, tokenId: text, isForPage: flag, isAboveShare: flag },
 )
 
 /** What the process of the service receives from a worker. */

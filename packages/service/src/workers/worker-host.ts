@@ -125,9 +125,9 @@ export const startWorkerHost = (
         admission.ended$.pipe(take(1), takeUntil(ended$)).subscribe((error) => {
           channel.tell('ended', { id, error: toSentError(error) })
         })
-        const { rights, clientId, tokenId, isForPage } = admission
+        const { rights, clientId, tokenId, isForPage, isAboveShare } = admission
         const { tenants, projects, models } = rights
-        return { tenants, projects, models, clientId, tokenId, isForPage }
+        return { tenants, projects, models, clientId, tokenId, isForPage, isAboveShare }
       },
       countConnection: ({ id, address }) => Promise.resolve(held.count(id, address)),
       countClient: ({ id, address }) => {

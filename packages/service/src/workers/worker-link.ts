@@ -117,13 +117,14 @@ export class RemoteAdmission {
     this.#ends.set(id, ended$)
     try {
       const answer = await this.#channel.ask('admit', { id, token, tenant, origin })
-      const { clientId, tokenId, isForPage, ...rights } = answer
+      const { clientId, tokenId, isForPage, isAboveShare, ...rights } = answer
       // The start itself was counted by the process of the service.
       const counted = tokenId === undefined ? undefined : this.requests?.hold(tokenId, clientId)
       return {
         rights,
         ...(clientId !== undefined && { clientId }),
         isForPage,
+        isAboveShare,
         requests: counted?.bucket,
         ended$: ended$.asObservable(),
         release: () => {

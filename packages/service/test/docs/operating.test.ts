@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { flagName } from '../../src/cli/parsing/flags.js'
 import { userSettings } from '../../src/cli/parsing/user-settings.js'
 import { engineConfiguration } from '../../src/configuration/engine-configuration.js'
+import { limitScopes } from '../../src/configuration/service-limits.js'
 import { configurationRows } from '../../src/configuration/service-configuration.js'
 import { metricTable } from '../../../server/src/operations/metric-table.js'
 import { tableBelow } from '../../../../test/docs/markdown.js'
@@ -39,8 +40,16 @@ describe('docs/OPERATING.md', () => {
 })
 
 describe('docs/SCALING.md', () => {
+  const scaling = readFileSync('docs/SCALING.md', 'utf8')
+
+  it('says of every limit what has it', () => {
+    expect(tableBelow(scaling, 'Limits')).toEqual(
+      Object.entries(limitScopes).map(([name, scope]) => [`\`limits.${name}\``, scope]),
+    )
+  })
+
   it('has every key of the file of an engine process, in its order, and no other', () => {
-    expect(tableBelow(readFileSync('docs/SCALING.md', 'utf8'), 'All keys of an engine process')).toEqual(
+    expect(tableBelow(scaling, 'All keys of an engine process')).toEqual(
       configurationRows(engineConfiguration.shape).map(({ key, takes, byDefault, help }) => [
         `\`${key}\``,
         takes,

@@ -56,6 +56,17 @@ describe('an admission', () => {
     expect(await refusalOf(admit('a', 'Acme', own))).toMatch(/requests/)
     expect(await refusalOf(admit('b', 'Acme', own))).toMatch(/^The tenant has 1 sessions/)
   })
+
+  it('is for a tenant that a full service has refused, before one that has its share', async () => {
+    const verify = (token: string) => identity.verify(token).then((rights) => ({ ...rights, tenants: ['*'] }))
+    const options = { scheduler: new VirtualClock() }
+    const admit = createAdmission({ ...identity, verify }, resolveServiceLimits({ limits: { sessions: 2 } }), options)
+    const [first] = [await admit('a', 'Large', own), await admit('b', 'Large', own)]
+    expect(await refusalOf(admit('c', 'Small', own))).toMatch(/^The service has 2 sessions/)
+    first.release()
+    expect(await refusalOf(admit('a', 'Large', own))).toMatch(/^The tenant has its share of the sessions/)
+    expect(await refusalOf(admit('c', 'Small', own))).toBe('admitted')
+  })
 })
 
 describe('an upgrade to the recognition socket', () => {
