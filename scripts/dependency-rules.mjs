@@ -71,7 +71,7 @@ export const innerLayers = {
     recognizer: ['monitor', 'recognition', 'sessions'],
     dataflow: ['monitor', 'nodes', 'project', 'sessions'],
     listen: ['dataflow', 'recognizer', 'sessions', 'identity', 'monitor'],
-    operations: ['listen', 'monitor'],
+    operations: ['listen', 'monitor', 'sessions'],
     studio: ['identity', 'sessions'],
   },
   'packages/nodes/src': {
