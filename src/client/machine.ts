@@ -256,16 +256,23 @@ const onSignal = (state: ClientState, { type, error }: ControlSignal, context: C
   }
 }
 
+/** No final so far is the requested one. */
+const crossed: ClientOutput = { do: 'expect-finals', isConfirmed: false }
+
 const onFinalizeAnswer = (state: ClientState, error: SpeechError | undefined, context: Context): ClientStep => {
   const { phase } = state
   if (phase.name === 'finalizing') {
-    if (error === undefined) return { state: { ...state, phase: { ...phase, isAcknowledged: true } } }
+    const isAcknowledged = error === undefined
+    if (isAcknowledged)
+      return { state: { ...state, phase: { ...phase, isAcknowledged } }, outputs: [{ do: 'confirm-finals' }] }
     // The service has ended the recognition by itself and reports that in a separate message.
-    return error.code === 'no-recognition' ? { state } : onLost(state, error, context)
+    return error.code === 'no-recognition' ? { state, outputs: [crossed] } : onLost(state, error, context)
   }
   if (phase.name !== 'closing') return { state }
   // Refused because the recognition had already ended: the final and the request crossed.
-  return conclude(state, error === undefined ? 'answered' : 'recognition-over', context, undefined, true)
+  return error === undefined
+    ? conclude(state, 'answered', context, undefined, true)
+    : join([crossed], conclude(state, 'recognition-over', context, undefined, true))
 }
 
 const onSessionEnded = (state: ClientState, error: SpeechError | undefined, context: Context): ClientStep => {

@@ -279,7 +279,10 @@ class Session<In, Out> implements SessionHost<In, Out> {
         return [...events, ...this.#ledger.report().events]
       }
       case 'expect-finals':
-        results.expectFinals()
+        results.expectFinals(output.isConfirmed)
+        return []
+      case 'confirm-finals':
+        results.confirmFinals()
         return []
       case 'settle':
         this.#buffer.settle(this.#buffer.sent)
@@ -308,7 +311,8 @@ class Session<In, Out> implements SessionHost<In, Out> {
   #begin({ isNextRecognition, event }: Extract<ClientOutput, { readonly do: 'begin' }>): readonly SessionEvent[] {
     const results = this.#results
     const { hasBegun } = results
-    const { replayedMs, gaps } = results.begin()
+    const { replayedMs, gaps, isRepeated } = results.begin()
+    if (isRepeated) this.#pump.slow('as spoken')
     const events: SessionEvent[] = []
     if (!hasBegun || this.#isReconnecting || event) {
       events.push({ type: 'connection', state: 'streaming', ...event })

@@ -144,7 +144,7 @@ export const finalize = (state: ClientState, policy: SessionPolicy): ClientStep 
     withoutHandover(state),
     { name: 'finalizing', isAcknowledged: false },
     policy,
-    [announce('finalizing'), { do: 'expect-finals' }],
+    [announce('finalizing'), { do: 'expect-finals', isConfirmed: policy.finalizeBy === 'half-close' }],
     [{ lifetime: connectionLifetime(id), action: { do: 'finalize', connection: id, by: policy.finalizeBy } }],
   )
 }

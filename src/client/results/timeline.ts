@@ -42,8 +42,10 @@ export class ResultTimeline {
   #beganMs = 0
   #connections = 0
   #isEstimated = false
-  /** Whether finalize was requested on this connection. */
-  #isFinalizing = false
+  /** The finalize request on this connection; `confirmed`: the service has answered it, or never does. */
+  #request: 'none' | 'sent' | 'confirmed' = 'none'
+  /** Whether the service ends recognitions by itself: a final without times can then cross the request. */
+  #canCross = false
   /** The position up to which audio had been sent before this connection. */
   #repeatedTo = 0
   #remembered: NodeEvent[] = []
@@ -79,7 +81,7 @@ export class ResultTimeline {
 
   /** Whether every channel has a final that arrived after the finalize request on this connection. */
   get isAnswered(): boolean {
-    return this.#isFinalizing && this.#channels.every(({ isAnswered }) => isAnswered)
+    return this.#request !== 'none' && this.#channels.every(({ isAnswered }) => isAnswered)
   }
 
   /** Whether every channel that has results has its final. */
@@ -89,12 +91,12 @@ export class ResultTimeline {
 
   /**
    * Whether the service ended a channel by itself before the end of the audio, and a sound follows. This is so if the
-   * final arrived before the finalize request, if the final reports a smaller position, or if it ends well before a
-   * loud sound.
+   * final arrived before the finalize request or may have crossed it, if the final reports a smaller position, or if it
+   * ends well before a loud sound.
    */
   get isUnread(): boolean {
     return this.#channels.some((results, channel) => {
-      if (results.isFinal && !results.isAnswered)
+      if (results.isFinal && (!results.isAnswered || this.#mayCross(results)))
         return this.#buffer.hasSoundFrom(this.#settled[channel] ?? 0, anySound, channel)
       const { heardMs, endMs } = results.answered
       if (heardMs !== undefined) return this.#buffer.hasSoundFrom(this.#positionOf(heardMs), anySound, channel)
@@ -103,15 +105,26 @@ export class ResultTimeline {
     })
   }
 
+  /** Whether a final without times has come in place of the answer to the request, and need not be the requested one. */
+  #mayCross({ isAnswered, answered }: ChannelResults): boolean {
+    const { heardMs, endMs } = answered
+    return this.#canCross && this.#request === 'sent' && isAnswered && (heardMs ?? endMs) === undefined
+  }
+
   /** The duration of audio that has become definitive on this connection, in milliseconds. */
   get progressMs(): number {
     return msForBytes(this.#format, this.#buffer.definitive - this.#base)
   }
 
-  /** Finalize was requested: later finals answer it. */
-  expectFinals(): void {
-    this.#isFinalizing = true
+  /** Finalize was requested, or refused: only later finals answer it. `isConfirmed`: the service does not confirm it. */
+  expectFinals(isConfirmed: boolean): void {
+    this.#request = isConfirmed ? 'confirmed' : 'sent'
     for (const results of this.#channels) results.expectFinals()
+  }
+
+  /** The service has confirmed the request: the finals since then answer it. */
+  confirmFinals(): void {
+    this.#request = 'confirmed'
   }
 
   /** Whether a final only repeats the previous one on its channel. */
@@ -130,17 +143,25 @@ export class ResultTimeline {
     this.#resultsOf(event).end()
   }
 
-  /** Another connection begins, with the first sample that has no definitive result. */
-  begin(): ReturnType<ReplayBuffer['rewind']> {
+  /**
+   * Another connection begins, with the first sample that has no definitive result. `isRepeated`: only because a final
+   * may have crossed the request. If this one is not confirmed either, the service confirms none.
+   */
+  begin(): ReturnType<ReplayBuffer['rewind']> & { readonly isRepeated: boolean } {
+    const isRepeated = this.#channels.some((results) => this.#mayCross(results))
+    const isOwnEnd = this.#channels.some(
+      ({ isFinal, isAnswered }) => isFinal && (this.#request === 'none' || !isAnswered),
+    )
+    this.#canCross = !isRepeated && (this.#canCross || isOwnEnd)
     this.#repeatedTo = Math.max(this.#repeatedTo, this.#buffer.sent)
     const rewound = this.#buffer.rewind()
     this.#base = this.#buffer.sent
     this.#beganMs = this.#clock.now()
     this.#connections += 1
-    this.#isFinalizing = false
+    this.#request = 'none'
     const fromMs = this.#msAt(this.#base, 'start')
     for (const results of this.#channels) results.begin(fromMs)
-    return rewound
+    return { ...rewound, isRepeated }
   }
 
   /** The event to emit, with the times of the source; undefined if it only repeats earlier events. */
@@ -182,7 +203,7 @@ export class ResultTimeline {
     const endMs = event.heardMs ?? event.endMs
     if (endMs !== undefined) this.#settle(results, endMs)
     // A requested final covers all audio that was sent, which is settled at the end.
-    else if (!this.#isFinalizing) {
+    else if (this.#request === 'none' || this.#mayCross(results)) {
       this.#isEstimated = true
       const baseMs = this.#msAt(this.#base, 'start')
       const readMs = Math.max(0, Math.min(this.#sentMs, this.#readMs) - baseMs)

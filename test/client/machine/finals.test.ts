@@ -328,7 +328,7 @@ describe('a recognition that the service ends by itself', () => {
       'closing',
       'finalize-answer, refused',
       'starting+over',
-      'continue-after, pause, wait 10000, restart',
+      'expect-finals, continue-after, pause, wait 10000, restart',
     ],
     [
       'is the last when finalize was refused in silence',
@@ -337,7 +337,7 @@ describe('a recognition that the service ends by itself', () => {
       'closing',
       'finalize-answer, refused',
       'done',
-      'pause, drop, done, close-ledger',
+      'expect-finals, pause, drop, done, close-ledger',
     ],
     [
       'ends a session of one recognition',

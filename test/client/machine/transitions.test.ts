@@ -168,6 +168,7 @@ const actions: readonly (readonly [PhaseKey, InputKey, string])[] = [
   ['waiting', 'stop', 'drop, stopped, close-ledger'],
   ['finalizing', 'session-ended', 'settle, drop, done, close-ledger'],
   ['unanswered', 'session-ended', 'wait 1000'],
+  ['unanswered', 'finalize-answer', 'confirm-finals'],
   ['closing', 'finalize-answer', 'settle, drop, done, close-ledger'],
   ['closing', 'deadline', 'settle, drop, done, close-ledger'],
   ['stopping', 'partial', 'ignored'],

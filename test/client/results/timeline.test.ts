@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { NodeEvent, SessionEvent } from '../../../src/protocol/session-event.js'
+import type { FinalEvent, NodeEvent, SessionEvent } from '../../../src/protocol/session-event.js'
 import { ReplayBuffer } from '../../../src/client/audio/replay-buffer.js'
 import { ResultTimeline } from '../../../src/client/results/timeline.js'
 
@@ -33,8 +33,11 @@ const timelineAfter = (sentMs: number) => {
   }
   const buffer = new ReplayBuffer({ format: stereo, ...bounds })
   const timeline = new ResultTimeline(buffer, stereo, { now: () => 0 })
-  const send = (ms: number): void => {
-    for (let left = ms; left > 0; left -= 1_000) buffer.push(new Uint8Array(Math.min(left, 1_000) * bytesPerMs))
+  const send = (ms: number, loudness: readonly [number, number] = [0, 0]): void => {
+    const second = new Int16Array(16_000).map((_sample, at) => loudness[at % 2] ?? 0)
+    for (let left = ms; left > 0; left -= 1_000) {
+      buffer.push(new Uint8Array(second.buffer.slice(0, Math.min(left, 1_000) * bytesPerMs)))
+    }
     while (!buffer.isSent) buffer.shift()
   }
   timeline.begin()
@@ -82,7 +85,7 @@ describe('a silence that the service reports', () => {
     read(silence(1, 0, 29_640))
     read(silence(1, 29_640, 59_640))
     read(milestone(0, 0, 40_000, 'one'))
-    expect(timeline.begin()).toEqual({ replayedMs: 30_000, gaps: [] })
+    expect(timeline.begin()).toMatchObject({ replayedMs: 30_000, gaps: [] })
     send(75_000)
     expect(read(silence(1, 0, 19_600))).toBeUndefined()
     expect(read(silence(1, 0, 29_640))).toEqual(silence(1, 59_640, 69_640))
@@ -119,9 +122,37 @@ describe('speech that matches nothing', () => {
     const { timeline, read, send } = timelineAfter(20_000)
     read(milestone(0, 0, 12_800, 'one'))
     read(milestone(1, 12_200, 13_300, 'sure'))
-    expect(timeline.begin()).toEqual({ replayedMs: 7_200, gaps: [] })
+    expect(timeline.begin()).toMatchObject({ replayedMs: 7_200, gaps: [] })
     send(20_000)
     expect(read(noMatch(1, 0, 530))).toBeUndefined()
     expect(read(noMatch(1, 2_000, 3_000))).toEqual(noMatch(1, 14_800, 15_800))
+  })
+})
+
+describe('finals after a finalize request, of a service that has ended a recognition by itself', () => {
+  const loud = [1_000, 1_000] as const
+  const final = (channel: number, heardMs?: number): FinalEvent => ({
+    ...{ type: 'final', channel, text: 'one' },
+    ...(heardMs === undefined ? {} : { heardMs }),
+  })
+
+  it.each<
+    [string, readonly [number, number], readonly FinalEvent[], 'requested' | 'confirmed' | 'not needed', boolean]
+  >([
+    ['leave audio unread without times', loud, [final(0), final(1)], 'requested', true],
+    ['leave that of the one channel without times unread', loud, [final(0, 1_000), final(1)], 'requested', true],
+    ['leave no silence unread', [0, 1_000], [final(0), final(1, 1_000)], 'requested', false],
+    ['leave nothing unread that they report as read', loud, [final(0, 1_000), final(1, 1_000)], 'requested', false],
+    ['leave nothing unread if the service confirms the request', loud, [final(0), final(1)], 'confirmed', false],
+    ['leave nothing unread if the request has no answer', loud, [final(0), final(1)], 'not needed', false],
+  ])('%s', (_title, loudness, finals, answer, isUnread) => {
+    const { timeline, send, read } = timelineAfter(0)
+    for (const event of [final(0), final(1)]) read(event)
+    timeline.begin()
+    send(1_000, loudness)
+    timeline.expectFinals(answer === 'not needed')
+    for (const event of finals) read(event)
+    if (answer === 'confirmed') timeline.confirmFinals()
+    expect(timeline.isUnread).toBe(isUnread)
   })
 })
