@@ -319,7 +319,9 @@ export class EngineHost {
     const { bus, region, onFault } = this.#options
     const models = [...this.#models.values()].map(({ advert }) => advert)
     const { host, version: software } = processIdentity()
-    const advert = { v: protocolVersion, engine: this.address, startedAtMs: this.#startedAtMs, models, host, software }
+    const startedAtMs = this.#startedAtMs
+    const ageMs = Math.max(this.#scheduler.now() - startedAtMs, 0)
+    const advert = { v: protocolVersion, engine: this.address, startedAtMs, ageMs, models, host, software }
     const message = encodeJson(region === undefined ? advert : { ...advert, region })
     if (bus.publish(modelsSubject(this.address.name), message)) this.#areModelsTold = true
     else if (bus.isUp) onFault(tooLarge(`The list of ${models.length} models`))

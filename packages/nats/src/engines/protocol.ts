@@ -136,8 +136,11 @@ const firstModels = new t.Type<readonly AdvertisedModel[]>(
 const modelsAdvert = t.readonly(
   t.intersection([
     t.type({ v: count, engine: address, startedAtMs: time, models: firstModels }),
-    /** Engines of older versions do not report on what host they run, and with which version of the package. */
-    t.partial({ region: part, host: part, software: part }),
+    /**
+     * Engines of older versions do not report on what host they run, with which version of the package, and how long
+     * ago they have loaded these models, which does not depend on their clock.
+     */
+    t.partial({ region: part, host: part, software: part, ageMs: time }),
   ]),
 )
 

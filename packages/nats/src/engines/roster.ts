@@ -73,7 +73,7 @@ interface Entry extends Candidate {
   silentTicks: number
   /** How long it has been asked for its models. */
   askedTicks: number
-  /** The start that it advertises; `startedAtMs` is not later than now. */
+  /** The start that it advertises by its own clock; `startedAtMs` is by the clock of this process. */
   advertisedStartMs: number
   /** How long it is left alone. */
   forbiddenTicks: number
@@ -157,13 +157,16 @@ export class Roster {
     return true
   }
 
-  models({ engine, models, startedAtMs, region, host, software }: ModelsAdvert): void {
+  models({ engine, models, startedAtMs, ageMs, region, host, software }: ModelsAdvert): void {
     const entry = this.#entryOf(engine)
     if (entry === undefined) return
     const wasThere = isThere(entry)
     entry.hasModels = true
     // One whose clock is ahead would count as the newest for ever.
-    if (startedAtMs !== entry.advertisedStartMs) entry.startedAtMs = Math.min(startedAtMs, this.#now())
+    if (startedAtMs !== entry.advertisedStartMs) {
+      const nowMs = this.#now()
+      entry.startedAtMs = ageMs === undefined ? Math.min(startedAtMs, nowMs) : nowMs - ageMs
+    }
     entry.advertisedStartMs = startedAtMs
     entry.region = region
     entry.host = host

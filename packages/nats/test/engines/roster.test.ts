@@ -89,6 +89,22 @@ const pairOf = (options: RosterOptions = {}) => {
   return { roster, large, small, advertise, appear, chosen, tick }
 }
 
+describe('the newest content of a model', () => {
+  it('is the one that was loaded last, whatever the clocks of the engine processes say', () => {
+    const nowMs = 1_000_000
+    const { roster, large, small, chosen } = pairOf({ now: () => nowMs })
+    const load = (engine: ProcessAddress, digest: string, startedAtMs: number, ageMs: number): void =>
+      roster.models({ v: protocolVersion, engine, startedAtMs, ageMs, models: [{ ...callsModel, digest }] })
+    // The clock of one is half an hour ahead, that of the other one as much behind.
+    load(large, 'old', nowMs + 1_800_000, 60_000)
+    load(small, 'new', nowMs - 1_800_000, 0)
+    expect(chosen()).toBe('small')
+    load(large, 'newest', nowMs - 3_600_000, 0)
+    load(small, 'new', nowMs + 1, 60_000)
+    expect(chosen()).toBe('large')
+  })
+})
+
 describe('an engine process that thins partials', () => {
   it('counts as long as it is there and serves the model', () => {
     const { roster, large, small, advertise } = pairOf()
