@@ -2,7 +2,7 @@ import type { ModelDescription } from 'rxspeech-engines/engine'
 import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { notify } from 'rxspeech/internal/kernel/notify'
 import type { ListenAddress, ServerCertificate } from 'rxspeech/internal/transport/listen-address'
-import type { RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Server } from '@grpc/grpc-js'
 import type { SchedulerLike } from 'rxjs'
 import { combineMonitors, noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
@@ -21,8 +21,10 @@ import { logFault, modelRefusingLog, RateLimitedLog, readinessLog, refusingLog, 
 import { openHttp, type HttpListener } from '../listen/http-listener.js'
 
 export interface OperationsOptions {
-  /** The address of `/livez`, `/readyz`, `/metrics` and `/operations.json`. @default none */
+  /** The address of `/livez`, `/readyz`, `/metrics`, `/operations.json` and the page. @default none */
   readonly address?: ListenAddress | undefined
+  /** Answers the requests of the page for operators at that address; false for a path that it has not. @default none */
+  readonly page?: AnswerPage | undefined
   /** Whether metrics are collected without such an address too. @default only with an address */
   readonly hasMetrics?: boolean | undefined
   readonly certificate?: ServerCertificate | undefined
@@ -65,6 +67,8 @@ export interface Operations {
   readonly draining: () => void
   readonly close: () => Promise<void>
 }
+
+export type AnswerPage = (request: IncomingMessage, response: ServerResponse) => Promise<boolean>
 
 /** Reads the metrics of all processes. */
 export type Scrape = () => Promise<{ readonly contentType: string; readonly body: string }>
@@ -228,6 +232,7 @@ export interface OperationsListenerOptions {
   readonly readiness: () => Readiness
   readonly scrape: Scrape
   readonly report: ReadReport
+  readonly page?: AnswerPage | undefined
   readonly onFault: (error: unknown) => void
 }
 
@@ -237,14 +242,14 @@ const send = (response: ServerResponse, status: number, body: string, headers: R
     .end(body)
 
 /**
- * Serves `/livez`, `/readyz`, `/metrics` and `/operations.json` for operators. They show the load, and the ids, tenants
+ * Serves `/livez`, `/readyz`, `/metrics`, `/operations.json` and the page that shows them, for operators. They show the load, and the ids, tenants
  * and models of slow sessions, so the listener belongs on loopback or on a separate network.
  */
 export const openOperationsListener = async (options: OperationsListenerOptions): Promise<HttpListener> => {
-  const { address, certificate, readiness, scrape, report, onFault } = options
+  const { address, certificate, readiness, scrape, report, page, onFault } = options
   const failed = (response: ServerResponse) => (error: unknown) => {
     onFault(error)
-    send(response, 500, 'the metrics could not be read\n')
+    send(response, 500, 'the service failed; its log says why\n')
   }
   const onRequest: RequestListener = (request, response) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -271,7 +276,9 @@ export const openOperationsListener = async (options: OperationsListenerOptions)
         )
         return
       default:
-        send(response, 404, 'the paths are /livez, /readyz, /metrics and /operations.json\n')
+        Promise.resolve(page?.(request, response)).then((isAnswered = false) => {
+          if (!isAnswered) send(response, 404, page === undefined ? `${paths}\n` : `${paths}, and / for a browser\n`)
+        }, failed(response))
     }
   }
   const http = await openHttp(address, { certificate, onFault })
@@ -283,6 +290,8 @@ export const openOperationsListener = async (options: OperationsListenerOptions)
   })
   return http
 }
+
+const paths = 'the paths are /livez, /readyz, /metrics and /operations.json'
 
 const sendReadiness = (response: ServerResponse, { type }: Readiness): void => {
   if (type === 'ready') send(response, 200, 'ready\n')

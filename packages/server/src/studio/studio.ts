@@ -6,9 +6,10 @@ import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { isLoopback } from 'rxspeech/internal/protocol/loopback'
 import { nonEmptyText, optionsOf } from 'rxspeech/internal/protocol/validation'
 import { isInForce, type ClientRegistration } from '../identity/clients/client.js'
-import { noStoreHeaders, sendError, sendJson, type Headers } from '../identity/http/responses.js'
+import { noStoreHeaders, sendError, sendJson } from '../identity/http/responses.js'
 import type { Identity } from '../identity/identity.js'
 import { isGranted, isModelGranted, sharedTenant, type Rights } from '../sessions/rights.js'
+import { pageHeaders } from './page-headers.js'
 import { readStaticFile, readStaticFiles, sendStatic } from './static-files.js'
 
 /** The page that shows a session. */
@@ -55,28 +56,6 @@ export interface StudioService {
 export interface Studio {
   /** Returns false, and does nothing, for a path that is not one of the page. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>
-}
-
-/**
- * Only files of this service, and recordings that the page itself has: no inline script or style, no frame, no form. The socket has the address
- * of the page, which `'self'` includes.
- */
-const contentSecurityPolicy = [
-  "default-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self' data:",
-  "media-src 'self' blob:",
-  "object-src 'none'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-const pageHeaders: Headers = {
-  'Content-Security-Policy': contentSecurityPolicy,
-  'Referrer-Policy': 'no-referrer',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
 }
 
 const tokenPath = '/studio/token'

@@ -75,7 +75,10 @@ describe('the operations listener', () => {
     expect(await get(service, '/livez')).toMatchObject({ status: 200, body: 'alive\n' })
     await until(async () => (await get(service, '/readyz')).status === 200)
     expect(await get(service, '/readyz')).toMatchObject({ status: 200, body: 'ready\n' })
-    expect(await get(service, '/')).toMatchObject({ status: 404 })
+    expect(await get(service, '/absent')).toMatchObject({
+      status: 404,
+      body: expect.stringContaining('/ for a browser'),
+    })
     expect((await fetch(`${service.started.operationsUrl ?? ''}/livez`, { method: 'POST' })).status).toBe(405)
   })
 

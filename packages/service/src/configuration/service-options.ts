@@ -211,12 +211,18 @@ export const serviceRows = {
     },
   }),
   /**
-   * The address of `/livez`, `/readyz` and `/metrics`: plain text on loopback, elsewhere with the certificate of the
-   * service. With it the service is not ready until its first engine is loaded. @default none
+   * The address of `/livez`, `/readyz`, `/metrics`, `/operations.json`, and in a browser of the page that shows them:
+   * plain text on loopback, elsewhere with the certificate of the service. With it the service is not ready until its
+   * first engine is loaded. @default none
    */
   operations: option(listenAddressCodec, {
-    file: inFile('operations', file.listenAddress, 'nowhere', '`/livez`, `/readyz` and `/metrics`.'),
-    flag: addressFlag('operations', 'address for /livez, /readyz and /metrics (default: none)'),
+    file: inFile(
+      'operations',
+      file.listenAddress,
+      'nowhere',
+      '`/livez`, `/readyz`, `/metrics`, and the page of operators at `/`.',
+    ),
+    flag: addressFlag('operations', 'address for /livez, /readyz, /metrics and the page of operators (default: none)'),
   }),
   /** The tenants that have the `transcribe` project. @default `Default` and those of `grantedTenants` */
   tenants: option(texts, {

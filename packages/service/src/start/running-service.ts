@@ -1,9 +1,12 @@
 import { statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { repairRecordings } from 'rxspeech-nodes/recordings/repair-recordings'
 import type { OperationsOptions } from 'rxspeech-server/operations/operations'
 import type { ProjectRegistry } from 'rxspeech-server/project/project'
+import { operationsPage } from 'rxspeech-server/studio/operations-page'
 import { codeOf, isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { within } from 'rxspeech-engines/within'
 import { isLoopback } from 'rxspeech/internal/protocol/loopback'
@@ -28,7 +31,7 @@ export interface Service {
   readonly projects: ProjectRegistry
   /** The model of sessions that name none; undefined until there is one. */
   readonly defaultModel: string | undefined
-  /** The base address of `/livez`, `/readyz` and `/metrics`, if `operations` is set. */
+  /** The base address of `/livez`, `/readyz`, `/metrics` and the page of operators, if `operations` is set. */
   readonly operationsUrl: string | undefined
   /** Emits once when `close` is called, also to later subscribers: from then on the service is not ready. */
   readonly draining$: Observable<undefined>
@@ -124,6 +127,10 @@ export const repairUnfinishedRecordings = (
   return () => repaired
 }
 
+/** The built page that shows sessions. */
+export const studioFolder = (): string =>
+  join(dirname(createRequire(__filename).resolve('rxspeech-studio/package.json')), 'dist')
+
 /** What operators see of a service with these options. */
 export const operationsOptions = (
   options: ServiceOptions,
@@ -133,6 +140,7 @@ export const operationsOptions = (
   const { operations: address, certificate, reflection, development = false, logger, monitor, onFault } = options
   return {
     address,
+    page: address && operationsPage(studioFolder()),
     hasMetrics: address !== undefined || options.studio?.clientId !== undefined,
     scheduler,
     limits,

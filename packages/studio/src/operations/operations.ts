@@ -33,7 +33,7 @@ export const showOperations = (config: StudioConfig, isShown: () => boolean): Ob
   const { metrics, operations } = config
   if (typeof metrics !== 'string' || typeof operations !== 'string') {
     showError(
-      'This page may not read the metrics of the service. Start it with "serve --dev", or open /metrics and /operations.json at its operations address.',
+      'This page may not read the metrics of the service. Open the page at its operations address, which is the option "operations" of the service.',
     )
     return EMPTY
   }

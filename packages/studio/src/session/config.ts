@@ -20,7 +20,7 @@ export interface Model {
 
 /** What the service tells the page. */
 export interface StudioConfig {
-  /** The base address of the recognition socket. */
+  /** The base address of the recognition socket; empty where no session can be opened, only operations be shown. */
   readonly ws: string
   /** The address to which the page sends a POST for a token; null if a person has to enter one. */
   readonly token: string | null
@@ -33,6 +33,9 @@ export interface StudioConfig {
   /** The address of the last hour; absent if the page may not read it. */
   readonly operations?: string | null
 }
+
+/** Whether the page is at the address of operators. */
+export const isForOperators = ({ ws }: StudioConfig): boolean => ws === ''
 
 export const loadConfig = async (token = ''): Promise<StudioConfig> => {
   const headers = token === '' ? {} : { Authorization: `Bearer ${token}` }

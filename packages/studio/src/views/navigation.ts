@@ -1,5 +1,5 @@
 import { from, Subscription, switchMap } from 'rxjs'
-import type { StudioConfig } from '../session/config.js'
+import { isForOperators, type StudioConfig } from '../session/config.js'
 import { element, setText } from './page.js'
 
 /** What the page shows, as its address says after `#`. */
@@ -35,7 +35,12 @@ export class Navigation {
   }
 
   get screen(): Screen {
-    return screenOf(location.hash)
+    return this.#isForOperators ? { type: 'operations' } : screenOf(location.hash)
+  }
+
+  get #isForOperators(): boolean {
+    const config = this.#config()
+    return config !== undefined && isForOperators(config)
   }
 
   /** Also when the configuration has arrived. */
@@ -45,6 +50,7 @@ export class Navigation {
       element(`${type}-view`).hidden = type !== screen.type
     }
     document.body.classList.toggle('operations', screen.type === 'operations')
+    for (const id of ['nav-session', 'help']) element(id).hidden = this.#isForOperators
     for (const [id, isCurrent] of [
       ['nav-session', screen.type !== 'operations'],
       ['nav-operations', screen.type === 'operations'],

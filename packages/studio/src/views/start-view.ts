@@ -1,5 +1,5 @@
 import type { RecognitionOptions, RejectLevel } from 'rxspeech'
-import type { Model, StudioConfig } from '../session/config.js'
+import { isForOperators, type Model, type StudioConfig } from '../session/config.js'
 import { listMicrophones } from '../session/microphone.js'
 import { remembered, remember } from './memory.js'
 import { keyOf, preferredModel, readsAnySpeech } from './model-order.js'
@@ -109,9 +109,9 @@ const titleOf = ({ name, version, reads }: Model): string => {
 export const enteredToken = (): string => elementOf(HTMLInputElement, 'token').value.trim()
 
 /** Why no session can start. */
-export const withoutModel = ({ models, token }: StudioConfig): string | undefined =>
-  models.length > 0
+export const withoutModel = (config: StudioConfig): string | undefined =>
+  config.models.length > 0 || isForOperators(config)
     ? undefined
-    : token === null
+    : config.token === null
       ? 'Enter a token below: this service gives none to pages. "rxspeech token --for-page" requests one.'
       : 'The service has no model. Start it with --models and a folder of models, then reload this page.'

@@ -57,7 +57,11 @@ describe.each(['chromium', 'firefox'] as const)('the operations of the studio in
     expect((await textsOf(page, '#hour-charts .u-series'))[0]).toMatch(/Time.*\d\d:\d\d:\d\d/s)
     expect((await textsOf(page, '#slow-sessions tbody tr'))[0]).toMatch(/^call\s+Default\s+ended\s+\d/)
     await page.click('#hour-by-model')
-    await until(page, '#hour-charts .u-legend', 'call')
+    const [running, lag, audio] = await textsOf(page, '#hour-charts .u-legend')
+    for (const legend of [running, lag, audio]) expect(legend).toContain('call')
+    await page.click('#hour-by-tenant')
+    expect((await textsOf(page, '#hour-charts .u-legend'))[1]).toContain('Default')
+    await page.click('#hour-by-model')
     await page.focus('.plot')
     await page.keyboard.press('Home')
     await until(page, '#hour-charts [role=status]', 'Sessions: call ')
@@ -73,12 +77,21 @@ describe.each(['chromium', 'firefox'] as const)('the operations of the studio in
     expect(faults).toEqual([])
   })
 
+  it('are all that the page at the operations address shows', async () => {
+    const address = `${studio.service.operationsUrl ?? ''}/`
+    const { page, faults } = await openStudio(browser, address, '#slow-sessions td button')
+    expect(await page.$$('#hour-charts canvas')).toHaveLength(4)
+    expect(await page.$$eval('a, aside, #notice', (all) => all.filter((each) => each.checkVisibility()).length)).toBe(1)
+    expect(await seriousFindings(page)).toEqual([])
+    expect(faults).toEqual([])
+  })
+
   it('says where to look if the page may not read it', async () => {
     const other = await startStudioServer({ config: { operations: null } })
     try {
       const { page } = await openStudio(browser, other.url)
       await page.click('#nav-operations')
-      await until(page, '#operations-error', 'open /metrics and /operations.json at its operations address')
+      await until(page, '#operations-error', 'Open the page at its operations address')
       await page.close()
     } finally {
       await other.close()

@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { resolveOptional } from 'rxspeech-engines/threads/load-optional'
 import { findPackageRoot } from 'rxspeech-engines/threads/package-files'
@@ -45,10 +44,6 @@ export const sampleModel = (): string => join(sampleModels(), 'Default/call/1')
 
 /** The telephone call that comes with the package. */
 export const sampleCall = (): string => samplePath('call.wav')
-
-/** The built page that shows sessions. */
-export const studioFolder = (): string =>
-  join(dirname(createRequire(__filename).resolve('rxspeech-studio/package.json')), 'dist')
 
 /** The part of package.json that the command shows or checks. */
 export interface PackageManifest {
