@@ -44,7 +44,7 @@ describe('rxspeech listen without a terminal', () => {
     const record = ['--recorder', `cat ${speech}`]
     const { code, stdout, stderr } = await listen([...grammar, ...record, ...on, '--output', file, '--format', 'json'])
     expect(stderr).toMatch(
-      /^answer: <harbor grill>\n8\.\d s of audio, 9 words.*\nThe transcript is in .*notes\.json\.\n$/,
+      /^answer: <harbor grill>\nThe recorder ended by itself: cat\.\n8\.\d s of audio, 9 words.*\nThe transcript is in .*notes\.json\.\n$/,
     )
     expect(stdout).toMatch(new RegExp(`^\\[00:0\\d\\.\\d\\] ${spoken}\\n$`))
     expect(code).toBe(0)
@@ -72,6 +72,22 @@ describe('rxspeech listen without a terminal', () => {
     expect(code).toBe(3)
     expect(existsSync(file)).toBe(false)
     expect(readFileSync(`${file}.partial`, 'utf8')).toContain(spoken)
+  })
+
+  // It decodes twenty seconds of noise.
+  longIt('ends with a recorder that delivers more than a microphone does', async () => {
+    const { code, stdout, stderr } = await listen([...grammar, '--recorder', 'yes text'])
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toMatch(/faster than a microphone does; it must write 16-bit PCM of 16000 Hz, mono/)
+  })
+
+  // It waits for five seconds.
+  longIt('ends with a recorder that delivers nothing', async () => {
+    const { code, stdout, stderr } = await listen([...grammar, '--recorder', 'sleep 600'])
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toBe(
+      'rxspeech: sleep delivered no audio for 5000 ms; check the device and the arguments. Check the command of --recorder.\n',
+    )
   })
 
   it('says what to do about a device that is not there', async () => {

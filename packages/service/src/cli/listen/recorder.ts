@@ -57,12 +57,17 @@ const withFlags = (error: SpeechError, recorder: string | undefined): SpeechErro
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
 
-/** The failure of a recording, with what to do about it. */
-export const recordingFailure = (error: unknown, [program = '']: readonly string[]): SpeechError => {
-  const message = error instanceof Error ? error.message : String(error)
+/** What to do to record from another device. */
+export const otherDevice = ([program = '']: readonly string[]): string => {
   const list = listDevicesCommand(program)
-  const devices =
-    list === undefined ? 'check the command of --recorder' : `name another with --device, as ${list} lists them`
+  return list === undefined ? 'check the command of --recorder' : `name another with --device, as ${list} lists them`
+}
+
+/** The failure of a recording, with what to do about it. */
+export const recordingFailure = (error: unknown, command: readonly string[]): SpeechError => {
+  const [program = ''] = command
+  const message = error instanceof Error ? error.message : String(error)
+  const devices = otherDevice(command)
   const code = codeOf(error)
   const remedy = remedies[code ?? '']?.(devices, basename(program)) ?? `${devices}.`
   const sentence = /[.!?]$/.test(message) ? message : `${message}.`

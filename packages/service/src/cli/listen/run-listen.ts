@@ -1,4 +1,5 @@
-import { catchError, defer, EMPTY, map, type Observable } from 'rxjs'
+import { basename } from 'node:path'
+import { catchError, defer, EMPTY, map, type Observable, tap } from 'rxjs'
 import { msForBytes } from 'rxspeech/internal/audio/format'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { commandMicrophone } from 'rxspeech/internal/microphone/command-microphone'
@@ -22,7 +23,7 @@ import { findClipboard, type Clipboard } from './clipboard.js'
 import { type ListenOutputPlan, openListenViews } from './listen-views.js'
 import { Listener } from './listener.js'
 import { ProgramRunner } from './program-runner.js'
-import { recorderCommand, recordingFailure } from './recorder.js'
+import { otherDevice, recorderCommand, recordingFailure } from './recorder.js'
 import { callsFor, type SpokenCommand } from './spoken-command.js'
 import { statusLine } from './status-line.js'
 
@@ -57,8 +58,8 @@ const withoutKeyboard =
   '--push-to-talk needs a terminal, whose space bar it uses; leave it out, or do not redirect standard input.'
 const tooFast =
   'The recorder delivers audio faster than a microphone does; it must write 16-bit PCM of 16000 Hz, mono. Recordings are for rxspeech transcribe.'
-const onlyZeros =
-  'The microphone delivers nothing but silence; turn it on, allow this terminal to use it, or choose another one with --device.'
+const onlyZeros = (command: readonly string[]): string =>
+  `The microphone delivers nothing but silence; turn it on, allow this terminal to use it, or ${otherDevice(command)}.`
 
 /**
  * Listens until a key, a signal or the recorder ends the audio, and then waits for the last words. Rejects with the
@@ -132,7 +133,7 @@ export const runListen = async (plan: ListenPlan, host: Host, output: Output): P
     })
     const views = openListenViews(plan, pane, paintFor(host.stdout, host.env))
     opened.push(views.close, views.end)
-    const recording = record(command, listener, () => note(`rxspeech: ${onlyZeros}`))
+    const recording = record(command, listener, () => note(`rxspeech: ${onlyZeros(command)}`))
     opened.push(recording.close)
     const run = await runLiveTranscription({
       audio$: recording.audio$.pipe(
@@ -168,6 +169,7 @@ export const runListen = async (plan: ListenPlan, host: Host, output: Output): P
     pane.end()
     const counts = views.reader.counts()
     const summary = [
+      ...(recording.hasEnded() ? [`The recorder ended by itself: ${basename(command[0] ?? '')}.`] : []),
       `${secondsText(run.audioMs)} of audio, ${countsText(counts)}`,
       ...withoutWordsText([{ counts, run }], model),
     ]
@@ -253,6 +255,8 @@ interface MicrophoneRecording {
   /** Keeps the error of the audio, unless the audio is ended anyway. */
   readonly fail: (error: unknown) => void
   readonly fault: () => SpeechError | undefined
+  /** Whether the recorder ended without a failure, and nothing else ended the audio before. */
+  readonly hasEnded: () => boolean
   readonly close: () => void
 }
 
@@ -263,6 +267,7 @@ const record = (command: readonly string[], listener: Listener, silent: () => vo
     if (listener.hear(peak, silentMs / pieceMs)) silent()
   })
   let fault: SpeechError | undefined
+  let hasEnded = false
   return {
     audio$: defer(() => {
       const startedMs = performance.now()
@@ -273,6 +278,7 @@ const record = (command: readonly string[], listener: Listener, silent: () => vo
           if (audioMs > performance.now() - startedMs + maxAheadMs) throw new SpeechError('source-failed', tooFast)
           return listener.gate(bytes)
         }),
+        tap({ complete: () => (hasEnded = listener.state !== 'finishing') }),
       )
     }),
     fail: (error) => {
@@ -280,6 +286,7 @@ const record = (command: readonly string[], listener: Listener, silent: () => vo
       if (listener.state !== 'finishing') fault = recordingFailure(error, command)
     },
     fault: () => fault,
+    hasEnded: () => hasEnded,
     close: () => levels.unsubscribe(),
   }
 }
