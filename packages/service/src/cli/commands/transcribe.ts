@@ -19,7 +19,7 @@ import { usageError } from '../process/failure.js'
 import { embeddedModel } from '../process/package-files.js'
 import type { ServicePlan } from '../service/reach-service.js'
 import type { OutputPlan } from '../transcription/recording-output.js'
-import type { TranscriptionPlan } from '../transcription/transcribe-recordings.js'
+import type { TranscriptionPlan } from '../transcription/run-recording.js'
 import { formatExtensions, type TranscriptFormat } from '../view/format-view.js'
 
 const formats = Object.keys(formatExtensions) as readonly TranscriptFormat[]

@@ -16,7 +16,8 @@ import { secondsText, summaryLine, type TranscriptReader } from '../view/transcr
 import type { View } from '../view/view.js'
 import { errorsOf, wordErrorsText, type WordErrorsStyle } from '../view/word-errors-view.js'
 import { ReferenceComparison } from './reference.js'
-import { interruptedText, type Outcome, type Recording } from './transcribe-recordings.js'
+import { interruptedText } from './outcome-text.js'
+import type { Outcome, Recording } from './run-recording.js'
 
 /** What the transcripts of all recordings have in common. */
 export interface OutputPlan {

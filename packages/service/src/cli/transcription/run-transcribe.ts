@@ -9,13 +9,8 @@ import { countsText, sumOfCounts } from '../view/transcript-reader.js'
 import { countsLine, errorsOf, wordErrorsText } from '../view/word-errors-view.js'
 import { failureCode, RecordingOutput, type OutputPlan } from './recording-output.js'
 import { readReferences } from './reference.js'
-import {
-  transcribeRecording,
-  transcribeRecordings,
-  type Outcome,
-  type Transcriptions,
-  type TranscriptionPlan,
-} from './transcribe-recordings.js'
+import type { Outcome, TranscriptionPlan } from './run-recording.js'
+import { transcribeRecording, transcribeRecordings, type Transcriptions } from './transcribe-recordings.js'
 
 interface Plan extends TranscriptionPlan, OutputPlan {
   readonly jobs: number

@@ -9,7 +9,8 @@ import { defaultColumns } from '../view/live-screen.js'
 import { plainText } from '../view/plain-text.js'
 import { formatExtensions } from '../view/format-view.js'
 import { RecordingOutput, type OutputPlan } from './recording-output.js'
-import { transcribeRecordings, type Recording, type TranscriptionPlan } from './transcribe-recordings.js'
+import type { Recording, TranscriptionPlan } from './run-recording.js'
+import { transcribeRecordings } from './transcribe-recordings.js'
 import { changedMs, FolderScan, watchFolder } from './watch-folder.js'
 
 interface Plan extends TranscriptionPlan, OutputPlan {
