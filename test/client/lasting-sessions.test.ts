@@ -344,6 +344,18 @@ const crossedSocket: Plot = {
   ],
 }
 const crossings = [crossed, crossedStereo, crossedSocket]
+/** Another connection reads all words again. */
+const repeated: Plot = {
+  ...{ ...crossedSocket, channels: 2, closesAfterMs: 1, finalsTwice: true, endsAfterChunks: [900, 200] },
+  stretches: [
+    [53, 3_000],
+    [56, 500],
+    [52, 3_000],
+    [11, 3_000],
+    [56, 3_000],
+    [39, 3_000],
+  ],
+}
 
 /** Every third breaks without the results of the same message. */
 const breakOf = (afterChunks: number, nth: number): Break => ({
@@ -430,7 +442,10 @@ describe('a session with a service that ends recognitions at any time', () => {
         fc.constantFrom<Pace[]>('spoken', 'at once', 'pulled'),
         (plot, pace) => void check(plot, pace),
       ),
-      { numRuns: runs(150), examples: crossings.map((plot) => [plot, 'pulled']) },
+      {
+        numRuns: runs(150),
+        examples: [[repeated, 'at once'], ...crossings.map((plot): [Plot, Pace] => [plot, 'pulled'])],
+      },
     )
   })
 

@@ -21,7 +21,7 @@ interface Arrival {
   readonly sentMs: number
   /** The position up to which the service can have read according to the clock. */
   readonly readMs: number
-  readonly wordCount: number
+  readonly words: readonly string[]
 }
 
 /**
@@ -33,9 +33,6 @@ export const unreadAtFinalMs = 2_000
 const noTimes: Pick<FinalEvent, 'heardMs' | 'endMs'> = {}
 const noConfidence = { weighted: 0, length: 0 }
 const noStable = { text: '', endMs: Infinity }
-
-/** The maximum number of stored arrivals, which exceeds what a replay needs. */
-const maxArrivals = 64
 
 /**
  * The results of one channel over all connections and recognitions of a session, without repetitions and with
@@ -57,7 +54,7 @@ export class ChannelResults {
   /** The end of the last milestone. */
   #spokenMs = 0
   #startMs: number | undefined
-  /** Milestones with new words; repeated ones must not replace them. */
+  /** Milestones with new words that another connection may repeat; repeated ones must not replace them. */
   #arrivals: Arrival[] = []
   /** The last two milestones. */
   #latest: readonly Arrival[] = []
@@ -112,9 +109,15 @@ export class ChannelResults {
     } else if (this.#last === 'failed') this.#last = 'result'
     if (this.#connections === 1) return
     this.#earlierConfidence = this.#confidence
+    this.forget(fromMs)
+    this.#text.begin(this.#arrivals.flatMap(({ words }) => words))
+  }
+
+  /** No other connection reads audio before `ms`. */
+  forget(ms: number): void {
     // One millisecond more, because times are rounded.
-    const later = this.#arrivals.filter(({ sentMs }) => sentMs >= fromMs + 1)
-    this.#text.begin(later.reduce((sum, { wordCount }) => sum + wordCount, 0))
+    const from = this.#arrivals.findIndex(({ sentMs }) => sentMs >= ms + 1)
+    this.#arrivals = from === -1 ? [] : from === 0 ? this.#arrivals : this.#arrivals.slice(from)
   }
 
   /** The new part of a partial; undefined if nothing is new, or if it contradicts stable text of another connection. */
@@ -147,7 +150,7 @@ export class ChannelResults {
     this.#stable = this.#kept = noStable
     const fresh = this.#newMilestone(event)
     const text = this.#text.commit(event.text, fresh?.text ?? '')
-    this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(text).length)
+    this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(text))
     if (fresh === undefined || (text === '' && event.text !== '')) return undefined
     const milestone = this.#isFirst ? event : this.#continuous({ ...fresh, text })
     this.#startMs ??= milestone.startMs
@@ -178,7 +181,7 @@ export class ChannelResults {
     // Some services report 0 as the end of a final without text.
     this.#answer = event.text === '' && event.heardMs === undefined ? noTimes : event
     const added = this.#text.commitFinal(event.text)
-    if (added !== '') this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(added).length)
+    if (added !== '') this.#arrive(event.endMs ?? sentMs, readMs, wordsOf(added))
     if (this.#isFirst) return event
     this.#recognitionId ??= event.recognitionId
     const { text } = this.#text
@@ -277,11 +280,10 @@ export class ChannelResults {
     return this.#recognitionId === undefined ? event : { ...event, recognitionId: this.#recognitionId }
   }
 
-  #arrive(sentMs: number, readMs: number, wordCount: number): void {
-    const arrival = { sentMs, readMs: Math.min(sentMs, readMs), wordCount }
+  #arrive(sentMs: number, readMs: number, words: readonly string[]): void {
+    const arrival = { sentMs, readMs: Math.min(sentMs, readMs), words }
     this.#latest = [...this.#latest.slice(-1), arrival]
-    if (wordCount > 0) this.#arrivals.push(arrival)
-    if (this.#arrivals.length > maxArrivals) this.#arrivals.shift()
+    if (words.length > 0) this.#arrivals.push(arrival)
   }
 
   #addConfidence({ confidence, text }: MilestoneEvent): void {

@@ -1,8 +1,5 @@
 import { unspacedScript } from '../../protocol/unspaced-script.js'
 
-/** The number of words that are kept for the comparison with the text of another connection. */
-const maxTailWords = 256
-
 /** The maximum length of the whole text in a final, in UTF-16 units. */
 const maxTextLength = 4 * 1_048_576
 
@@ -18,8 +15,6 @@ export class ChannelText {
   #from = 0
   /** The text of the service on this connection. */
   #own = ''
-  /** The last words, at most twice as many as are kept. */
-  #tail: string[] = []
   /** The words that another connection may repeat; empty if all of its words are new. */
   #repeatable: readonly string[] = []
   #separator: string | undefined
@@ -36,10 +31,10 @@ export class ChannelText {
     this.#own = ''
   }
 
-  /** Another connection may repeat the last `wordCount` words. */
-  begin(wordCount: number): void {
+  /** Another connection may repeat these words, the last ones. */
+  begin(repeatable: readonly string[]): void {
     this.#own = ''
-    this.#repeatable = wordCount === 0 ? [] : this.#tail.slice(-Math.min(wordCount, maxTailWords))
+    this.#repeatable = repeatable
   }
 
   get isRepeating(): boolean {
@@ -84,20 +79,14 @@ export class ChannelText {
     const isTooLong = this.#all.length + text.length > maxTextLength
     if (isTooLong) this.#from = 0
     this.#all = isTooLong ? text : this.#all + text
-    this.#tail.push(...wordsOf(text).slice(-maxTailWords))
-    if (this.#tail.length > 2 * maxTailWords) this.#tail = this.#tail.slice(-maxTailWords)
   }
 
   #consume(text: string, fresh: string): void {
     if (!this.isRepeating) return
     // After new words all later words are new. Words are repeated at most once.
-    this.#repeatable = fresh.trim() === '' ? this.#repeatable.slice(this.#consumedBy(text)) : []
-  }
-
-  #consumedBy(text: string): number {
     const words = wordsOf(text)
-    const at = this.#repeatable.findIndex((_word, index) => repeatedWords(this.#repeatable.slice(index), words) > 0)
-    return at === -1 ? this.#repeatable.length : at + words.length
+    const isRepetition = fresh.trim() === '' && repeatedWords(this.#repeatable, words) > 0
+    this.#repeatable = isRepetition ? this.#repeatable.slice(words.length) : []
   }
 
   #separated(text: string): string {
@@ -127,16 +116,15 @@ export const repeatedWords = (earlier: readonly string[], later: readonly string
   // If the first word was cut, the word that was recognized instead is omitted too.
   for (const cut of [0, 1]) {
     for (let start = cut; start < before.length; start++) {
-      const count = likeness(before.slice(start), after.slice(cut))
-      if (count > 0) return count + cut
+      const count = Math.min(before.length - start, after.length - cut)
+      if (count > 0 && isLike(count, (at) => before[start + at] === after[cut + at])) return count + cut
     }
   }
   return 0
 }
 
-/** The length of the shorter text if enough of the words are equal; 0 otherwise, and if it has none. */
-const likeness = (before: readonly string[], after: readonly string[]): number => {
-  const length = Math.min(before.length, after.length)
-  const equal = before.slice(0, length).filter((word, index) => word === after[index]).length
-  return equal / length >= minLikeness ? length : 0
+const isLike = (count: number, isEqualAt: (at: number) => boolean): boolean => {
+  let left = Math.floor(count * (1 - minLikeness))
+  for (let at = 0; at < count && left >= 0; at++) if (!isEqualAt(at)) left -= 1
+  return left >= 0
 }

@@ -236,7 +236,9 @@ export class ResultTimeline {
     const index = this.#channels.indexOf(results)
     const settled = Math.min(this.#positionOf(settledMs), this.#buffer.sent)
     this.#settled[index] = Math.max(this.#settled[index] ?? 0, settled)
-    this.#buffer.settle(Math.min(...this.#settled))
+    if (!this.#buffer.settle(Math.min(...this.#settled))) return
+    const fromMs = this.#msAt(this.#buffer.definitive, 'start')
+    for (const each of this.#channels) each.forget(fromMs)
   }
 
   #nodeEvent(event: NodeEvent): NodeEvent | undefined {

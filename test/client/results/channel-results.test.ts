@@ -11,12 +11,12 @@ const milestone = (text: string, startMs: number, endMs: number, confidence?: nu
   ...(confidence === undefined ? {} : { confidence }),
 })
 
-/** The text is "good evening" until 1900 ms, then another connection continues from there. */
-const resumed = (confidence?: number): ChannelResults => {
+/** The text is "good evening" until 1900 ms, then another connection continues, from there by default. */
+const resumed = (confidence?: number, fromMs = 1_900): ChannelResults => {
   const results = new ChannelResults()
   results.begin(0)
   results.milestone(milestone('good evening', 500, 1_900, confidence), 2_000, 2_000)
-  results.begin(1_900)
+  results.begin(fromMs)
   return results
 }
 
@@ -141,8 +141,7 @@ describe('what a final adds to its milestones', () => {
   })
 
   it('is only what lies in new audio if another connection reads a part again', () => {
-    const results = resumed()
-    results.begin(1_000)
+    const results = resumed(undefined, 1_000)
     const added = results.milestoneOf({ ...spoken, startMs: 1_500, text: 'evening madam' })
     expect(added && results.milestone(added, 5_000, 5_000)).toMatchObject({ startMs: 1_900, text: ' madam' })
   })
@@ -157,8 +156,7 @@ describe('a partial of a connection that hears a part again', () => {
     ['evening sure madam', 7, 'sure madam', undefined],
     ['evening  sure  madam', 13, 'sure madam', undefined],
   ])('of "%s", with %i stable, has the new words and what of them is stable', (text, stable, shown, shownStable) => {
-    const results = resumed()
-    results.begin(1_000)
+    const results = resumed(undefined, 1_000)
     const event = results.partial(partial(text, stable))
     expect(event).toMatchObject({ text: shown })
     expect(event?.stableLength).toBe(shownStable)
@@ -166,6 +164,16 @@ describe('a partial of a connection that hears a part again', () => {
 })
 
 describe('a milestone of a connection that hears a part again', () => {
+  it('is none without times either, however much is read again', () => {
+    const results = new ChannelResults()
+    const texts = Array.from({ length: 300 }, (_none, nth) => `word${nth} of${nth} many${nth}`)
+    const read = () => texts.map((text) => results.milestone({ type: 'milestone', channel: 0, text }, 1_000, 0)?.text)
+    results.begin(0)
+    read()
+    results.begin(0)
+    expect(read().filter((text) => text !== undefined)).toEqual([])
+  })
+
   const word = (text: string, startMs: number, endMs: number) => ({ text, startMs, endMs, confidence: 0.8 })
 
   it('has only the words that lie in new audio, and is none without such words, whatever they are now', () => {

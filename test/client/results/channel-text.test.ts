@@ -17,7 +17,7 @@ describe('the text of a channel', () => {
   it('gets the separator that the first text of another connection lacks', () => {
     const text = new ChannelText()
     commit(text, 'one')
-    text.begin(0)
+    text.begin([])
     expect([commit(text, 'two'), text.text]).toEqual([' two', 'one two'])
   })
 
@@ -29,7 +29,7 @@ describe('the text of a channel', () => {
   ])('joins “%s” and “%s” to “%s”', (a, b, whole) => {
     const text = new ChannelText()
     commit(text, a)
-    text.begin(0)
+    text.begin([])
     commit(text, b)
     expect(text.text).toBe(whole)
   })
@@ -37,7 +37,7 @@ describe('the text of a channel', () => {
   it('omits what is repeated, over several texts, and then nothing more', () => {
     const text = new ChannelText()
     commit(text, 'one two three four')
-    text.begin(4)
+    text.begin(['one', 'two', 'three', 'four'])
     expect(commit(text, 'two three')).toBe('')
     expect(text.isRepeating).toBe(true)
     expect(commit(text, ' four five')).toBe(' five')
@@ -46,10 +46,10 @@ describe('the text of a channel', () => {
     expect(text.text).toBe('one two three four five five')
   })
 
-  it('compares no more words than may be repeated', () => {
+  it('compares no other words than may be repeated', () => {
     const text = new ChannelText()
     commit(text, 'one two three')
-    text.begin(1)
+    text.begin(['three'])
     expect(commit(text, 'two')).toBe(' two')
   })
 
@@ -57,7 +57,7 @@ describe('the text of a channel', () => {
     const repeating = (): ChannelText => {
       const text = new ChannelText()
       commit(text, 'one two')
-      text.begin(2)
+      text.begin(['one', 'two'])
       return text
     }
     expect(finalText(repeating(), 'two three')).toBe('one two three')
@@ -75,7 +75,7 @@ describe('the text of a channel', () => {
     commit(text, 'one')
     expect([finalText(text, 'one two')]).toEqual(['one two'])
     text.close()
-    text.begin(0)
+    text.begin([])
     expect([commit(text, 'three'), text.text]).toEqual([' three', 'three'])
     expect(finalText(text, 'three four')).toBe('three four')
     text.close()
