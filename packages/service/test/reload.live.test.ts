@@ -51,8 +51,10 @@ beforeEach(async () => {
   loading = undefined
   await putModel('1', 'the old words')
   await mkdir(join(root, 'projects'))
+  await put('releases.yaml', '')
   service = await plainService({
     modelFolders: [join(root, 'models')],
+    releasesFile: join(root, 'releases.yaml'),
     projectFolders: [join(root, 'projects')],
     engines: [written],
     operations: { host: '127.0.0.1', port: 0 },
@@ -132,7 +134,32 @@ describe('a reload', () => {
     expect(await running.finish()).toEqual(both('the second version'))
   })
 
+  it('gives new sessions a canary, and takes it back, as the file of releases says', async () => {
+    const release = async (percent: number): Promise<void> => {
+      await put('releases.yaml', `Default/m: { version: '1', canary: { version: '2', percent: ${percent} } }`)
+      expect(await service.started.reload()).toMatchObject({ isReloaded: true })
+    }
+    await putModel('2', 'the new words')
+    await release(0)
+    expect(await (await talk()).finish()).toEqual(both('the old words'))
+    await release(100)
+    const running = await talk()
+    await release(0)
+    expect(await running.finish()).toEqual(both('the new words'))
+    expect(await (await talk()).finish()).toEqual(both('the old words'))
+    expect(service.faults).toEqual([])
+  })
+
   it.each([
+    [
+      'a release with a fault',
+      'releases.yaml',
+      'Default/m: { versions: 1 }',
+      /releases\.yaml cannot be used: .*versions/,
+    ],
+    ['a release that is no YAML', 'releases.yaml', '[', /releases\.yaml cannot be used: line 1: /],
+    ['a release of a model without tenant', 'releases.yaml', 'm: {}', /"m" is not <tenant>\/<name>/],
+    ['a release of an absent version', 'releases.yaml', "Default/m: { version: '7' }", /the version 7 of Default\/m/],
     ['a model.json that is broken', 'models/Default/m/2/model.json', '{', /Default\/m\/2: model\.json must/],
     ['a model that cannot be loaded', 'models/Default/m/2/model.json', '{"engine": "written"}', /m\/2.*text\.txt/],
     ['an engine that is unknown', 'models/Default/m/1/model.json', '{"engine": "none"}', /m\/1: "engine"/],
@@ -153,6 +180,7 @@ describe('a reload', () => {
     expect(lines.map((line) => line.message)).toContainEqual(expect.stringMatching(message))
     expect(await metrics()).toContain('rxspeech_reloads_total{outcome="refused"} 1')
     await rm(join(root, 'projects/Default'), { recursive: true, force: true })
+    await put('releases.yaml', '')
     await rm(join(root, 'models/Default/m/2'), { recursive: true, force: true })
     await putModel('1', 'mended')
     expect(await service.started.reload()).toMatchObject({ isReloaded: true, models: { added: ['Default/m/3'] } })

@@ -58,10 +58,22 @@ export interface ModelName {
   readonly version?: string | undefined
 }
 
+/** Which versions of a model sessions get that name none. */
+export interface Release {
+  /** @default the newest that is not the canary */
+  readonly version?: string | undefined
+  /** A version that a part of these sessions gets instead. @default none */
+  readonly canary?: { readonly version: string; readonly percent: number } | undefined
+}
+
 /** The models of a service. A name is only compared with names that were found, and is never part of a path. */
 export interface ModelRegistry {
   /** Also finds a model whose `model.json` is broken: a client gets the reason, not an older version. */
   find(name: ModelName): ModelDescription | undefined
+  /** Which versions sessions get that name none. @default the newest */
+  release?(name: Pick<ModelName, 'tenant' | 'name'>): Release | undefined
+  /** Whether a model has failed for one segment after the other, so that it is no canary. @default it has not */
+  isFailing?(model: ModelDescription): boolean
   /** The models without a problem, by tenant, name and version. */
   list(): readonly ModelDescription[]
   /** One `invalid-model` for each model whose `model.json` is broken or names an unknown engine. */

@@ -120,6 +120,24 @@ describe('the models of a fleet', () => {
     return current.models
   }
 
+  it('of a new version that has few places leave sessions without a version those of the old one', async () => {
+    const fleet = newFleet()
+    fleet.startEngine({ capacity: 20 })
+    fleet.startEngine({ capacity: 1, model: { ...callsModel, version: '2' } })
+    await fleet.pass(300)
+    const admitted: string[] = []
+    const open = () =>
+      openModel(fleet.models, { tenants: ['*'], projects: ['*'], models: ['*'] }, { name: 'calls' }, (model) => {
+        fleet.models.admit?.(model)
+        admitted.push(model.version)
+      })
+    for (let session = 0; session < 10; session += 1) await open()
+    expect(admitted).toEqual(['2', ...Array.from({ length: 9 }, () => '1')])
+    for (let session = 0; session < 9; session += 1) await open()
+    await expect(open()).rejects.toMatchObject({ code: 'overloaded' })
+    expect(admitted).toHaveLength(19)
+  })
+
   it('are refused as overloaded, not as unknown, until the first engine process has come', async () => {
     const fleet = newFleet()
     expect(await refusalOf('calls')).toMatchObject({

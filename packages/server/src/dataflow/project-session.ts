@@ -231,7 +231,7 @@ const graphSession = (
       callProperties: () => variables.callProperties,
       updated$: variables.updated$.asObservable(),
       engine: async ({ name = '', ...rest }) => {
-        const engine = await openModel(models, rights, { name, ...rest }, context.checkModel)
+        const engine = await openModel(models, rights, { name, ...rest }, context.checkModel, watch?.key)
         variables.model ??= name
         return traceSegments(engine, watch?.span)
       },

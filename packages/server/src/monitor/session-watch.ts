@@ -82,6 +82,11 @@ export class SessionWatch {
     return this.#facts
   }
 
+  /** The same for all connections of a session whose client is traced, on each machine; otherwise of this connection. */
+  get key(): string {
+    return this.#tracing.traceparent?.split('-')[1] ?? this.#facts.sessionId
+  }
+
   /** The span of the session, if it is traced. */
   get span(): TraceSpan | undefined {
     return this.#span

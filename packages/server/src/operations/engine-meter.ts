@@ -8,6 +8,9 @@ import { Refusals, type Refusing } from './refusals.js'
 /** This many failures without a success in between suggest that the engine, not the audio, is the cause. */
 const suspiciousFaults = 3
 
+/** After this many failures without a result in between, two segments with their retries, a version is no canary. */
+const maxCanaryFaults = 6
+
 export interface EngineMeterListener {
   /** A model's engine opened, failed to open, died or works again. */
   readonly changed: () => void
@@ -21,6 +24,8 @@ export class EngineMeter {
   readonly #watched = new WeakMap<Engine, Engine>()
   readonly #broken = new Set<string>()
   readonly #faults = new Map<string, number>()
+  /** Since the last result of each model, or the last change of the models. */
+  readonly #faultsSinceResult = new Map<string, number>()
   readonly #refusals = new Map<string, Refusals>()
   /** Sessions of the model with this label are refused from now on, or no more. */
   onRefusing: (label: string, refusing: Refusing) => void = () => undefined
@@ -87,7 +92,16 @@ export class EngineMeter {
 
   /** Returns the same registry with its engines measured. */
   watch(registry: ModelRegistry): ModelRegistry {
-    return { ...registry, engine: (model) => this.#open(registry, model) }
+    return {
+      ...registry,
+      engine: (model) => this.#open(registry, model),
+      isFailing: (model) => (this.#faultsSinceResult.get(modelLabel(model)) ?? 0) >= maxCanaryFaults,
+    }
+  }
+
+  /** The models have changed: those that failed may be other ones now. */
+  modelsChanged(): void {
+    this.#faultsSinceResult.clear()
   }
 
   async #open(registry: ModelRegistry, model: ModelDescription): Promise<Engine> {
@@ -116,13 +130,15 @@ export class EngineMeter {
 
   #healthOf(model: ModelDescription, label: string): EngineHealth {
     return {
-      worked: () => {
+      worked: (by) => {
         this.#faults.delete(label)
+        if (by === 'result') this.#faultsSinceResult.delete(label)
         if (this.#broken.has(label)) this.#setBroken(label, false)
       },
       faulted: () => {
         const faults = (this.#faults.get(label) ?? 0) + 1
         this.#faults.set(label, faults)
+        this.#faultsSinceResult.set(label, (this.#faultsSinceResult.get(label) ?? 0) + 1)
         if (faults % suspiciousFaults === 0) this.#listener.suspected(model)
       },
       died: () => {

@@ -29,7 +29,7 @@ export interface UseSums {
 /** Called with the health of an engine. */
 export interface EngineHealth {
   /** It returned a result, or reported that it can recognize. */
-  readonly worked: () => void
+  readonly worked: (by: 'result' | 'report') => void
   /** It failed for a segment, whether that is retried or not. */
   readonly faulted: () => void
   /** It reported that it cannot recognize. */
@@ -203,7 +203,7 @@ export class EngineUse implements EngineWork {
             counted$.pipe(engine.recognize(settings)).subscribe({
               next: (hypothesis) => {
                 this.#countOutput(channel, hypothesis)
-                if (hypothesis.type === 'segment') health?.worked()
+                if (hypothesis.type === 'segment') health?.worked('result')
                 else if (hypothesis.type === 'fault') health?.faulted()
                 subscriber.next(hypothesis)
               },
@@ -224,7 +224,7 @@ export class EngineUse implements EngineWork {
           health?.died()
           throw error
         })
-        health?.worked()
+        health?.worked('report')
       },
     }
   }

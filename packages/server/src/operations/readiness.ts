@@ -66,6 +66,7 @@ export class ReadinessTracker {
 
   watchModels(registry: ModelRegistry): ModelRegistry {
     this.#change = registry.changed$?.subscribe(() => {
+      this.engines.modelsChanged()
       this.#update()
     })
     return (this.#models = this.engines.watch(registry))

@@ -68,13 +68,14 @@ export class RecognitionSession {
     const asked = readParameters(request, defaultSegmenterParameters, 'phrases')
     const { phrases, language } = asked.settings
     const { models, allowBatch } = batchModels(context.models)
-    const model = await openModel(models, context.rights, { name, tenant, version }, context.checkModel)
+    const { rights, checkModel, watch } = context
+    const model = await openModel(models, rights, { name, tenant, version }, checkModel, watch?.key)
     const { languages } = model.capabilities
     const hasNoLanguage = languages === undefined && language === context.optionalLanguage
     const refusal = hasNoLanguage ? undefined : languageRefusal(model, language, 'language')
     if (refusal !== undefined) throw refusal
     await requirePhrases(model, phrases, 'phrases')
-    const engine = traceSegments(model, context.watch?.span)
+    const engine = traceSegments(model, watch?.span)
     const { limits, scheduler } = context
     const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
     const settings = hasNoLanguage ? { ...asked.settings, language: undefined } : asked.settings

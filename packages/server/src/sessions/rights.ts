@@ -1,5 +1,6 @@
 import type { Engine, ModelDescription } from 'rxspeech-engines/engine'
 import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
+import { versionsFor } from 'rxspeech-engines/models/releases'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { everything, isGranted, isGrantedByName } from '../identity/clients/client.js'
 
@@ -33,7 +34,8 @@ export interface ModelRequest {
 }
 
 /**
- * The engine of a model that the rights allow, unless `check` throws. A model that does not exist and one that is not
+ * The engine of a model that the rights allow, unless `check` throws for each version that the session can have; see
+ * `versionsFor`. A model that does not exist and one that is not
  * granted get the same refusal, so that a client cannot find out which models others have.
  */
 export const openModel = async (
@@ -41,16 +43,30 @@ export const openModel = async (
   rights: Rights,
   request: ModelRequest,
   check?: (model: ModelDescription) => void,
+  session = '',
 ): Promise<Engine> => {
   const { name } = request
   const tenant = request.tenant === undefined || request.tenant === '' ? sharedTenant : request.tenant
   const isAllowed = isModelGranted(rights, { tenant, name })
-  const model = isAllowed ? registry.find({ tenant, name, version: request.version ?? '' }) : undefined
-  if (model === undefined) {
+  const models = isAllowed ? versionsFor(registry, { tenant, name, version: request.version }, session) : []
+  if (models.length === 0) {
     if (isAllowed && registry.mayMissModels?.() === true) throw mayCome()
     throw new SpeechError('model-denied', 'The model is not known here, or not granted to this subscription.')
   }
-  check?.(model)
+  const refusals: unknown[] = []
+  for (const model of models) {
+    try {
+      check?.(model)
+      return await openEngine(registry, model)
+    } catch (error) {
+      if (isSpeechError(error) && error.code === 'going-away') throw error
+      refusals.push(error)
+    }
+  }
+  throw refusals[0]
+}
+
+const openEngine = async (registry: ModelRegistry, model: ModelDescription): Promise<Engine> => {
   try {
     return await registry.engine(model)
   } catch (error) {

@@ -35,11 +35,13 @@ const trackerWith = async (...names: readonly string[]) => {
   })
   const engines = new Map(names.map((name) => [name, engineOf(name)]))
   const models = names.map(modelOf)
+  const change$ = new Subject<void>()
   const registry: ModelRegistry = {
     find: ({ name }) => models.find((model) => model.name === name),
     list: () => models,
     problems: () => [],
     engine: ({ name }) => Promise.resolve(engines.get(name) ?? engineOf(name)),
+    changed$: change$,
     close: () => Promise.resolve(),
   }
   const faults: unknown[] = []
@@ -62,7 +64,8 @@ const trackerWith = async (...names: readonly string[]) => {
     scheduler.frame = scheduler.maxFrames
     await settled()
   }
-  return { tracker, behavior, read, passMs, faults }
+  const isFailing = (name: string): boolean | undefined => watched.isFailing?.(modelOf(name))
+  return { tracker, behavior, read, passMs, faults, isFailing, change$ }
 }
 
 describe('the readiness of a service', () => {
@@ -88,6 +91,24 @@ describe('the readiness of a service', () => {
     await passMs(10_000)
     expect(tracker.readiness).toEqual({ type: 'ready' })
     expect(changes).toEqual(['without-engine', 'ready'])
+    tracker.close()
+  })
+
+  it('does not depend on a model that fails, which is no canary until a result or a change of the models', async () => {
+    const { tracker, behavior, read, isFailing, change$ } = await trackerWith('a', 'b')
+    behavior.set('b', 'fails-what-it-reads')
+    await read('b', 5)
+    expect(isFailing('b')).toBe(false)
+    await read('b', 1)
+    expect([isFailing('a'), isFailing('b')]).toEqual([false, true])
+    change$.next()
+    expect(isFailing('b')).toBe(false)
+    await read('b', 6)
+    expect(isFailing('b')).toBe(true)
+    behavior.set('b', 'works')
+    await read('b', 1)
+    expect(isFailing('b')).toBe(false)
+    expect(tracker.readiness).toEqual({ type: 'ready' })
     tracker.close()
   })
 

@@ -176,6 +176,20 @@ export const serviceRows = {
     ),
     flag: textFlag('model', '<name>', 'the model of sessions that name none'),
   }),
+  /**
+   * A YAML file with the releases of models: which version of `<tenant>/<name>` sessions get that name none, and which
+   * part of them gets a canary. It is read at the start and at each reload. @default none: the newest versions
+   */
+  releasesFile: option(text, {
+    file: inFile(
+      'models.releasesFile',
+      file.text,
+      'none: the newest versions',
+      'Which versions of models sessions get that name none, read again with a reload; see SCALING.md.',
+      absolute,
+    ),
+    workers: 'passed',
+  }),
   /** The folder of keys, clients and revoked tokens; see `openIdentityStore`. @default none: lost at a restart */
   stateFolder: option(text, {
     file: inFile(

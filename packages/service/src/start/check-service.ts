@@ -13,6 +13,7 @@ import { dialectsOf } from './built-ins.js'
 import { compose } from './compose.js'
 import { openAuthority } from './identity-service.js'
 import { openModels } from './models-and-projects.js'
+import { released } from './service-models.js'
 import {
   checkCodeGeneration,
   checkRecordingsFolder,
@@ -73,7 +74,7 @@ const openParts = async (options: ServiceOptions, opened: Opened): Promise<reado
   const limits = resolveServiceLimits(options)
   const { models, projects } = await compose(options, opened, {
     openOperation: () => openOperations(operationsOptions(options, scheduler, limits)),
-    openModels: () => ({ models: openModels(options), natsUse: undefined }),
+    openModels: async () => ({ models: await released(openModels(options), options), natsUse: undefined }),
     openHttp: (operation) => openServiceHttp(options, { gate: new ConnectionGate(limits) }, operation),
     openAuthority: (http, operation) => openAuthority(options, http, operation),
     serve: () => openHttp(grpc, { certificate }),

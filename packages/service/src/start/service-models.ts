@@ -15,6 +15,7 @@ import {
 import type { ModelDescription } from 'rxspeech-engines/engine'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
+import { withReleases } from 'rxspeech-engines/models/releases'
 import { createBus, type MessageBus } from 'rxspeech-nats/connection/bus'
 import { connectNats } from 'rxspeech-nats/connection/connection'
 import { createFleetModels } from 'rxspeech-nats/engines/fleet-models'
@@ -25,6 +26,7 @@ import { modelRefusingLog, RateLimitedLog } from 'rxspeech-server/operations/ser
 import { sharedTenant } from 'rxspeech-server/sessions/rights'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { openModels } from './models-and-projects.js'
+import { readReleases } from '../configuration/releases-file.js'
 import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
 
 /** How long the start waits for a named default model: four times as long as engine processes take to report theirs. */
@@ -47,7 +49,7 @@ export interface ServiceModels {
 export const openServiceModels = async (options: ServiceOptions, cpus?: number): Promise<ServiceModels> => {
   const { natsEngines, onFault = () => undefined, scheduler = asyncScheduler } = options
   const local = openModels(options, cpus)
-  if (natsEngines === undefined) return { models: local, natsUse: undefined }
+  if (natsEngines === undefined) return { models: await released(local, options), natsUse: undefined }
   const { name, region, otherRegions, models: modelsByName, waitMs = 10_000, ...nats } = natsEngines
   const bus = createBus(await connectNats(nats, { name: 'rxspeech service', scheduler }))
   const unlog = logConnection(bus, options.logger)
@@ -74,14 +76,25 @@ export const openServiceModels = async (options: ServiceOptions, cpus?: number):
       }
     },
   }
+  let withFile: ModelRegistry
   try {
+    withFile = await released(models, options)
     await waitForDefaultModel(models, { ...options, waitMs, scheduler })
   } catch (error) {
     await models.close()
     throw error
   }
-  return { models, natsUse: () => ({ isUp: bus.isUp, refused: bus.refusedCount, fleet: fleet.use }) }
+  return { models: withFile, natsUse: () => ({ isUp: bus.isUp, refused: bus.refusedCount, fleet: fleet.use }) }
 }
+
+/** The models with the releases of the file of the options, if there is one. */
+export const released = async (
+  models: ModelRegistry,
+  { releasesFile, natsEngines }: Pick<ServiceOptions, 'releasesFile' | 'natsEngines'>,
+): Promise<ModelRegistry> =>
+  releasesFile === undefined
+    ? models
+    : withReleases(models, { read: () => readReleases(releasesFile), isComplete: natsEngines === undefined })
 
 /** When an engine process is behind, and whether it then gets no sessions. @default maxLagMs `defaultMaxLagMs` */
 export const lagLimits = (
