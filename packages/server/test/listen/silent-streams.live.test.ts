@@ -2,11 +2,10 @@ import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { contentType } from '../../../../src/protocol/dataflow-messages.js'
-import { loadDataflow } from '../../../../src/transport/grpc/proto.js'
+import { startMessage } from '../../../service/test/interop/grpc-message.js'
 import { openStream, plainClient } from '../../../service/test/interop/plain-dataflow-client.js'
 import { openSocket } from '../../../service/test/interop/plain-socket-client.js'
-import { plainService, recognizeOf, startOf, type PlainService } from '../../../service/test/plain-service.js'
+import { plainService, recognizeOf, type PlainService } from '../../../service/test/plain-service.js'
 import {
   endHeaders,
   frame,
@@ -49,14 +48,7 @@ const startFrom = async (localAddress: string): Promise<string> => {
     'content-type': 'application/grpc',
     te: 'trailers',
   })
-  const message = loadDataflow().Stream.requestSerialize({
-    contentType: contentType.request,
-    content: JSON.stringify(startOf(token)),
-    binaryContent: new Uint8Array(0),
-  })
-  const head = Buffer.alloc(5)
-  head.writeUInt32BE(message.length, 1)
-  request.write(Buffer.concat([head, message]))
+  request.write(startMessage(token))
   const [answer] = (await once(request, 'data')) as [Buffer]
   request.close()
   session.destroy()
