@@ -4,6 +4,7 @@ import { lastValueFrom } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { readWav, recognize } from '../../../../src/index.js'
 import { launch } from '../../../service/test/browser/browsers.js'
+import { patience } from '../../../service/test/interop/session-options.js'
 import { startStudioServer, type StudioServer } from '../studio-server.js'
 import { checkAccess, openStudio, seriousFindings, textsOf, until } from '../studio-page.js'
 
@@ -14,7 +15,7 @@ let studio: StudioServer
 /** A call that is recognized, and one that is refused; each of its two channels is a session. */
 const converse = async (): Promise<void> => {
   const { format, audio } = await readWav(createReadStream('samples/call.wav'))
-  const options = { url: studio.service.wsUrl, format, token: await studio.token() }
+  const options = { ...patience, url: studio.service.wsUrl, format, token: await studio.token() }
   await lastValueFrom(recognize({ ...options, model: studio.service.defaultModel ?? '' })(audio))
   const refused = lastValueFrom(recognize({ ...options, model: 'absent' })([new Uint8Array(320)]))
   await expect(refused).rejects.toThrow()
