@@ -1,8 +1,12 @@
-import type { Browser, Page } from 'puppeteer-core'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'puppeteer-core'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parseCassette } from '../../../src/cassette.js'
-import { launch } from '../../service/test/browser/browsers.js'
+import { temporaryFolder } from '../../../test/temporary-folder.js'
 import {
+  beginningOfCall,
+  browserForTests,
   checkAccess,
   choose,
   chooseFiles,
@@ -11,25 +15,22 @@ import {
   openStudio,
   phone,
   seriousFindings,
+  studioForTests,
   textsOf,
   until,
 } from './studio-page.js'
-import { startStudioServer, type StudioServer } from './studio-server.js'
 
 // Long because browsers start slowly, and sessions take seconds.
 
-const call = 'samples/call.wav'
-let studio: StudioServer
+const studio = studioForTests()
+const wholeCall = 'samples/call.wav'
+const call = join(temporaryFolder(), 'call.wav')
 
-beforeAll(async () => {
-  studio = await startStudioServer()
-})
+beforeAll(() => writeFile(call, beginningOfCall()))
 
-afterAll(() => studio.close())
-
-/** Transcribes the sample call, until the list has it. */
-const transcribe = async (page: Page): Promise<void> => {
-  await chooseFiles(page, '#file', call)
+/** Transcribes a recording of the name call.wav, until the list has it. */
+const transcribe = async (page: Page, file = call): Promise<void> => {
+  await chooseFiles(page, '#file', file)
   await until(page, '#kept', 'call.wav')
 }
 
@@ -62,24 +63,18 @@ const copied = async (page: Page, copy: () => Promise<unknown>): Promise<string>
 }
 
 describe('the library in Chromium', () => {
-  let browser: Browser
+  const browser = browserForTests('chromium')
 
   /** A browser profile of its own, so that tests do not see each other's sessions. */
   const openFresh = async () => {
-    const context = await browser.createBrowserContext()
+    const context = await browser().createBrowserContext()
     onTestFinished(() => context.close())
-    return openStudio({ newPage: () => context.newPage() }, studio.url)
+    return openStudio({ newPage: () => context.newPage() }, studio().url)
   }
-
-  beforeAll(async () => {
-    browser = await launch('chromium', { autoplays: true })
-  })
-
-  afterAll(() => browser.close())
 
   it('has a session after a reload: text, corrections, names, title, recording and files', async () => {
     const { page, faults } = await openFresh()
-    await transcribe(page)
+    await transcribe(page, wholeCall)
     const before = await textsOf(page, '.line .text')
     const others = await Promise.all(['button.name', '[data-word="1"]', '#kept a'].map((selector) => page.$(selector)))
     await correct(page, '.word', 'fine')
@@ -151,7 +146,7 @@ describe('the library in Chromium', () => {
 
   it('searches within a transcript, and across all', async () => {
     const { page, faults } = await openFresh()
-    await transcribe(page)
+    await transcribe(page, wholeCall)
     const id = await shownId(page)
     await page.keyboard.press('/')
     await page.keyboard.type('You')
@@ -301,7 +296,7 @@ describe('the library in Chromium', () => {
     const open = async (): Promise<Page> => {
       const opened = await context.newPage()
       await opened.setViewport(desktop)
-      await opened.goto(studio.url)
+      await opened.goto(studio().url)
       return opened
     }
     const other = await open()
@@ -342,13 +337,13 @@ describe('the library in Chromium', () => {
     await page.reload()
     await until(page, '#library-empty', 'Transcripts last until this page closes.')
 
-    const context = await browser.createBrowserContext()
+    const context = await browser().createBrowserContext()
     onTestFinished(() => context.close())
     const without = await context.newPage()
     await without.evaluateOnNewDocument(() => {
       Object.defineProperty(globalThis, 'indexedDB', { value: undefined })
     })
-    await without.goto(studio.url)
+    await without.goto(studio().url)
     await until(without, '#library-empty', 'This browser does not let the page keep sessions')
     await without.waitForSelector('#choose-files:enabled')
     await chooseFiles(without, '#file', call)
@@ -396,19 +391,19 @@ describe('the library in Chromium', () => {
 })
 
 describe('the library in Firefox', () => {
+  const browser = browserForTests('firefox')
+
   it('has a session with its corrections after a reload', async () => {
-    const browser = await launch('firefox', { autoplays: true })
-    onTestFinished(() => browser.close())
-    const { page, faults } = await openStudio(browser, studio.url)
+    const { page, faults } = await openStudio(browser(), studio().url)
     await transcribe(page)
     await correct(page, '.word', 'fine')
     await page.reload()
     await until(page, '#lines', 'fine evening')
     await page.keyboard.press('/')
     await page.keyboard.type('you')
-    await until(page, '#find-count', '1 of 5')
+    await until(page, '#find-count', '1 of 2')
     await page.keyboard.press('Escape')
-    await page.waitForFunction(() => document.querySelector('#position-text')?.textContent.endsWith('0:32'))
+    await page.waitForFunction(() => document.querySelector('#position-text')?.textContent.endsWith('0:11'))
     await page.click('#kept [data-act=more]')
     await page.click('#kept [data-act=remove]')
     await page.click('#toast-undo')

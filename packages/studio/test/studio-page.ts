@@ -1,11 +1,44 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, ElementHandle, Page } from 'puppeteer-core'
-import { expect, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { wavHeader } from '../../../src/audio.js'
+import { launch, type BrowserName } from '../../service/test/browser/browsers.js'
+import { startStudioServer, type StudioServer } from './studio-server.js'
 
 const axe = readFileSync(require.resolve('axe-core'), 'utf8')
 export const desktop = { width: 1280, height: 800 }
 export const phone = { width: 390, height: 844 }
+
+/** Something that is open from before the first test of a `describe` or file until after its last. */
+const openForTests = <A>(open: () => Promise<A>, close: (opened: A) => Promise<unknown>): (() => A) => {
+  let opened: A | undefined
+  const get = (): A => {
+    if (opened === undefined) throw new Error('It is open in tests only.')
+    return opened
+  }
+  beforeAll(async () => {
+    opened = await open()
+  })
+  afterAll(() => close(get()))
+  return get
+}
+
+export const studioForTests = (): (() => StudioServer) => openForTests(startStudioServer, (studio) => studio.close())
+
+export const browserForTests = (name: BrowserName): (() => Browser) =>
+  openForTests(
+    () => launch(name, { autoplays: true }),
+    (browser) => browser.close(),
+  )
+
+/** The sample call up to the end of its fourth line, 0:11, which is recognized in less time. */
+export const beginningOfCall = (): readonly Uint8Array[] => {
+  const format = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
+  const headerBytes = wavHeader(format, 0).length
+  const samples = readFileSync('samples/call.wav').subarray(headerBytes, headerBytes + 11.7 * 16_000)
+  return [wavHeader(format, samples.length), samples]
+}
 
 /** A page, and what it must not do: errors on the console, and requests to other origins. */
 export interface OpenedPage {

@@ -1,14 +1,15 @@
-import { createReadStream, readFileSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'puppeteer-core'
 import { lastValueFrom } from 'rxjs'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseCassette } from '../../../src/cassette.js'
 import { transcript, readWav, recognize } from '../../../src/index.js'
 import { wavHeader } from '../../../src/audio.js'
-import { launch } from '../../service/test/browser/browsers.js'
 import {
+  beginningOfCall,
+  browserForTests,
   checkAccess,
   choose,
   chooseFiles,
@@ -18,26 +19,19 @@ import {
   phone,
   seriousFindings,
   showInstruments,
+  studioForTests,
   until,
   type OpenedPage,
 } from './studio-page.js'
-import { startStudioServer, type StudioServer } from './studio-server.js'
+import { startStudioServer } from './studio-server.js'
 import { temporaryFolder } from '../../../test/temporary-folder.js'
 
 // Long because the sample call is played at the pace of speech, and browsers start slowly.
 
-let studio: StudioServer
+const studio = studioForTests()
 const folder = temporaryFolder()
 
-beforeAll(async () => {
-  studio = await startStudioServer()
-})
-
-afterAll(async () => {
-  await studio.close()
-})
-
-const openPage = (browser: Browser): Promise<OpenedPage> => openStudio(browser, studio.url)
+const openPage = (browser: Browser): Promise<OpenedPage> => openStudio(browser, studio().url)
 
 /** A page whose service says something else of itself. */
 const openOther = async (browser: Browser, config: Readonly<Record<string, unknown>>): Promise<OpenedPage> => {
@@ -68,27 +62,25 @@ const speakersOf = (page: Page): Promise<Record<string, string>> =>
     }, {}),
   )
 
+let textOfCall: Promise<Record<string, string>> | undefined
+
 /** The text of the sample call by a session in Node, without a loss. */
-const undisturbed = async (): Promise<Record<string, string>> => {
+const undisturbed = (): Promise<Record<string, string>> => (textOfCall ??= transcribeCall())
+
+const transcribeCall = async (): Promise<Record<string, string>> => {
   const { format, audio } = await readWav(createReadStream('samples/call.wav'))
-  const { wsUrl: url, defaultModel: model = '' } = studio.service
-  const session = recognize({ url, model, format, token: await studio.token() })
+  const { wsUrl: url, defaultModel: model = '' } = studio().service
+  const session = recognize({ url, model, format, token: await studio().token() })
   const { channels } = await lastValueFrom(session(audio).pipe(transcript()))
   const [restaurant = '', guest = ''] = channels.map(({ committed }) => committed.trim())
   return { Restaurant: restaurant, Guest: guest }
 }
 
 describe('the studio in Chromium', () => {
-  let browser: Browser
-
-  beforeAll(async () => {
-    browser = await launch('chromium', { autoplays: true })
-  })
-
-  afterAll(() => browser.close())
+  const browser = browserForTests('chromium')
 
   it('plays the sample call, and loses no word when the line is cut', async () => {
-    const { page, faults } = await openPage(browser)
+    const { page, faults } = await openPage(browser())
     await page.click('#play-sample')
     await showInstruments(page)
     await until(page, '#lines', 'good evening')
@@ -121,7 +113,7 @@ describe('the studio in Chromium', () => {
     })
     const channels = lines.flatMap((line) => (line.event === 'dial' ? [line.channel] : []))
     expect(channels.sort()).toEqual([0, 0, 1, 1])
-    expect(cassette).not.toContain(await studio.token())
+    expect(cassette).not.toContain(await studio().token())
     expect(cassette).toContain('bearer.[redacted]')
 
     const file = join(folder, 'session.jsonl')
@@ -151,7 +143,7 @@ describe('the studio in Chromium', () => {
     expect(faults).toEqual([])
 
     // A new page shows all of the cassette on its timeline, so the middle is the middle of the call.
-    const { page: newPage } = await openPage(browser)
+    const { page: newPage } = await openPage(browser())
     await chooseFiles(newPage, '#cassette', file)
     await newPage.waitForSelector('#scrub-label:not([hidden])')
     await newPage.click('#canvas')
@@ -164,7 +156,7 @@ describe('the studio in Chromium', () => {
       { name: 'English', version: '2', reads: 'any English speech', takesPhrases: false, languages: ['en', 'de'] },
       { name: 'call', version: '1', isSample: true },
     ]
-    const { page } = await openOther(browser, { models })
+    const { page } = await openOther(browser(), { models })
     expect(await page.$$eval('#model option', (all) => all.map(({ textContent }) => textContent))).toEqual([
       'animals: sentences of animals.gram',
       'English, version 2: any English speech',
@@ -190,7 +182,7 @@ describe('the studio in Chromium', () => {
       { name: 'call', version: '1', reads: 'sentences of call.gram' },
       { name: 'call', version: '1', reads: 'any English speech' },
     ]
-    const { page } = await openOther(browser, { models, sampleCall: null })
+    const { page } = await openOther(browser(), { models, sampleCall: null })
     await choose(page, '#model', 0)
     await chooseFiles(page, '#file', await silence())
     await until(page, '#proposal-text', 'The model call recognizes sentences of call.gram only, and found none.')
@@ -203,7 +195,7 @@ describe('the studio in Chromium', () => {
   })
 
   it('plays the word at the cursor, moved by the keys', async () => {
-    const { page, faults } = await openPage(browser)
+    const { page, faults } = await openPage(browser())
     await page.keyboard.press('Space')
     await until(page, '#lines', 'good evening')
     await page.keyboard.press('ArrowRight')
@@ -232,7 +224,7 @@ describe('the studio in Chromium', () => {
   })
 
   it('mutes its source, moves its timeline, and shows what came while it was in the background', async () => {
-    const { page, faults } = await openPage(browser)
+    const { page, faults } = await openPage(browser())
     const untilLive = (isLive: boolean): Promise<unknown> => page.waitForSelector(`#zoom-live[aria-pressed=${isLive}]`)
     await page.click('#play-sample')
     await showInstruments(page)
@@ -263,7 +255,7 @@ describe('the studio in Chromium', () => {
       })
       .not.toBeNull()
 
-    const other = await browser.newPage()
+    const other = await browser().newPage()
     onTestFinished(() => other.close())
     await other.bringToFront()
     await page.waitForFunction(() => document.hidden, { polling: 100 })
@@ -282,7 +274,7 @@ describe('the studio in Chromium', () => {
   })
 
   it('starts with dropped files, whose channels it names', async () => {
-    const { page, faults } = await openPage(browser)
+    const { page, faults } = await openPage(browser())
     await page.evaluate(async () => {
       const dataTransfer = new DataTransfer()
       const call = await (await fetch('/studio/call.wav')).blob()
@@ -297,7 +289,7 @@ describe('the studio in Chromium', () => {
   })
 
   it('has no serious finding of axe, and fits a phone, in both schemes and all states of a session', async () => {
-    const { page, faults } = await openPage(browser)
+    const { page, faults } = await openPage(browser())
     await checkAccess(page, 'empty')
     await page.click('#options summary')
     await checkAccess(page, 'options')
@@ -340,14 +332,14 @@ describe('the studio in Chromium', () => {
   })
 
   it('has no serious finding of axe where a person has to enter a token', async () => {
-    const { page } = await openOther(browser, { token: null, models: [], sampleCall: null })
+    const { page } = await openOther(browser(), { token: null, models: [], sampleCall: null })
     await until(page, '#notice', 'Enter a token below')
     expect(await page.$eval('#way-sample', (way) => way.hasAttribute('hidden'))).toBe(true)
     await checkAccess(page, 'token')
   })
 
   it('loses no word over a slow network that fails for seconds while the service restarts', async () => {
-    const { page } = await openPage(browser)
+    const { page } = await openPage(browser())
     const slow = { download: 50_000, upload: 30_000, latency: 400 }
     await page.emulateNetworkConditions(slow)
     await page.click('#play-sample')
@@ -359,7 +351,7 @@ describe('the studio in Chromium', () => {
     const pendingMs = async (): Promise<number> =>
       Number.parseFloat(await page.$eval('#ledger-legend li:nth-child(2) b', ({ textContent }) => textContent)) * 1000
     const before = await pendingMs()
-    await studio.restart()
+    await studio().restart()
     // Of two channels.
     await expect.poll(pendingMs).toBeGreaterThan(before + 6000)
     await page.emulateNetworkConditions(slow)
@@ -370,22 +362,14 @@ describe('the studio in Chromium', () => {
 })
 
 describe.each(['chromium', 'firefox'] as const)('the studio as an application in %s', (name) => {
-  let browser: Browser
-
-  beforeAll(async () => {
-    browser = await launch(name, { autoplays: true })
-  })
-
-  afterAll(() => browser.close())
+  const browser = browserForTests(name)
 
   it('transcribes several files faster than they are spoken, two at once, and plays them', async () => {
-    const { page, faults } = await openPage(browser)
+    const { page, faults } = await openPage(browser())
     const startMs = performance.now()
-    const call = join(folder, `${name} call.wav`)
-    await writeFile(call, readFileSync('samples/call.wav'))
     const [second, third] = [join(folder, `${name} 2.wav`), join(folder, `${name} 3.wav`)]
-    for (const file of [second, third]) await writeFile(file, readFileSync('samples/call.wav'))
-    await chooseFiles(page, '#file', call, second, third, await silence())
+    for (const file of [second, third]) await writeFile(file, beginningOfCall())
+    await chooseFiles(page, '#file', 'samples/call.wav', second, third, await silence())
     await until(page, '#jobs', 'Waiting for its turn.')
     await page.click('#jobs li:first-child button')
     await page.waitForFunction(() => document.querySelectorAll('#jobs li').length === 3)
@@ -409,7 +393,7 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
   })
 
   it('remembers the instruments, the times and the speed', async () => {
-    const { page } = await openPage(browser)
+    const { page } = await openPage(browser())
     await chooseFiles(page, '#file', await silence())
     await until(page, '#status-text', 'Done')
     expect(await page.$eval('#panel', (panel) => panel.hasAttribute('hidden'))).toBe(true)
@@ -427,7 +411,7 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
   })
 
   it('reads a file of any rate, and says what to do about one that is not audio', async () => {
-    const { page } = await openPage(browser)
+    const { page } = await openPage(browser())
     const file = join(folder, 'notes.wav')
     await writeFile(file, 'not audio')
     await chooseFiles(page, '#file', file)
@@ -465,7 +449,7 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
   })
 
   it('says beside its button that the microphone is denied, and shows what is spoken', async () => {
-    const { page } = await openPage(browser)
+    const { page } = await openPage(browser())
     await page.evaluate(() => {
       const { getUserMedia } = MediaDevices.prototype
       navigator.mediaDevices.getUserMedia = () => {
@@ -486,10 +470,10 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
 })
 
 describe('the studio in Firefox', () => {
+  const browser = browserForTests('firefox')
+
   it('shows words, and goes on after the line was cut', async () => {
-    const browser = await launch('firefox', { autoplays: true })
-    onTestFinished(() => browser.close())
-    const { page, faults } = await openPage(browser)
+    const { page, faults } = await openPage(browser())
     await page.click('#play-sample')
     await showInstruments(page)
     await until(page, '#lines', 'good evening')
