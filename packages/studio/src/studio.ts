@@ -234,6 +234,7 @@ export class Studio {
     if (element('panel').hidden) return
     this.#figures.render(state, {
       nowMs: Date.now(),
+      isKept: run === undefined && job.status.type === 'ended',
       capturedMs: isCapturing ? tracks.reduce((sum, track) => sum + track.durationMs, 0) : 0,
     })
     this.#timeline.render({

@@ -113,6 +113,8 @@ describe('the library in Chromium', () => {
     expect(await exported(page, 'ndjson')).toEqual(events)
     expect(await exported(page, 'cassette')).toEqual(cassette)
     expect(parseCassette(cassette[1]).lines.length).toBeGreaterThan(10)
+    await page.click('#panel-toggle')
+    await page.waitForSelector('#no-figures', { visible: true })
     expect(faults).toEqual([])
   })
 

@@ -421,6 +421,7 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
       'The browser cannot decode this file. Choose an audio or video file, such as WAV,',
     )
     expect(await textOf(page, '#jobs')).toContain('notes.wav')
+    expect(await page.$eval('#document-tools', (tools) => tools.hasAttribute('hidden'))).toBe(true)
     const failed = page.url()
     await page.click('#retry')
     await page.waitForFunction((url) => location.href !== url, {}, failed)

@@ -73,7 +73,8 @@ export class ToolsView {
     if (document === this.#document) return
     this.#document = document
     element('corrections').hidden = document === undefined || !hasCorrections(document)
-    element('document-tools').hidden = document === undefined
+    element('document-tools').hidden =
+      document === undefined || (document.lines.length === 0 && document.durationMs === 0)
     if (isOther) element('copy-line').hidden = true
     if (this.#query !== '') this.#search(this.#query, isOther)
   }

@@ -21,8 +21,9 @@ export class FiguresView {
     }
   }
 
-  /** @param capturedMs the audio of a session that captures some, of all channels together */
-  render(state: StudioState, { nowMs, capturedMs }: Moment): void {
+  render(state: StudioState, { nowMs, capturedMs, isKept }: Moment): void {
+    element('no-figures').hidden = !isKept
+    for (const part of [this.#figures, element('ledger-title'), this.#bar, this.#legend]) part.hidden = isKept
     const account = ledgerOfNow(state.ledger ?? nothing, capturedMs)
     setList(this.#figures, figuresOf(state, nowMs, account))
     const { total, shares } = ledgerShares(account)
@@ -40,7 +41,10 @@ export class FiguresView {
 
 interface Moment {
   readonly nowMs: number
+  /** The audio of a session that captures some, of all channels together. */
   readonly capturedMs: number
+  /** A session that the browser kept has no figures. */
+  readonly isKept: boolean
 }
 
 const nothing = { capturedMs: 0, finalizedMs: 0, pendingMs: 0, replayedPendingMs: 0, droppedMs: 0, sentMs: 0 }
