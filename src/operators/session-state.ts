@@ -146,6 +146,8 @@ export class ChannelStates {
   #enter(event: ConnectionEvent): void {
     if (event.channel === undefined) this.#states.clear()
     this.#states.set(event.channel, event.state)
+    // The states of both channels are known: there are no others.
+    if (this.#states.size > 2) this.#states.delete(undefined)
     const states = [...this.#states.values()]
     if (event.state === 'reconnecting') {
       const { attempt, cause, bufferedMs } = event

@@ -120,6 +120,11 @@ describe('sessionState', () => {
       ['live', 'connecting', 'live'],
     ],
     [
+      'is live when both are, each with its own service',
+      [state('starting'), state('streaming', 0), state('streaming', 1)],
+      ['connecting', 'live'],
+    ],
+    [
       'is live as long as one of several sessions is',
       [state('streaming', 0), state('streaming', 1), state('done', 0), state('finalizing', 1), state('done', 1)],
       ['live', 'finishing', 'ended done'],
