@@ -5,16 +5,7 @@ import type { Release } from 'rxspeech-engines/models/model-registry'
 import type { Releases } from 'rxspeech-engines/models/releases'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { recordOf } from 'rxspeech/internal/protocol/collections'
-import {
-  codec,
-  issuesOf,
-  issueText,
-  isText,
-  number,
-  optionsCodec,
-  optionsOf,
-  text,
-} from 'rxspeech/internal/protocol/validation'
+import { issuesOf, issueText, number, optionsCodec, optionsOf, text } from 'rxspeech/internal/protocol/validation'
 import { readSections } from './read-configuration.js'
 
 const release = optionsOf<Release>()(
@@ -22,7 +13,6 @@ const release = optionsOf<Release>()(
   { version: text, canary: optionsCodec({ version: text, percent: number({ min: 0, max: 100 }) }, {}) },
 )
 const releases = recordOf(release)
-const modelKey = codec('<tenant>/<name>', (key): key is string => isText(key) && /^[^/]+\/[^/]+$/.test(key))
 
 /** Reads the releases of a file; see `Releases`. An empty file has none. Rejects with `invalid-options`. */
 export const readReleases = async (file: string): Promise<Releases> => {
@@ -39,7 +29,7 @@ export const readReleases = async (file: string): Promise<Releases> => {
     const [issue] = issuesOf(decoded.left)
     throw refuse(issue === undefined ? 'it has another form.' : issueText(issue, 'the file'))
   }
-  const wrong = Object.keys(decoded.right).find((key) => !modelKey.is(key))
-  if (wrong !== undefined) throw refuse(`${JSON.stringify(wrong)} is not ${modelKey.name}.`)
+  const wrong = Object.keys(decoded.right).find((key) => !/^[^/]+\/[^/]+$/.test(key))
+  if (wrong !== undefined) throw refuse(`${JSON.stringify(wrong)} is not <tenant>/<name>.`)
   return decoded.right
 }
