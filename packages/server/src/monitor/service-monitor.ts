@@ -16,12 +16,13 @@ export const sessionPhases = ['opened', 'running', 'flushing', 'idle'] as const
 /** A phase of a session, for metrics. */
 export type SessionPhase = (typeof sessionPhases)[number]
 
+export const sessionOutcomes = ['completed', 'stopped', 'gone', 'refused', 'failed', 'drained', 'cut'] as const
 /**
  * How a session ended: normally, stopped by its client, its client disconnected (`gone`), refused before it ran, failed
  * while it ran, `drained` by a service that closes, with all results of its audio, so that its client continues
  * elsewhere, or `cut` by it, because it was not drained in time.
  */
-export type SessionOutcome = 'completed' | 'stopped' | 'gone' | 'refused' | 'failed' | 'drained' | 'cut'
+export type SessionOutcome = (typeof sessionOutcomes)[number]
 
 /** The facts of a session so far. Fields from the client appear once they were granted. */
 export interface SessionFacts {

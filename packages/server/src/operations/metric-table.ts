@@ -201,6 +201,12 @@ export const metricTable = {
     labels: ['model'],
     help: 'Memory of the processes that have loaded the model. Only on Linux, and for engines with processes of their own.',
   },
+  rxspeech_certificate_expiry_seconds: {
+    type: 'gauge',
+    labels: ['listener'],
+    help: 'Until the certificate of the service, or of the operations of an engine process, expires; negative then.',
+    aggregator: 'max',
+  },
   rxspeech_identity_age_seconds: {
     type: 'gauge',
     labels: [],

@@ -1,11 +1,13 @@
+import { X509Certificate } from 'node:crypto'
 import type * as Prometheus from 'prom-client'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
-import { sessionPhases, type ServiceMonitor, type SessionFacts } from '../monitor/service-monitor.js'
+import { withCertificate } from 'rxspeech/internal/transport/listen-address'
+import { sessionOutcomes, sessionPhases, type ServiceMonitor, type SessionFacts } from '../monitor/service-monitor.js'
 import type { ServiceLoad } from './service-load.js'
 import type { EngineMeter } from './engine-meter.js'
 import { readProcessMetrics, type ProcessMetric } from './merged-metrics.js'
 import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
-import type { FleetUse, NatsUse } from './nats-use.js'
+import { segmentLosses, type FleetUse, type NatsUse } from './nats-use.js'
 import { processIdentity } from './process-identity.js'
 import type { RunningCount } from './slow-sessions.js'
 
@@ -30,10 +32,19 @@ export interface SpeechMetrics {
   readonly close: () => void
 }
 
+/** A certificate that has to be renewed. */
+export interface ExpiringCertificate {
+  readonly listener: 'service' | 'operations'
+  /** PEM; the first one counts. */
+  readonly certificate: string
+}
+
 export interface SpeechMetricsOptions {
   readonly engines: EngineMeter
   readonly load: Pick<ServiceLoad, 'load' | 'loopDelayMs' | 'partialIntervalMs'>
   readonly isReady: () => boolean
+  /** Whose time to its end is a metric. @default none */
+  readonly expiring?: ExpiringCertificate | undefined
   /** The sessions that run. @default none */
   readonly running?: (() => readonly RunningCount[]) | undefined
 }
@@ -43,7 +54,8 @@ const maxNames = 200
 
 /** The metrics of one service, in a separate registry. Rejects with `missing-dependency`. */
 export const openSpeechMetrics = async (options: SpeechMetricsOptions): Promise<SpeechMetrics> => {
-  const { engines, load, isReady, running } = options
+  const { engines, load, isReady, expiring, running } = options
+  const expiresAtMs = expiring && withCertificate(() => Date.parse(new X509Certificate(expiring.certificate).validTo))
   const client = await import('prom-client')
   const registry = new client.Registry()
   client.collectDefaultMetrics({ register: registry })
@@ -57,6 +69,10 @@ export const openSpeechMetrics = async (options: SpeechMetricsOptions): Promise<
     meters.set('rxspeech_loop_delay_seconds', {}, load.loopDelayMs / 1000)
     const isThinned = load.partialIntervalMs > 0 || engines.uses().some(({ use }) => use.partialIntervalMs > 0)
     meters.set('rxspeech_partials_thinned', {}, isThinned ? 1 : 0)
+    if (expiring !== undefined && expiresAtMs !== undefined) {
+      const { listener } = expiring
+      meters.set('rxspeech_certificate_expiry_seconds', { listener }, (expiresAtMs - Date.now()) / 1000)
+    }
     meters.readEngines(engines)
     if (running !== undefined) meters.readRunning(running())
     if (natsUse !== undefined) meters.readNats(natsUse())
@@ -111,6 +127,7 @@ class Meters {
   readonly #nodes = new LabelLimiter(maxNames)
   /** Models that engine processes have served; without one their gauges are 0. */
   readonly #fleetModels = new Set<string>()
+  readonly #begun = new Set<string>()
   /** Counts of a source that were added to counters, by their names and labels. */
   readonly #counted = new Map<string, number>()
 
@@ -129,14 +146,23 @@ class Meters {
       else this.#histograms.set(name, new client.Histogram({ ...shape, buckets: [...(row.buckets ?? [])] }))
     }
     this.set('rxspeech_build_info', { ...processIdentity(), node: process.versions.node }, 1)
-    // Without a value a gauge is missing in the output instead of 0.
+    // Without a value a gauge is missing in the output instead of 0, and a counter that begins with 1 has no increase.
     for (const by of ['grpc', 'websocket']) {
+      this.count('rxspeech_refusals_total', { interface: by, code: 'overloaded' }, 0)
+      for (const outcome of sessionOutcomes) this.count('rxspeech_sessions_ended_total', { interface: by, outcome }, 0)
       for (const state of sessionPhases) this.set('rxspeech_sessions', { interface: by, state }, 0)
     }
   }
 
   count(name: MetricName, labels: Labels, by = 1): void {
     this.#counters.get(name)?.inc(labels, by)
+  }
+
+  /** A histogram has its buckets before its first value, which would be no increase of them otherwise. */
+  begin(name: MetricName, labels: Labels): void {
+    const key = JSON.stringify([name, labels])
+    if (!this.#begun.has(key)) this.#histograms.get(name)?.zero(labels)
+    this.#begun.add(key)
   }
 
   add(name: MetricName, labels: Labels, by: number): void {
@@ -208,8 +234,7 @@ class Meters {
     this.set('rxspeech_fleet_waiting_segments', {}, waiting)
     this.#countUpTo('rxspeech_fleet_wait_seconds_total', {}, waitedMs / 1000)
     this.#countUpTo('rxspeech_fleet_full_total', {}, full)
-    for (const [cause, count = 0] of Object.entries(lost))
-      this.#countUpTo('rxspeech_fleet_lost_total', { cause }, count)
+    for (const cause of segmentLosses) this.#countUpTo('rxspeech_fleet_lost_total', { cause }, lost[cause] ?? 0)
   }
 
   /** Raises a counter to a total that is counted elsewhere. */
@@ -244,7 +269,11 @@ const metricsMonitor = (meters: Meters): ServiceMonitor => ({
     if (to !== undefined) meters.add('rxspeech_sessions', { interface: by, state: to }, 1)
   },
   sessionStarted: (session) => {
-    meters.count('rxspeech_sessions_started_total', meters.use(session))
+    const labels = meters.use(session)
+    meters.count('rxspeech_sessions_started_total', labels)
+    for (const name of ['rxspeech_first_partial_seconds', 'rxspeech_milestone_seconds'] as const) {
+      meters.begin(name, { interface: labels.interface, model: labels.model })
+    }
   },
   sessionEnded: ({ interface: by }, { outcome, durationMs }) => {
     meters.count('rxspeech_sessions_ended_total', { interface: by, outcome })

@@ -1,6 +1,16 @@
+export const segmentLosses = [
+  'gone',
+  'silent',
+  'bus',
+  'gap',
+  'unanswered',
+  'stalled',
+  'slow',
+  'violation',
+  'refused',
+] as const
 /** Why an attempt of a segment on an engine process ended without a result. */
-export type SegmentLoss =
-  'gone' | 'silent' | 'bus' | 'gap' | 'unanswered' | 'stalled' | 'slow' | 'violation' | 'refused'
+export type SegmentLoss = (typeof segmentLosses)[number]
 
 /** What happened to segments since the fleet was opened. */
 export interface FleetCounts {

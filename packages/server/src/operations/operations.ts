@@ -10,7 +10,7 @@ import type { EngineMeter } from './engine-meter.js'
 import { openGrpcHealth, openGrpcReflection } from './grpc-services.js'
 import type { Logger } from './logger.js'
 import { MetricHistory, type MetricHistoryReport } from './metric-history.js'
-import { openSpeechMetrics, type SpeechMetrics } from './metrics.js'
+import { openSpeechMetrics, type ExpiringCertificate, type SpeechMetrics } from './metrics.js'
 import type { NatsUse } from './nats-use.js'
 import { readinessSentences, ReadinessTracker, type Readiness } from './readiness.js'
 import type { Refusing as ModelRefusing } from './refusals.js'
@@ -28,6 +28,8 @@ export interface OperationsOptions {
   /** Whether metrics are collected without such an address too. @default only with an address */
   readonly hasMetrics?: boolean | undefined
   readonly certificate?: ServerCertificate | undefined
+  /** The certificate whose time to its end is a metric. @default none */
+  readonly expiring?: ExpiringCertificate | undefined
   readonly reflection: boolean
   readonly logger?: Logger | undefined
   readonly monitor?: ServiceMonitor | undefined
@@ -142,7 +144,7 @@ export interface ProcessOperations extends Omit<Operations, 'url' | 'scrape' | '
 
 /** Rejects with `missing-dependency`. */
 export const openProcessOperations = async (options: ProcessOperationsOptions): Promise<ProcessOperations> => {
-  const { hasMetrics, warmsUp, reflection, scheduler, limits, onReadiness } = options
+  const { hasMetrics, warmsUp, expiring, reflection, scheduler, limits, onReadiness } = options
   const tracker = new ReadinessTracker(scheduler, warmsUp)
   const health = await openGrpcHealth()
   const addReflection = reflection ? await openGrpcReflection() : undefined
@@ -155,7 +157,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
   })
   const sessions = hasMetrics ? new SlowSessions(() => scheduler.now()) : undefined
   const running = sessions && (() => sessions.running())
-  const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady, running }) : undefined
+  const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady, expiring, running }) : undefined
   const { monitor, onFault, logRefusing, logModelRefusing, logReadiness, closeLog } = openReports(options, metrics)
   tracker.onFault = onFault
   tracker.onChange = (readiness) => {

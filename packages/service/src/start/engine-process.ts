@@ -151,6 +151,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   const operation = await openOperations({
     address: options.operations,
     certificate,
+    expiring: certificate && { listener: 'operations', certificate: certificate.certificate },
     logger,
     onFault: options.onFault,
     reflection: false,

@@ -147,6 +147,7 @@ export const operationsOptions = (
     reflection: reflection ?? development,
     // Beyond loopback only with TLS, using the certificate of the service.
     certificate: address === undefined || isLoopback(address.host) ? undefined : certificate,
+    expiring: certificate && { listener: 'service', certificate: certificate.certificate },
     logger,
     monitor,
     onFault,

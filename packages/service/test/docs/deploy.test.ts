@@ -74,9 +74,9 @@ describe('docs/deploy/kubernetes', () => {
   )
 
   it.skipIf(kubernetesSchemas.areAbsent)(
-    kubernetesSchemas.title('is made of manifests of Kubernetes and KEDA'),
+    kubernetesSchemas.title('is made of manifests of Kubernetes, KEDA and the Prometheus operator'),
     async () => {
-      expect(manifests.map(({ kind }) => kind)).toContain('ScaledObject')
+      expect(manifests.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['ScaledObject', 'PodMonitor']))
       expect(await manifestFaults(manifests)).toEqual([])
       const spoiled = (spec: object): Manifest => ({ apiVersion: 'v1', kind: 'Service', spec }) as Manifest
       expect(await manifestFaults([spoiled({ ports: [{ name: 'a' }] })])).toContainEqual(

@@ -6,13 +6,13 @@ import { needPackages } from '../interop/debian-packages.js'
 
 /**
  * A folder of packages outside of the checkout, in RXSPEECH_SCHEMAS: types and validators that their authors generate
- * from the published API of Kubernetes and KEDA, 30 MB with what they need.
+ * from the published API of Kubernetes, KEDA and the Prometheus operator, 30 MB with what they need.
  */
 const folder = process.env['RXSPEECH_SCHEMAS'] ?? ''
 
 export const kubernetesSchemas = needPackages(
-  ['kubernetes-models@5.1.0', '@kubernetes-models/keda@2.0.0'],
-  () => existsSync(join(folder, 'kubernetes-models')),
+  ['kubernetes-models@5.1.0', '@kubernetes-models/keda@2.0.0', '@kubernetes-models/prometheus-operator@6.0.0'],
+  () => existsSync(join(folder, '@kubernetes-models/prometheus-operator')),
   'RXSPEECH_SCHEMAS=DIR/node_modules after npm install --prefix DIR',
 )
 
@@ -23,8 +23,11 @@ export interface Manifest {
 }
 
 /** `kubernetes-models/apps/v1`, `kubernetes-models/v1`, `@kubernetes-models/keda/keda.sh/v1alpha1`. */
-const moduleOf = ({ apiVersion }: Manifest): string =>
-  apiVersion.startsWith('keda.sh/') ? `@kubernetes-models/keda/${apiVersion}` : `kubernetes-models/${apiVersion}`
+const moduleOf = ({ apiVersion }: Manifest): string => {
+  if (apiVersion.startsWith('keda.sh/')) return `@kubernetes-models/keda/${apiVersion}`
+  if (apiVersion.startsWith('monitoring.coreos.com/')) return `@kubernetes-models/prometheus-operator/${apiVersion}`
+  return `kubernetes-models/${apiVersion}`
+}
 
 interface Model {
   readonly validate: () => void
