@@ -2,7 +2,7 @@ import type { AddressInfo, Server } from 'node:net'
 import type { TlsOptions } from 'node:tls'
 import { SpeechError, codeOf } from '../errors/speech-error.js'
 import { isLoopback } from '../protocol/loopback.js'
-import { optionsOf, text } from '../protocol/validation.js'
+import { functionValue, optionsOf, text } from '../protocol/validation.js'
 
 /** The address to listen on. Port 0 selects a free one. */
 export interface ListenAddress {
@@ -18,9 +18,14 @@ export interface ServerCertificate {
   readonly certificate: string
   /** The private key of the server's certificate. */
   readonly key: string
+  /** Reads both again when the service reloads; throws what is wrong with them. @default they stay as they are */
+  readonly readAgain?: (() => ServerCertificate) | undefined
 }
 
-export const serverCertificateCodec = optionsOf<ServerCertificate>()({ certificate: text, key: text }, {})
+export const serverCertificateCodec = optionsOf<ServerCertificate>()(
+  { certificate: text, key: text },
+  { readAgain: functionValue },
+)
 
 /** Where a local client reaches a wildcard listener; a number, because a name can resolve to the other family. */
 const wildcards: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
@@ -91,7 +96,7 @@ const ciphers = [
 ].join(':')
 
 /** The TLS options of a listener with this certificate. */
-export const tlsOptions = ({ certificate, key }: ServerCertificate, handshakeTimeout: number): TlsOptions => ({
+export const tlsOptions = ({ certificate, key }: ServerCertificate, handshakeTimeout?: number): TlsOptions => ({
   cert: certificate,
   key,
   handshakeTimeout,

@@ -114,7 +114,7 @@ describe('a reload', () => {
     expect(await running.finish()).toEqual(both('the old words'))
     expect(lines).toContainEqual(
       expect.objectContaining({
-        message: 'Models and projects were reloaded. All other settings need a restart.',
+        message: 'Models, projects and certificates were reloaded. All other settings need a restart.',
         ...{ added: 'none', changed: 'Default/m/1', removed: 'none' },
       }),
     )

@@ -6,12 +6,7 @@ import { traceparentHeader } from 'rxspeech/internal/tracing/traceparent'
 import { loadDataflow } from 'rxspeech/internal/transport/grpc/proto'
 import { grpcServerLink, http2StreamOf } from 'rxspeech/internal/transport/grpc/server'
 import type { DataflowMessage, Link } from 'rxspeech/internal/transport/link'
-import {
-  checkPlainText,
-  hostPort,
-  type ListenAddress,
-  type ServerCertificate,
-} from 'rxspeech/internal/transport/listen-address'
+import { checkPlainText, hostPort, type ListenAddress } from 'rxspeech/internal/transport/listen-address'
 import { noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveDataflow } from '../dataflow/session.js'
@@ -27,13 +22,14 @@ import {
   listenForGrpc,
   type GrpcTimeouts,
 } from './grpc-connections.js'
+import type { ListenerCertificate } from './renewable-certificate.js'
 import { RequestAllowances } from './request-allowance.js'
 import { serveLink, type SessionSet } from './serve-link.js'
 import { reportUnreadable, unreadableError } from './unreadable-frames.js'
 
 export interface DataflowListenerOptions {
   readonly address: ListenAddress
-  readonly certificate?: ServerCertificate | undefined
+  readonly certificate?: ListenerCertificate | undefined
   readonly context: DataflowContext
   readonly sessions: SessionSet
   readonly maxMessageBytes: number

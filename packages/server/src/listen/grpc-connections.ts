@@ -11,12 +11,12 @@ import { ServerCredentials, type Server } from '@grpc/grpc-js'
 import {
   type ListenAddress,
   listenOnPort,
-  type ServerCertificate,
   tlsOptions,
   withCertificate,
 } from 'rxspeech/internal/transport/listen-address'
 import { AcceptedConnections } from './accepted-connections.js'
 import type { AcceptConnections } from './accept-connections.js'
+import { followRenewals, type ListenerCertificate } from './renewable-certificate.js'
 import type { RequestAllowances, RequestClient } from './request-allowance.js'
 
 export interface GrpcConnections {
@@ -54,7 +54,7 @@ export const keepaliveOptions = ({ keepaliveMs, keepaliveTimeoutMs }: GrpcTimeou
 
 export interface GrpcListenOptions {
   readonly address: ListenAddress
-  readonly certificate?: ServerCertificate | undefined
+  readonly certificate?: ListenerCertificate | undefined
   /** @default a port of this process */
   readonly acceptConnections?: AcceptConnections | undefined
   /** Counts the connections. @default without limits */
@@ -146,19 +146,16 @@ const end = (stream: ServerHttp2Stream, { isShared }: RequestClient, code: numbe
 }
 
 const createListener = (
-  certificate: ServerCertificate | undefined,
+  certificate: ListenerCertificate | undefined,
   handshakeTimeoutMs: number,
   accept: (socket: Socket) => void,
 ): NetServer => {
   if (certificate === undefined) return createServer({ noDelay: true }, accept)
   const tls = tlsOptions(certificate, handshakeTimeoutMs)
-  return withCertificate(() =>
-    createTlsServer({ ...tls, noDelay: true, ALPNProtocols: ['h2'] }, accept).on(
-      'tlsClientError',
-      // Node leaves the connection of a failed or late handshake open.
-      (_error, socket) => socket.destroy(),
-    ),
-  )
+  const server = withCertificate(() => createTlsServer({ ...tls, noDelay: true, ALPNProtocols: ['h2'] }, accept))
+  // Node leaves the connection of a failed or late handshake open.
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  return followRenewals(server, certificate)
 }
 
 interface SilenceLimit {

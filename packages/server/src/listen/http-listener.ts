@@ -9,13 +9,13 @@ import {
   hostPort,
   type ListenAddress,
   listenOnPort,
-  type ServerCertificate,
   tlsOptions,
   withCertificate,
 } from 'rxspeech/internal/transport/listen-address'
 import { AcceptedConnections, type ProxyTrust } from './accepted-connections.js'
 import type { AcceptConnections } from './accept-connections.js'
 import type { ConnectionCounter } from './connection-gate.js'
+import { followRenewals, type ListenerCertificate } from './renewable-certificate.js'
 import { noSniff } from './upgrade-request.js'
 
 interface HttpHandlers {
@@ -43,7 +43,7 @@ const defaultHttpTimeouts: HttpTimeouts = {
 }
 
 export interface HttpListenerOptions {
-  readonly certificate?: ServerCertificate | undefined
+  readonly certificate?: ListenerCertificate | undefined
   readonly timeouts?: Partial<HttpTimeouts> | undefined
   /** Called with errors of accepting connections. */
   readonly onFault?: ((error: unknown) => void) | undefined
@@ -87,7 +87,7 @@ export interface HttpListener {
 const maxHeaderBytes = 32 * 1024
 
 const createHttpServer = (
-  certificate: ServerCertificate | undefined,
+  certificate: ListenerCertificate | undefined,
   { headersMs, requestMs, checkMs, idleMs }: HttpTimeouts,
   onRequest: RequestListener,
 ): Server => {
@@ -100,10 +100,10 @@ const createHttpServer = (
   const create = (): Server => {
     if (certificate === undefined) return createServer(options, onRequest)
     const tls = tlsOptions(certificate, headersMs)
-    return withCertificate(() =>
-      // Node leaves the connection of a failed or late handshake open.
-      createTlsServer({ ...options, ...tls }, onRequest).on('tlsClientError', (_error, socket) => socket.destroy()),
-    )
+    const server = withCertificate(() => createTlsServer({ ...options, ...tls }, onRequest))
+    // Node leaves the connection of a failed or late handshake open.
+    server.on('tlsClientError', (_error, socket) => socket.destroy())
+    return followRenewals(server, certificate)
   }
   return create().setTimeout(idleMs)
 }

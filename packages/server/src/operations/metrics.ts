@@ -1,7 +1,7 @@
-import { X509Certificate } from 'node:crypto'
 import type * as Prometheus from 'prom-client'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
-import { withCertificate } from 'rxspeech/internal/transport/listen-address'
+import type { ServerCertificate } from 'rxspeech/internal/transport/listen-address'
+import { expiryMsOf } from '../listen/renewable-certificate.js'
 import { sessionOutcomes, sessionPhases, type ServiceMonitor, type SessionFacts } from '../monitor/service-monitor.js'
 import type { ServiceLoad } from './service-load.js'
 import type { EngineMeter } from './engine-meter.js'
@@ -35,8 +35,8 @@ export interface SpeechMetrics {
 /** A certificate that has to be renewed. */
 export interface ExpiringCertificate {
   readonly listener: 'service' | 'operations'
-  /** PEM; the first one counts. */
-  readonly certificate: string
+  /** Read with each scrape; the first certificate of the chain counts. */
+  readonly certificate: ServerCertificate
 }
 
 export interface SpeechMetricsOptions {
@@ -55,7 +55,7 @@ const maxNames = 200
 /** The metrics of one service, in a separate registry. Rejects with `missing-dependency`. */
 export const openSpeechMetrics = async (options: SpeechMetricsOptions): Promise<SpeechMetrics> => {
   const { engines, load, isReady, expiring, running } = options
-  const expiresAtMs = expiring && withCertificate(() => Date.parse(new X509Certificate(expiring.certificate).validTo))
+  if (expiring !== undefined) expiryMsOf(expiring.certificate)
   const client = await import('prom-client')
   const registry = new client.Registry()
   client.collectDefaultMetrics({ register: registry })
@@ -69,9 +69,10 @@ export const openSpeechMetrics = async (options: SpeechMetricsOptions): Promise<
     meters.set('rxspeech_loop_delay_seconds', {}, load.loopDelayMs / 1000)
     const isThinned = load.partialIntervalMs > 0 || engines.uses().some(({ use }) => use.partialIntervalMs > 0)
     meters.set('rxspeech_partials_thinned', {}, isThinned ? 1 : 0)
-    if (expiring !== undefined && expiresAtMs !== undefined) {
-      const { listener } = expiring
-      meters.set('rxspeech_certificate_expiry_seconds', { listener }, (expiresAtMs - Date.now()) / 1000)
+    if (expiring !== undefined) {
+      const { listener, certificate } = expiring
+      const expiresInMs = expiryMsOf(certificate) - Date.now()
+      meters.set('rxspeech_certificate_expiry_seconds', { listener }, expiresInMs / 1000)
     }
     meters.readEngines(engines)
     if (running !== undefined) meters.readRunning(running())

@@ -1,7 +1,7 @@
 import type { ModelDescription } from 'rxspeech-engines/engine'
 import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { notify } from 'rxspeech/internal/kernel/notify'
-import type { ListenAddress, ServerCertificate } from 'rxspeech/internal/transport/listen-address'
+import type { ListenAddress } from 'rxspeech/internal/transport/listen-address'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Server } from '@grpc/grpc-js'
 import type { SchedulerLike } from 'rxjs'
@@ -19,6 +19,7 @@ import { modelBehind, ServiceLoad, watchLoop, type LoadLimits, type Refusing } f
 import { SlowSessions, type SlowSession } from './slow-sessions.js'
 import { logFault, modelRefusingLog, RateLimitedLog, readinessLog, refusingLog, sessionLog } from './service-log.js'
 import { openHttp, type HttpListener } from '../listen/http-listener.js'
+import type { ListenerCertificate } from '../listen/renewable-certificate.js'
 
 export interface OperationsOptions {
   /** The address of `/livez`, `/readyz`, `/metrics`, `/operations.json` and the page. @default none */
@@ -27,7 +28,7 @@ export interface OperationsOptions {
   readonly page?: AnswerPage | undefined
   /** Whether metrics are collected without such an address too. @default only with an address */
   readonly hasMetrics?: boolean | undefined
-  readonly certificate?: ServerCertificate | undefined
+  readonly certificate?: ListenerCertificate | undefined
   /** The certificate whose time to its end is a metric. @default none */
   readonly expiring?: ExpiringCertificate | undefined
   readonly reflection: boolean
@@ -230,7 +231,7 @@ export const openReports = (
 
 export interface OperationsListenerOptions {
   readonly address: ListenAddress
-  readonly certificate?: ServerCertificate | undefined
+  readonly certificate?: ListenerCertificate | undefined
   readonly readiness: () => Readiness
   readonly scrape: Scrape
   readonly report: ReadReport

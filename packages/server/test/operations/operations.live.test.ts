@@ -414,7 +414,7 @@ describe('rxspeech_certificate_expiry_seconds', () => {
   const folder = temporaryFolder()
 
   it('is the time to the end of the certificate, and absent without one', async () => {
-    const { certificate } = await developmentCertificates(folder)
+    const pair = await developmentCertificates(folder)
     const scraped = async (expiring?: ExpiringCertificate): Promise<string> => {
       const engines = new EngineMeter({ changed: () => undefined, suspected: () => undefined }, () => 0)
       const load = { load: 0, loopDelayMs: 0, partialIntervalMs: 0 }
@@ -423,9 +423,9 @@ describe('rxspeech_certificate_expiry_seconds', () => {
       metrics.close()
       return body
     }
-    const body = await scraped({ listener: 'service', certificate })
+    const body = await scraped({ listener: 'service', certificate: pair })
     const expiry = valueOf(body, 'rxspeech_certificate_expiry_seconds{listener="service"}') ?? NaN
-    const endMs = Date.parse(new X509Certificate(certificate).validTo)
+    const endMs = Date.parse(new X509Certificate(pair.certificate).validTo)
     expect(Math.abs(endMs - Date.now() - expiry * 1_000)).toBeLessThan(60_000)
     expect(await scraped()).not.toContain('rxspeech_certificate_expiry_seconds{')
   })

@@ -10,6 +10,7 @@ import { natsOptions, type NatsOptions } from 'rxspeech-nats/connection/nats-opt
 import { EngineHost, type ServedModel } from 'rxspeech-nats/engines/engine-host'
 import { engineInstance, isAdvertSubject, maxEngineModels } from 'rxspeech-nats/engines/protocol'
 import type { Logger } from 'rxspeech-server/operations/logger'
+import { RenewableCertificate } from 'rxspeech-server/listen/renewable-certificate'
 import { openOperations } from 'rxspeech-server/operations/operations'
 import { SpeechError, toSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { listOf } from 'rxspeech/internal/protocol/collections'
@@ -32,7 +33,7 @@ import {
 } from 'rxspeech/internal/transport/listen-address'
 import { listenAddressCodec } from '../configuration/listen-address.js'
 import { builtInEngines } from './built-ins.js'
-import { finishReload, Reloader, type PreparedReload, type ReloadResult } from './reload.js'
+import { finishReload, Reloader, withCertificateReload, type PreparedReload, type ReloadResult } from './reload.js'
 import { closeAll, type Opened } from './running-service.js'
 import { logConnection } from './service-models.js'
 import { openTracing } from './tracing.js'
@@ -147,11 +148,12 @@ export const startEngineProcess = async (options: EngineProcessOptions): Promise
 }
 
 const openEngineProcess = async (options: EngineProcessOptions, opened: Opened): Promise<EngineProcess> => {
-  const { name, instance, region, certificate, logger, scheduler = asyncScheduler } = options
+  const { name, instance, region, logger, scheduler = asyncScheduler } = options
+  const certificate = options.certificate && new RenewableCertificate(options.certificate)
   const operation = await openOperations({
     address: options.operations,
     certificate,
-    expiring: certificate && { listener: 'operations', certificate: certificate.certificate },
+    expiring: certificate && { listener: 'operations', certificate },
     logger,
     onFault: options.onFault,
     reflection: false,
@@ -200,7 +202,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     logger,
     onOutcome: operation.reloaded,
     run: async () => {
-      const prepared = await prepareModels(found, served)
+      const prepared = withCertificateReload(await prepareModels(found, served), certificate, logger)
       const result = finishReload(prepared, reloader.isClosed)
       if (!result.isReloaded) return result
       served = await loadModels(models, onFault, served, prepared.digests)

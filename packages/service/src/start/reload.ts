@@ -1,4 +1,5 @@
 import type { ModelChanges, ModelRegistry } from 'rxspeech-engines/models/model-registry'
+import { expiryMsOf, type RenewableCertificate } from 'rxspeech-server/listen/renewable-certificate'
 import type { Logger } from 'rxspeech-server/operations/logger'
 import { SpeechError, toSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { checkDefaultModel, type ServiceProjects } from './models-and-projects.js'
@@ -53,6 +54,28 @@ export const prepareReload = async (parts: ReloadableParts): Promise<PreparedRel
   } catch (error) {
     prepared.discard()
     throw error
+  }
+}
+
+/** The same, and the certificate of the listeners, read again. */
+export const withCertificateReload = <Prepared extends PreparedReload>(
+  prepared: Prepared,
+  certificate: RenewableCertificate | undefined,
+  logger: Logger | undefined,
+): Prepared => {
+  try {
+    const renew = certificate?.prepareRenewal()
+    if (certificate === undefined || renew === undefined) return prepared
+    const commit = (): void => {
+      prepared.commit()
+      renew()
+      const validUntil = new Date(expiryMsOf(certificate)).toISOString()
+      logger?.log('info', 'New connections get the renewed certificate.', { validUntil })
+    }
+    return { ...prepared, commit }
+  } catch (error) {
+    const problem = toSpeechError(error, 'invalid-options', 'The certificate and its key could not be read again.')
+    return { ...prepared, problems: [...prepared.problems, problem] }
   }
 }
 
@@ -132,7 +155,7 @@ const logReload = (logger: Logger, result: ReloadResult): void => {
   if (result.isReloaded) {
     const { models, projects } = result
     const listOf = (labels: readonly string[]): string => (labels.length === 0 ? 'none' : labels.join(', '))
-    logger.log('info', 'Models and projects were reloaded. All other settings need a restart.', {
+    logger.log('info', 'Models, projects and certificates were reloaded. All other settings need a restart.', {
       added: listOf(models.added),
       changed: listOf(models.changed),
       removed: listOf(models.removed),
@@ -141,7 +164,7 @@ const logReload = (logger: Logger, result: ReloadResult): void => {
     return
   }
   for (const { code, message } of result.problems) logger.log('error', message, { code })
-  logger.log('error', 'The reload was refused, and the models and projects from before it serve on.', {
+  logger.log('error', 'The reload was refused, and what was there before it serves on.', {
     faults: result.problems.length,
   })
 }

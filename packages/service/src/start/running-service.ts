@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs'
 import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { repairRecordings } from 'rxspeech-nodes/recordings/repair-recordings'
+import type { RenewableCertificate } from 'rxspeech-server/listen/renewable-certificate'
 import type { OperationsOptions } from 'rxspeech-server/operations/operations'
 import type { ProjectRegistry } from 'rxspeech-server/project/project'
 import { operationsPage } from 'rxspeech-server/studio/operations-page'
@@ -38,8 +39,8 @@ export interface Service {
   /** Ends one token by its `jti`, and the sessions that use it. Settles when the revocation is stored. */
   revoke(tokenId: string): Promise<void>
   /**
-   * Reads the folders of models and projects again. New sessions get what is there now, and running ones keep what they
-   * have. If anything that is new or has changed has a fault, nothing changes at all, and the result says why. Never
+   * Reads the folders of models and projects, and the certificate, again. New sessions and connections get what is there
+   * now, and running ones keep what they have. If anything that is new or has changed has a fault, nothing changes at all, and the result says why. Never
    * rejects; reloads at the same time become one.
    *
    * @example
@@ -55,6 +56,9 @@ export interface Service {
    */
   close(options?: ServiceCloseOptions): Promise<void>
 }
+
+/** The options of a service whose certificate can be renewed. */
+export type RenewableOptions = ServiceOptions & { readonly certificate: RenewableCertificate | undefined }
 
 /** How a service ends. */
 export interface ServiceCloseOptions {
@@ -147,7 +151,7 @@ export const operationsOptions = (
     reflection: reflection ?? development,
     // Beyond loopback only with TLS, using the certificate of the service.
     certificate: address === undefined || isLoopback(address.host) ? undefined : certificate,
-    expiring: certificate && { listener: 'service', certificate: certificate.certificate },
+    expiring: certificate && { listener: 'service', certificate },
     logger,
     monitor,
     onFault,

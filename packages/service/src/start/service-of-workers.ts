@@ -6,12 +6,7 @@ import { TrustedProxies } from 'rxspeech-server/listen/trusted-proxies'
 import { processIdentity } from 'rxspeech-server/operations/process-identity'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { checkPlainText, hostPort } from 'rxspeech/internal/transport/listen-address'
-import {
-  checkOptionsForWorkers,
-  optionsForWorkers,
-  resolveServiceLimits,
-  type ServiceOptions,
-} from '../configuration/service-options.js'
+import { checkOptionsForWorkers, optionsForWorkers, resolveServiceLimits } from '../configuration/service-options.js'
 import { RelayedRequests } from '../workers/relayed-requests.js'
 import { openServicePort, type ServicePort, type ServicePortOptions } from '../workers/service-ports.js'
 import { startWorkerHost, type WorkerServices, type WorkerStart } from '../workers/worker-host.js'
@@ -19,7 +14,7 @@ import { openWorkerOperations, type WorkerOperations } from '../workers/worker-o
 import { WorkerSet } from '../workers/worker-set.js'
 import type { ComposedHttp, ServiceRole } from './compose.js'
 import { finishReload, refused, type ReloadResult } from './reload.js'
-import { operationsOptions, repairUnfinishedRecordings, type Opened } from './running-service.js'
+import { operationsOptions, repairUnfinishedRecordings, type Opened, type RenewableOptions } from './running-service.js'
 import { openServiceModels } from './service-models.js'
 import { loopbackAnyPort } from './session-server.js'
 
@@ -33,7 +28,7 @@ interface PortsOfWorkers extends ComposedHttp {
  * everything that is limited; it passes each connection to a worker, and answers its questions.
  */
 export const sessionsInWorkers = (
-  options: ServiceOptions,
+  options: RenewableOptions,
   count: number,
   opened: Opened,
 ): ServiceRole<WorkerOperations, PortsOfWorkers> => {
@@ -99,6 +94,7 @@ export const sessionsInWorkers = (
           plainHttp: http.plain?.address,
           grpc: grpc.address,
           defaultModel: projects.defaultModel,
+          certificate: certificate && { certificate: certificate.certificate, key: certificate.key },
         },
         cpus: usableCpus() / count,
         warmsUp: options.operations !== undefined,
@@ -107,6 +103,8 @@ export const sessionsInWorkers = (
       })
       let repaired = (): Promise<void> => Promise.resolve()
       opened.push(['The repair of recordings', () => repaired()])
+      const renewing = certificate?.renewed$.subscribe((next) => workers.renewCertificate(next))
+      opened.push(['The certificate of workers', () => renewing?.unsubscribe()])
       await workers.start((number, events) => startWorkerHost({ file, number, start: start() }, services, events), {
         ...operation,
         restarted: () => {

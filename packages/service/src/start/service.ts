@@ -1,6 +1,7 @@
 import { asyncScheduler } from 'rxjs'
 import { resolveWorkerCount } from 'rxspeech-engines/threads/worker-count'
 import { ConnectionGate } from 'rxspeech-server/listen/connection-gate'
+import { RenewableCertificate } from 'rxspeech-server/listen/renewable-certificate'
 import { openOperations, type Operations } from 'rxspeech-server/operations/operations'
 import { loadVoiceActivity } from 'rxspeech-server/recognition/voice-activity/fvad'
 import { checkOptions } from 'rxspeech/internal/protocol/validation'
@@ -8,7 +9,7 @@ import { checkServiceOptions, resolveServiceLimits, type ServiceOptions } from '
 import { dialectsOf } from './built-ins.js'
 import { compose, type ComposedHttp, type ServiceOperations, type ServiceRole } from './compose.js'
 import { openAuthority } from './identity-service.js'
-import { finishReload, Reloader } from './reload.js'
+import { finishReload, Reloader, withCertificateReload } from './reload.js'
 import {
   checkCodeGeneration,
   checkRecordingsFolder,
@@ -17,6 +18,7 @@ import {
   repairUnfinishedRecordings,
   serviceCloseOptions,
   type Opened,
+  type RenewableOptions,
   type Service,
 } from './running-service.js'
 import { openServiceModels } from './service-models.js'
@@ -30,8 +32,9 @@ import { openServiceHttp, openSessionServer, type ServiceHttp } from './session-
  * @example
  * const service = await startService({ modelFolders: ['models'], stateFolder: '.rxspeech', clients })
  */
-export const startService = async (options: ServiceOptions): Promise<Service> => {
-  checkServiceOptions(options)
+export const startService = async (given: ServiceOptions): Promise<Service> => {
+  checkServiceOptions(given)
+  const options = { ...given, certificate: given.certificate && new RenewableCertificate(given.certificate) }
   checkRecordingsFolder(options)
   checkCodeGeneration()
   dialectsOf(options)
@@ -67,7 +70,7 @@ const sessionsHere = (options: ServiceOptions): ServiceRole<Operations, ServiceH
 }
 
 const openService = async <Operation extends ServiceOperations, Http extends ComposedHttp>(
-  options: ServiceOptions,
+  options: RenewableOptions,
   opened: Opened,
   role: ServiceRole<Operation, Http>,
 ): Promise<Service> => {
@@ -83,7 +86,10 @@ const openService = async <Operation extends ServiceOperations, Http extends Com
   const reloader: Reloader = new Reloader({
     logger: options.logger,
     onOutcome: operation.reloaded,
-    run: () => role.reload(prepareReload, () => reloader.isClosed),
+    run: () => {
+      const prepare = async () => withCertificateReload(await prepareReload(), options.certificate, options.logger)
+      return role.reload(prepare, () => reloader.isClosed)
+    },
   })
   let closing: Promise<void> | undefined
   return {

@@ -1,6 +1,7 @@
 // A worker process: it serves the sessions of the connections that the process of the service passes to it.
 import { Socket } from 'node:net'
 import { asyncScheduler } from 'rxjs'
+import { RenewableCertificate } from 'rxspeech-server/listen/renewable-certificate'
 import { openProcessOperations } from 'rxspeech-server/operations/operations'
 import { adoptIdentity } from 'rxspeech-server/operations/process-identity'
 import { loadVoiceActivity } from 'rxspeech-server/recognition/voice-activity/fvad'
@@ -31,14 +32,25 @@ const optionsOf = (options: JsonObject): ServiceOptions => {
   return given
 }
 
+interface WorkerParts {
+  readonly start: WorkerStart
+  readonly opened: Opened
+  readonly certificate: RenewableCertificate | undefined
+}
+
 const openWorker = async (
   channel: WorkerChannel,
   { gate, to }: PassedConnections,
   admission: RemoteAdmission,
-  { start, opened }: { readonly start: WorkerStart; readonly opened: Opened },
+  { start, opened, certificate }: WorkerParts,
 ) => {
   adoptIdentity(start.identity)
-  const options = { ...optionsOf(start.options), logger: remoteLogger(channel), onFault: remoteFaults(channel) }
+  const options = {
+    ...optionsOf(start.options),
+    certificate,
+    logger: remoteLogger(channel),
+    onFault: remoteFaults(channel),
+  }
   const limits = resolveServiceLimits(options)
   const origin = { gate, acceptConnections: { http: to('http'), plain: to('plain'), grpc: to('grpc') } }
   admission.requests = new TokenRequests(limits, asyncScheduler)
@@ -89,6 +101,7 @@ const main = (): void => {
   const connections = new PassedConnections(channel, nextId)
   const admission = new RemoteAdmission(channel, nextId)
   const opened: Opened = []
+  let certificate: RenewableCertificate | undefined
   let worker: Awaited<ReturnType<typeof openWorker>> | undefined
   let prepared: Promise<PreparedReload> | undefined
 
@@ -111,7 +124,9 @@ const main = (): void => {
     },
     notices: {
       start: (start) => {
-        openWorker(channel, connections, admission, { start, opened }).then(
+        const { certificate: first } = optionsOf(start.options)
+        certificate = first && new RenewableCertificate(first)
+        openWorker(channel, connections, admission, { start, opened, certificate }).then(
           (running) => {
             worker = running
             channel.tell('opened', {})
@@ -130,6 +145,7 @@ const main = (): void => {
         prepared?.then(({ commit, discard }) => (isUsed ? commit() : discard())).catch(() => undefined)
         prepared = undefined
       },
+      certificate: (next) => certificate?.renew(next),
       drain: ({ drainMs }) => {
         worker?.server
           .drain(drainMs)

@@ -16,6 +16,7 @@ import {
   text,
   wholeNumber,
 } from 'rxspeech/internal/protocol/validation'
+import { serverCertificateCodec } from 'rxspeech/internal/transport/listen-address'
 import { sentError, type Protocol } from './channel.js'
 
 /** The ports of a service; `plain` is HTTP without TLS beside it. */
@@ -53,6 +54,8 @@ export const workerProtocol = {
     ended: optionsCodec({ id, error: sentError }, {}),
     /** Whether the whole service is ready, for gRPC health. */
     serving: optionsCodec({ isServing: flag }, {}),
+    /** New connections get this certificate. */
+    certificate: serverCertificateCodec,
     drain: optionsCodec({ drainMs: durationMs(0) }, {}),
     /** Follows `prepareReload`. */
     reload: optionsCodec({ isUsed: flag }, {}),

@@ -9,6 +9,7 @@ import type { Readiness } from 'rxspeech-server/operations/readiness'
 import type { SlowSession } from 'rxspeech-server/operations/slow-sessions'
 import type { SessionContext } from 'rxspeech-server/sessions/session-context'
 import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import type { ServerCertificate } from 'rxspeech/internal/transport/listen-address'
 import { Channel, fromSentError, toSentError, type Handlers } from './channel.js'
 import { HangWatch } from './hang-watch.js'
 import { serviceProtocol, workerProtocol, type ListenerName } from './protocol.js'
@@ -69,6 +70,7 @@ export interface WorkerHost {
   readonly prepareReload: () => Promise<WorkerReload>
   /** Whether what was prepared is used. */
   readonly reload: (isUsed: boolean) => void
+  readonly renewCertificate: (certificate: ServerCertificate) => void
   readonly drain: (drainMs: number) => void
   readonly kill: () => void
 }
@@ -194,6 +196,7 @@ export const startWorkerHost = (
       return { problems: problems.map(fromSentError), fingerprint }
     },
     reload: (isUsed) => channel.tell('reload', { isUsed }),
+    renewCertificate: ({ certificate, key }) => channel.tell('certificate', { certificate, key }),
     drain: (drainMs) => channel.tell('drain', { drainMs }),
     kill: () => child.kill('SIGKILL'),
   }

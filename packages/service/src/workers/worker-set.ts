@@ -4,6 +4,7 @@ import type { Readiness } from 'rxspeech-server/operations/readiness'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { backoffMs } from 'rxspeech/internal/kernel/backoff'
 import { schedule } from 'rxspeech/internal/kernel/timers'
+import type { ServerCertificate } from 'rxspeech/internal/transport/listen-address'
 import type { PassedConnection, WorkerEnd, WorkerEvents, WorkerHost, WorkerReload } from './worker-host.js'
 
 export interface WorkerSetOptions {
@@ -127,6 +128,11 @@ export class WorkerSet {
 
   setServing(isServing: boolean): void {
     for (const { host } of this.open) host.setServing(isServing)
+  }
+
+  /** Also for workers that start just now. */
+  renewCertificate(certificate: ServerCertificate): void {
+    for (const { host } of this.#workers) host.renewCertificate(certificate)
   }
 
   /** Drains all workers. Resolves when they have ended; one that has not within `withinMs` is killed. */

@@ -65,7 +65,7 @@ describe('rxspeech reload', () => {
       `rxspeech: process ${process.pid} has reloaded nothing; what it had before serves on. rxspeech models lint shows where faults are.\n`,
     )
     expect(log()).toMatch(/Default\/call\/2.*zzzyyx/)
-    expect(log()).toContain('The reload was refused, and the models and projects from before it serve on.')
+    expect(log()).toContain('The reload was refused, and what was there before it serves on.')
     await rm(join(folder, 'models/Default/call/2'), { recursive: true })
     expect((await reload()).code).toBe(0)
   })

@@ -46,6 +46,7 @@ const startWorker = (number: number, events: WorkerEvents): WorkerHost => {
     slowSessions: () => Promise.resolve([]),
     prepareReload: () => worker.prepareReload(),
     reload: (isUsed) => (worker.reloads = [...worker.reloads, isUsed]),
+    renewCertificate: () => undefined,
     drain: (drainMs) => (worker.drainMs = drainMs),
     kill: () => events.ended({ how: 'SIGKILL' }),
   }

@@ -47,7 +47,7 @@ export const addEngine = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
       'Recognizes speech for services on this and other machines, which find it over NATS. When it is ready, it prints one line of JSON on stdout. ' +
-      'The log is on stderr. SIGTERM lets it finish its open segments; a second one ends it at once. SIGHUP, except in a terminal, reads the models again.',
+      'The log is on stderr. SIGTERM lets it finish its open segments; a second one ends it at once. SIGHUP, except in a terminal, reads models and the certificate again.',
     flags: engineFlags,
     examples: [
       ['rxspeech engine --nats nats://127.0.0.1:4222 --models ./models', 'an engine process on this machine'],

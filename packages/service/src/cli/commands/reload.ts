@@ -13,7 +13,7 @@ const reloadFlags = { state: stateFlag, json: jsonFlag }
 export const addReload = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
-      'Lets a running service, or engine process, read its folders of models and projects again. New sessions get what is there now; ' +
+      'Lets a running service, or engine process, read its folders of models and projects, and its certificate, again. New sessions and connections get what is there now; ' +
       'running ones keep what they have. If anything new has a fault, nothing changes, the faults are printed, and the ' +
       'exit code is 1. It reaches the processes of the same user that run with this state folder.',
     flags: reloadFlags,

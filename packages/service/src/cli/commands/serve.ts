@@ -57,7 +57,7 @@ export const addServe = (command: Command, context: CommandContext): void =>
     description:
       'Runs the service. When it is ready, it prints its addresses on stdout: as one line of JSON, or as a summary in a terminal. ' +
       'The log is on stderr. ' +
-      'SIGTERM ends sessions with their finals; a second one ends at once. SIGHUP, except in a terminal, reads the models and projects again.',
+      'SIGTERM ends sessions with their finals; a second one ends at once. SIGHUP, except in a terminal, reads models, projects and certificates again.',
     flags: serveFlags,
     examples: [
       ['rxspeech serve --dev --models ./models', 'a service for trying clients'],

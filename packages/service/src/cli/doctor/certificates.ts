@@ -14,7 +14,7 @@ export const expiryFinding = (pem: string | Buffer, nowMs: number): Finding => {
   const days = Math.floor((toMs - nowMs) / dayMs)
   if (nowMs < fromMs) return wrong(`The certificate (${names}) is valid only from ${validFrom}.`, 'Check the clocks.')
   if (nowMs >= toMs)
-    return wrong(`The certificate (${names}) has expired on ${until}.`, 'Renew it and restart the service.')
+    return wrong(`The certificate (${names}) has expired on ${until}.`, 'Renew it and run rxspeech reload.')
   if (days < warnDays) return warning(`The certificate (${names}) expires in ${days} days.`, 'Renew it.')
   return ok(`certificate for ${names} until ${until}`)
 }

@@ -29,7 +29,8 @@ export interface CertificateFiles {
 }
 
 /** The certificate chain and the key of a service. Throws `invalid-options`, which names the invalid file. */
-export const readServerCertificate = ({ certFile, keyFile }: CertificateFiles): ServerCertificate => {
+export const readServerCertificate = (files: CertificateFiles): ServerCertificate => {
+  const { certFile, keyFile } = files
   const certificate = readCertificates('--cert', certFile)
   const key = readFlagFile('--key', keyFile)
   try {
@@ -38,5 +39,5 @@ export const readServerCertificate = ({ certFile, keyFile }: CertificateFiles): 
     // Without the cause: it may show the secret.
     throw usageError(`--key names ${keyFile}, which contains no private key in PEM without a passphrase.`)
   }
-  return { certificate, key }
+  return { certificate, key, readAgain: () => readServerCertificate(files) }
 }
