@@ -114,7 +114,7 @@ export class Studio {
     if (status.type === 'running' && !this.#following.has(job))
       this.#following.set(
         job,
-        this.#library.follow(job.id, () => job.content()),
+        this.#library.follow(job.id, { content: () => job.content(), movedToDisk: (part) => job.moveToDisk(part) }),
       )
     if (job.isUnfinished) return
     if (status.type === 'failed' && job.durationMs === 0) this.#startFailed(job, status.sentence)

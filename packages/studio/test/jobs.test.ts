@@ -2,6 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { Job, type OpenAudio, type OpenedAudio } from '../src/jobs/job.js'
 import { Jobs } from '../src/jobs/jobs.js'
 import { progressOf, progressSentence } from '../src/jobs/progress.js'
+import type { SessionContent } from '../src/library/store.js'
+import { AudioTrack } from '../src/session/audio-track.js'
+import { TextLog } from '../src/session/text-log.js'
 import type { Origin } from '../src/state/transcript.js'
 import { optionsFor, preferredModel } from '../src/views/model-order.js'
 import { screenOf } from '../src/views/navigation.js'
@@ -52,6 +55,29 @@ const jobOf = (title: string, origin: Origin = 'file') => {
   const plan = { config, model: { name: 'English', version: '1' }, recognition: {}, token: '', open }
   return { job: new Job({ title, origin }, plan), fail, signals, report: (sentence: string) => report(sentence) }
 }
+
+describe('the files of a live session', () => {
+  it('stay the same when the browser has a part of them on disk', async () => {
+    const job = new Job({ title: 'Microphone', origin: 'microphone' })
+    const track = new AudioTrack(8000)
+    const run = { tracks: [track], events: new TextLog(), cassette: new TextLog() }
+    job.run = run
+    const textOf = (blob: Blob | undefined): Promise<string | undefined> => Promise.resolve(blob?.text())
+    const grow = (text: string): Promise<SessionContent> => {
+      track.add(new TextEncoder().encode(text))
+      run.cassette.add(text)
+      return job.content()
+    }
+    const before = await grow('abcd')
+    job.moveToDisk({ kind: 'audio', fromBytes: 0, content: new Blob([before.audio?.slice(0, 44) ?? '', 'ABCD']) })
+    job.moveToDisk({ kind: 'cassette', fromBytes: 0, content: new Blob(['ABCD\n']) })
+    await grow('efgh')
+    job.moveToDisk({ kind: 'audio', fromBytes: 48, content: new Blob(['EFGH']) })
+    const after = await grow('ijkl')
+    expect(await textOf(after.audio?.slice(44))).toBe('ABCDEFGHijkl')
+    expect(await textOf(after.cassette)).toBe('ABCD\nefgh\nijkl\n')
+  })
+})
 
 describe('the sessions of a page', () => {
   it('run two recordings at once, and the next when one has ended in any way', async () => {

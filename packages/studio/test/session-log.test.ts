@@ -9,6 +9,24 @@ describe('the log of a session', () => {
     for (const line of lines) log.add(line)
     expect(await log.blob().text()).toBe(`${lines.join('\n')}\n`)
   })
+
+  it('takes what the browser has in files in place of what is in memory', async () => {
+    const log = new TextLog()
+    log.add('one')
+    const first = log.blob()
+    log.add('two')
+    log.add('three')
+    const { size } = log.blob()
+    log.add('four')
+    log.moveToDisk(first.size, new Blob(['TWO\nTHREE\n']))
+    expect(size).toBe(14)
+    expect(await log.blob().text()).toBe('one\nTWO\nTHREE\nfour\n')
+    // It is not where pieces end.
+    log.moveToDisk(2, new Blob(['?']))
+    log.moveToDisk(size, new Blob(['longer than the rest']))
+    log.moveToDisk(0, new Blob(['ONE\nTWO\nTHREE\n']))
+    expect(await log.blob().text()).toBe('ONE\nTWO\nTHREE\nfour\n')
+  })
 })
 
 describe('the audio of a channel', () => {

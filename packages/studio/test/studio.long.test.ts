@@ -461,6 +461,17 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
     await page.click('#speak')
     await until(page, '#speak-error', 'The page may not use the microphone')
     expect(await page.$$('#jobs li')).toHaveLength(0)
+    await page.evaluate(() => {
+      const { addModule } = AudioWorklet.prototype
+      // Of its file, and of the Blob in its place.
+      const refused = [new DOMException('', 'AbortError'), new DOMException('', 'AbortError')]
+      AudioWorklet.prototype.addModule = function (url) {
+        const error = refused.pop()
+        return error === undefined ? addModule.call(this, url) : Promise.reject(error)
+      }
+    })
+    await page.click('#speak')
+    await until(page, '#speak-error', 'The page cannot read the microphone. Reload it;')
     await page.click('#speak')
     await page.waitForSelector('#finalize', { visible: true })
     await until(page, '#status-text', 'Streaming.')

@@ -14,7 +14,7 @@ import {
 import type { RecognitionOptions } from 'rxspeech'
 import { createRun, type Run } from '../run.js'
 import type { AudioTrack } from '../session/audio-track.js'
-import type { SessionContent } from '../library/store.js'
+import { wavHeaderBytes, type PartOnDisk, type SessionContent } from '../library/store.js'
 import type { Model, StudioConfig } from '../session/config.js'
 import { wavOf } from '../session/playback.js'
 import type { Source } from '../session/sources.js'
@@ -149,6 +149,16 @@ export class Job {
       events: events.blob(),
       cassette: cassette.isTooLong ? undefined : cassette.blob(),
     }
+  }
+
+  /** A part of its `content` is in a file of the browser now, and need not be in memory. */
+  moveToDisk({ kind, fromBytes, content }: PartOnDisk): void {
+    if (kind !== 'audio') return this.run?.[kind].moveToDisk(fromBytes, content)
+    const [track, other] = this.tracks
+    // A recording is a file already; two tracks are not kept as they are, and short.
+    if (this.audio !== undefined || track === undefined || other !== undefined) return
+    if (fromBytes === 0) track.moveToDisk(0, content.slice(wavHeaderBytes))
+    else track.moveToDisk(fromBytes - wavHeaderBytes, content)
   }
 
   /** Runs the session, and completes when it ended in any way. */

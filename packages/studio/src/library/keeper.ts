@@ -2,12 +2,14 @@ import { asyncScheduler, exhaustMap, interval, merge, NEVER, type Observable, ty
 import { hasWords } from '../state/transcript.js'
 import type { KeptSession } from './database.js'
 import type { Edits } from './edits.js'
-import { nothingStored, type LibraryStore, type SessionContent } from './store.js'
+import { nothingStored, type LibraryStore, type PartOnDisk, type SessionContent } from './store.js'
 
 export interface KeeperOptions {
   readonly store: LibraryStore
   /** The session as it is now. */
   readonly content: () => SessionContent | Promise<SessionContent>
+  /** Gets each part of its files that is written while it runs, so that the page need not keep it in memory. */
+  readonly movedToDisk: (part: PartOnDisk) => void
   /** What a person has changed of it before it was first written. */
   readonly edits: () => Edits
   /** Sessions that run in some tab, and are not removed to make room. */
@@ -65,7 +67,7 @@ export class Keeper {
 
   async #writeNow(hasEnded: boolean): Promise<void> {
     if (this.#hasFailed) return
-    const { store, content, edits, isInUse, report, written } = this.#options
+    const { store, content, movedToDisk, edits, isInUse, report, written } = this.#options
     try {
       const now = await content()
       if (!isWorthKeeping(now) || (!hasEnded && isSame(now, this.#written))) return
@@ -73,7 +75,9 @@ export class Keeper {
         store.write(this.#hasFiles ? now : withoutFiles(now), hasEnded, this.#stored, edits()),
       )
       this.#written = now
+      const before = this.#stored
       if (stored !== undefined) this.#stored = stored
+      if (!hasEnded) for (const part of await store.addedParts(now.document.id, before, this.#stored)) movedToDisk(part)
       this.#reportRemoved(await store.makeRoom(isInUse))
       written()
     } catch (error) {

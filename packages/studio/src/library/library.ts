@@ -14,7 +14,7 @@ import {
   type Edit,
   type Edits,
 } from './edits.js'
-import { Keeper } from './keeper.js'
+import { Keeper, type KeeperOptions } from './keeper.js'
 import { ListView, type ListEntry } from './list-view.js'
 import { matchIn, normalized, type SearchText } from './search.js'
 import { defaultLimits, LibraryStore, type ListedSession, type SessionContent } from './store.js'
@@ -123,7 +123,7 @@ export class Library {
   // What the page asks for
 
   /** Keeps a session while it runs. */
-  follow(id: string, content: () => SessionContent | Promise<SessionContent>): Following {
+  follow(id: string, { content, movedToDisk }: Pick<KeeperOptions, 'content' | 'movedToDisk'>): Following {
     const release = this.#tabs.hold(id)
     this.#running.add(id)
     const keeper = this.#opened.then(() => {
@@ -131,6 +131,7 @@ export class Library {
       return new Keeper({
         store: this.#store,
         content,
+        movedToDisk,
         edits: () => this.#edits.get(id) ?? noEdits,
         isInUse: (other) => other === id || this.#held.has(other) || this.#running.has(other),
         report: (sentence) => this.#report(sentence),

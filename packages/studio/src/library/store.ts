@@ -33,7 +33,7 @@ const mebibyte = 1_048_576
 export const defaultLimits: LibraryLimits = {
   maxSessions: 200,
   maxBytes: 1024 * mebibyte,
-  maxFileBytes: { audio: 256 * mebibyte, events: 64 * mebibyte, cassette: 64 * mebibyte },
+  maxFileBytes: { audio: 256 * mebibyte, events: 64 * mebibyte, cassette: 80 * mebibyte },
 }
 
 /** What of a session is in the database, so that only the rest is added. */
@@ -45,6 +45,13 @@ export interface Stored {
 interface StoredFile {
   readonly bytes: number
   readonly parts: number
+}
+
+/** A part of a file as the database has it: in a file of the browser, which takes no memory of the page. */
+export interface PartOnDisk {
+  readonly kind: FileKind
+  readonly fromBytes: number
+  readonly content: Blob
 }
 
 const noFile: StoredFile = { bytes: 0, parts: 0 }
@@ -149,6 +156,19 @@ export class LibraryStore {
     )
     await Promise.all([...writes, transaction.done])
     return { isKnown: true, files }
+  }
+
+  /** The parts that a write has added. */
+  async addedParts(id: string, before: Stored, after: Stored): Promise<readonly PartOnDisk[]> {
+    const parts = this.#database.transaction('parts').store
+    const added = await Promise.all(
+      fileKinds.map(async (kind) => {
+        const { bytes: fromBytes, parts: n } = before.files[kind]
+        const part = after.files[kind].parts === n + 1 ? await parts.get([id, kind, n]) : undefined
+        return part === undefined ? [] : [{ kind, fromBytes, content: part.content }]
+      }),
+    )
+    return added.flat()
   }
 
   /** Changes what a person has changed. Returns all changes of the session. */
@@ -257,4 +277,4 @@ const grownWav = async (parts: readonly Blob[]): Promise<Blob> => {
   return new Blob([header, whole.slice(wavHeaderBytes)], { type: parts[0]?.type ?? '' })
 }
 
-const wavHeaderBytes = 44
+export const wavHeaderBytes = 44

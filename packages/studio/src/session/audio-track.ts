@@ -1,7 +1,8 @@
 import { samplesOf } from 'rxspeech/audio'
+import { GrowingBlob } from './growing-blob.js'
 import { Density, Peaks } from './peaks.js'
 
-/** Audio that waits until it is put into a Blob, which the browser may keep on disk. */
+/** Audio that waits until it is put into a Blob. */
 const pieceBytes = 1_048_576
 
 /** The audio of one channel: its peaks for the timeline, and its samples so that words can be played. */
@@ -10,8 +11,8 @@ export class AudioTrack {
   readonly peaks: Peaks
   /** When partial results arrived. */
   readonly partials = new Density()
-  readonly #pieces: Blob[] = []
-  #tail = new Uint8Array(pieceBytes)
+  readonly #file = new GrowingBlob()
+  readonly #tail = new Uint8Array(pieceBytes)
   #tailBytes = 0
 
   constructor(sampleRateHz: number) {
@@ -44,11 +45,18 @@ export class AudioTrack {
 
   /** All samples so far. */
   blob(): Blob {
-    return new Blob([...this.#pieces, this.#tail.slice(0, this.#tailBytes)])
+    this.#flush()
+    return this.#file.whole()
+  }
+
+  /** The samples from a position on, which `blob` gave, are in a file of the browser now. */
+  moveToDisk(fromBytes: number, file: Blob): void {
+    this.#file.moveToDisk(fromBytes, file)
   }
 
   #flush(): void {
-    this.#pieces.push(new Blob([this.#tail]))
+    if (this.#tailBytes === 0) return
+    this.#file.append(this.#tail.subarray(0, this.#tailBytes))
     this.#tailBytes = 0
   }
 }

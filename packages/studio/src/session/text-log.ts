@@ -1,10 +1,12 @@
-/** Text that waits until it is put into a Blob, which the browser may keep on disk. */
+import { GrowingBlob } from './growing-blob.js'
+
+/** Text that waits until it is put into a Blob. */
 const pieceLength = 262_144
 
 /** Lines of a file that grows with the session. */
 export class TextLog {
   readonly #maxLength: number
-  #pieces: Blob[] = []
+  readonly #file = new GrowingBlob()
   #lines: string[] = []
   #length = 0
   #totalLength = 0
@@ -21,19 +23,30 @@ export class TextLog {
   add(line: string): void {
     this.#totalLength += line.length + 1
     if (this.isTooLong) {
-      this.#pieces = []
+      this.#file.clear()
       this.#lines = []
       return
     }
     this.#lines.push(line)
     this.#length += line.length
-    if (this.#length < pieceLength) return
-    this.#pieces.push(new Blob([`${this.#lines.join('\n')}\n`]))
-    this.#lines = []
-    this.#length = 0
+    if (this.#length >= pieceLength) this.#flush()
   }
 
   blob(): Blob {
-    return new Blob([...this.#pieces, ...this.#lines.map((line) => `${line}\n`)])
+    this.#flush()
+    return this.#file.whole()
+  }
+
+  /** The lines from a position on, which `blob` gave, are in a file of the browser now. */
+  moveToDisk(fromBytes: number, file: Blob): void {
+    this.#file.moveToDisk(fromBytes, file)
+  }
+
+  #flush(): void {
+    if (this.#lines.length === 0) return
+    // Firefox holds a text in twice its bytes.
+    this.#file.append(new TextEncoder().encode(`${this.#lines.join('\n')}\n`))
+    this.#lines = []
+    this.#length = 0
   }
 }

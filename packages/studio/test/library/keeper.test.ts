@@ -18,6 +18,7 @@ const scene = (fields: Partial<SessionContent> = {}) => {
   }
   const writes: string[] = []
   const sentences: string[] = []
+  const moved: string[] = []
   const oldest = ['Old', 'Older']
   let rooms = Infinity
   let failure: Error | undefined
@@ -27,6 +28,7 @@ const scene = (fields: Partial<SessionContent> = {}) => {
       writes.push(`${lines.length} lines${audio === undefined ? '' : ' with audio'}${hasEnded ? ', ended' : ''}`)
       return Promise.resolve({ ...nothingStored, isKnown: true })
     },
+    addedParts: () => Promise.resolve([{ kind: 'events', fromBytes: writes.length, content: new Blob() }]),
     makeRoom: () => Promise.resolve([]),
     removeOldest: () => {
       rooms += 1
@@ -39,6 +41,7 @@ const scene = (fields: Partial<SessionContent> = {}) => {
   const keeper = new Keeper({
     store,
     content: () => (failure === undefined ? content : Promise.reject(failure)),
+    movedToDisk: ({ kind, fromBytes }) => moved.push(`${kind} from ${fromBytes}`),
     edits: () => noEdits,
     isInUse: () => false,
     report: (sentence) => sentences.push(sentence),
@@ -55,6 +58,7 @@ const scene = (fields: Partial<SessionContent> = {}) => {
     keeper,
     writes,
     sentences,
+    moved,
     hidden$,
     passMs,
     change: (next: Partial<SessionContent>) => (content = { ...content, ...next }),
@@ -78,6 +82,16 @@ describe('a running session', () => {
     await keeper.end()
     await passMs(60_000)
     expect(writes.slice(2)).toEqual(['1 lines with audio, ended'])
+  })
+
+  it('gives back what it has written, but not at the end', async () => {
+    const { keeper, moved, passMs, change } = scene()
+    await passMs(5000)
+    change({ events: new Blob(['1', '2']) })
+    await passMs(5000)
+    expect(moved).toEqual(['events from 1', 'events from 2'])
+    await keeper.end()
+    expect(moved).toHaveLength(2)
   })
 
   it('is kept once it has words, or is a recording of a microphone', async () => {

@@ -5,7 +5,13 @@ import { wavHeader } from '../../../../src/audio.js'
 import { NoLibraryError, openDatabase, upgradeSteps, type LibraryDatabase } from '../../src/library/database.js'
 import { matchIn } from '../../src/library/search.js'
 import { wordKey } from '../../src/library/edits.js'
-import { defaultLimits, LibraryStore, nothingStored, type SessionContent } from '../../src/library/store.js'
+import {
+  defaultLimits,
+  LibraryStore,
+  nothingStored,
+  type PartOnDisk,
+  type SessionContent,
+} from '../../src/library/store.js'
 import { documentOf } from './transcripts.js'
 
 const noTabs = (): boolean => false
@@ -60,10 +66,30 @@ describe('the sessions that are kept', () => {
       new Blob([new Uint8Array(wavHeader(format, length)), new Uint8Array(length).fill(7)], { type: 'audio/wav' })
     const events = (count: number): Blob => new Blob(Array.from({ length: count }, (_, at) => `${at}\n`))
     let stored = nothingStored
+    const added: (readonly PartOnDisk[])[] = []
     for (const count of [1, 2, 2, 3]) {
       const grown = contentOf({ audio: wav(count * 100), events: events(count), cassette: undefined })
+      const before = stored
       stored = (await store.write(grown, false, stored)) ?? stored
+      added.push(await store.addedParts('call', before, stored))
     }
+    expect(
+      added.map((parts) => parts.map(({ kind, fromBytes, content: { size } }) => [kind, fromBytes, size])),
+    ).toEqual([
+      [
+        ['audio', 0, 144],
+        ['events', 0, 2],
+      ],
+      [
+        ['audio', 144, 100],
+        ['events', 2, 2],
+      ],
+      [],
+      [
+        ['audio', 244, 100],
+        ['events', 4, 2],
+      ],
+    ])
     const partsOf = async () =>
       (await database.getAll('parts')).map(({ kind, n, content: { size } }) => [kind, n, size])
     expect(await partsOf()).toEqual([
