@@ -1,4 +1,4 @@
-import { catchError, EMPTY, takeUntil, throwError, type Observable } from 'rxjs'
+import { catchError, EMPTY, finalize, takeUntil, throwError, type Observable } from 'rxjs'
 import type { AudioFormat } from '../audio/format.js'
 import { readWav } from '../audio/read-wav.js'
 import type { RecognizeOptions } from '../client/recognizer/recognize-on.js'
@@ -112,7 +112,11 @@ export const createRxspeechOn =
               controller.enqueue({ type: 'finish', ...summary, ...(language !== undefined && { language }) })
             },
           })
-          return { stream: toReadableStream(eventsOf(bytes)).pipeThrough(parts), response }
+          // A session that ends before it has begun to read leaves the stream unlocked.
+          const cancelled = finalize<SessionEvent>(() => {
+            if (!bytes.locked) void bytes.cancel().catch(() => undefined)
+          })
+          return { stream: toReadableStream(eventsOf(bytes).pipe(cancelled)).pipeThrough(parts), response }
         },
       }
     }

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { defer, Observable, of, switchMap, tap } from 'rxjs'
+import { defer, Observable, switchMap, tap } from 'rxjs'
 import { sanitizePeerText } from '../errors/refusal.js'
 import { codeOf, SpeechError } from '../errors/speech-error.js'
 import type { ErrorCode } from '../errors/error-table.js'
@@ -41,7 +41,7 @@ export const commandMicrophone = (options: CommandMicrophoneOptions = {}): Micro
   const format = commandMicrophoneFormat(options)
   const { command, deviceName, audioTimeoutMs = 5_000 } = options
   return createMicrophone(format, (report) =>
-    defer(() => of(command ?? findRecordingCommand({ ...format, deviceName }))).pipe(
+    defer(() => Promise.resolve(command ?? findRecordingCommand({ ...format, deviceName }))).pipe(
       switchMap(([program = '', ...args]) => {
         const silence = `${program} delivered no audio for ${audioTimeoutMs} ms; check the device and the arguments.`
         return outputOf(program, args).pipe(failWithoutAudio(audioTimeoutMs, silence))
