@@ -117,6 +117,7 @@ describe('starting', () => {
       sessions: 200,
       sessionsPerTenant: 200,
       sessionsPerToken: 50,
+      reservePercent: 10,
       connections: 5_000,
       connectionsPerAddress: 2_500,
       unstarted: 2_500,

@@ -175,16 +175,16 @@ describe('EngineUse', () => {
     }
     pass(1)
     const [first, second, third] = [open(), open(), open()]
-    expect(use.isFull).toBe(false)
+    expect(use.isFull()).toBe(false)
     for (const { part$ } of [first, second, third]) part$.next({ type: 'open', startMs: 0 })
     pass(600)
-    expect([use.isFull, use.expectedWaitMs > 900]).toEqual([true, true])
+    expect([use.isFull(), use.expectedWaitMs > 900]).toEqual([true, true])
     third.life.unsubscribe()
-    expect(use.isFull).toBe(false)
+    expect(use.isFull()).toBe(false)
     open()
     for (const { part$ } of [first, second]) part$.next({ type: 'close', endMs: 0 })
     pass(600)
-    expect(use.isFull).toBe(false)
+    expect(use.isFull()).toBe(false)
   })
 
   it('counts speech, of each channel that speaks, while the engine or the service thins partials', () => {

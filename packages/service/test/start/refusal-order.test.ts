@@ -60,7 +60,8 @@ describe('an admission', () => {
   it('is for a tenant that a full service has refused, before one that has its share', async () => {
     const verify = (token: string) => identity.verify(token).then((rights) => ({ ...rights, tenants: ['*'] }))
     const options = { scheduler: new VirtualClock() }
-    const admit = createAdmission({ ...identity, verify }, resolveServiceLimits({ limits: { sessions: 2 } }), options)
+    const limits = { sessions: 2, reservePercent: 50 }
+    const admit = createAdmission({ ...identity, verify }, resolveServiceLimits({ limits }), options)
     const [first] = [await admit('a', 'Large', own), await admit('b', 'Large', own)]
     expect(await refusalOf(admit('c', 'Small', own))).toMatch(/^The service has 2 sessions/)
     first.release()
