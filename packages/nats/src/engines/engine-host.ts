@@ -42,9 +42,10 @@ import {
 } from './protocol.js'
 
 const tickMs = 100
+/** While segments are open, and after a change. */
 const advertMs = 250
-/** Changes of the used places are reported together, after this. */
-const gatherMs = 20
+/** Otherwise. One of them may be lost before services count this process as lost. */
+const idleAdvertMs = 400
 
 const idle = (): EngineWork => ({ lagMs: 0, progress: 0 })
 
@@ -97,6 +98,7 @@ export class EngineHost {
   #lastPlace = 0
   #state: EngineAdvert['state'] = 'serving'
   #advertDue: Unsubscribable | undefined
+  #advertisedAtMs = -Infinity
   #refused = 0
   #areModelsTold = false
 
@@ -194,7 +196,6 @@ export class EngineHost {
         } else this.#abortAll()
       }),
     )
-    this.#subscription.add(interval(advertMs, this.#scheduler).subscribe(() => this.#advertise()))
     this.#subscription.add(
       interval(tickMs, this.#scheduler).subscribe(() => {
         for (const { segment } of [...this.#places.values()]) segment.tick()
@@ -290,14 +291,20 @@ export class EngineHost {
     bus.publish(replyTo, encodeJson({ t: 'failed', final: true }), ownReply)
   }
 
+  /** At most one in `advertMs`. A clock that is set back must not delay it. */
   #advertiseSoon(): void {
-    this.#advertDue ??= schedule(this.#scheduler, gatherMs, () => {
-      this.#advertDue = undefined
-      this.#advertise()
-    })
+    const dueMs = this.#advertisedAtMs + advertMs - this.#scheduler.now()
+    this.#advertiseIn(Math.min(Math.max(dueMs, 0), advertMs))
+  }
+
+  #advertiseIn(ms: number): void {
+    this.#advertDue?.unsubscribe()
+    this.#advertDue = schedule(this.#scheduler, ms, () => this.#advertise())
   }
 
   #advertise(): void {
+    this.#advertisedAtMs = this.#scheduler.now()
+    this.#advertiseIn(this.used > 0 ? advertMs : idleAdvertMs)
     if (!this.#areModelsTold) return
     const { used, capacity, address: engine } = this
     const { bus, work = idle } = this.#options
@@ -308,9 +315,10 @@ export class EngineHost {
       capacity,
       used,
       state: this.#state,
-      lagMs: Math.round(lagMs),
       progress,
-      partialIntervalsMs,
+      sentAtMs: this.#advertisedAtMs,
+      ...(lagMs >= 1 && { lagMs: Math.round(lagMs) }),
+      ...(Object.keys(partialIntervalsMs).length > 0 && { partialIntervalsMs }),
     }
     bus.publish(aliveSubject(engine.name), encodeJson(advert))
   }

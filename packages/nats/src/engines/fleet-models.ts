@@ -19,7 +19,7 @@ const natsEngine = 'nats'
  */
 const servedForMs = 5_000
 /**
- * Engine processes report in a quarter of a second; without any for longer than this, the service has seen an outage.
+ * Engine processes report within half a second; without any for longer than this, the service has seen an outage.
  */
 const outageMs = 2_000
 /** How long after an outage engine processes may take to come back one after another. */

@@ -59,6 +59,8 @@ export class Fleet {
   onChange: () => void = () => undefined
   /** Called when an engine process is there. */
   onJoined: (engine: RosterEngine) => void = () => undefined
+  /** Called when its clock begins to differ too much from that of this process. */
+  onClock: (engine: RosterEngine) => void = () => undefined
   /** Called when it is no longer there. */
   onLeft: (engine: ProcessAddress, how: EngineEnd) => void = () => undefined
 
@@ -68,6 +70,7 @@ export class Fleet {
     this.#edge = createAddress(name)
     this.roster = new Roster({ now: () => scheduler.now(), ...roster })
     this.roster.onJoined = (engine) => this.onJoined(engine)
+    this.roster.onClock = (engine) => this.onClock(engine)
     this.roster.onLost = (engine, how) => {
       this.#loseAll(engine, 'silent')
       this.onLeft(engine, how)
@@ -115,7 +118,9 @@ export class Fleet {
       const used = serving.reduce((sum, one) => sum + one.used, 0)
       return { label, engines: serving.length, used, free: unused(false), behind: unused(true) }
     })
-    return { processes: this.roster.engines.length, models, waiting: this.waiting, ...this.counts }
+    const { engines } = this.roster
+    const clockDifferenceMs = Math.max(0, ...engines.map(({ clockAheadMs = 0 }) => Math.abs(clockAheadMs)))
+    return { processes: engines.length, clockDifferenceMs, models, waiting: this.waiting, ...this.counts }
   }
 
   /** Segments without a place. */

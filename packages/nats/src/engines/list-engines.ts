@@ -15,8 +15,8 @@ import type { RosterEngine } from './placement.js'
 import { Roster } from './roster.js'
 
 /**
- * The engine processes that are there, by name. Listens for `waitMs`: an engine advertises its places four times a
- * second, and its models on request. Rejects with `refused` if the server does not allow this.
+ * The engine processes that are there, by name. Listens for `waitMs`: an engine advertises its places at
+ * least twice a second, and its models on request. Rejects with `refused` if the server does not allow this.
  */
 export const listEngines = async (
   bus: MessageBus,

@@ -29,6 +29,8 @@ export interface RosterEngine {
   readonly lagMs: number
   /** Whether that is too much: segments go to others, and no session counts on its places. */
   readonly isBehind: boolean
+  /** How far its clock is ahead of this one, in milliseconds; undefined if it does not report its time. */
+  readonly clockAheadMs: number | undefined
 }
 
 /** An engine as placement sees it. */

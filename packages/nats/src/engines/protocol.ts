@@ -88,12 +88,18 @@ const engineAdvert = t.readonly(
       used: places,
       state: t.keyof({ serving: null, draining: null, gone: null }),
     }),
-    /** See `EngineWork`. Engines of older versions do not report it. */
-    t.partial({ lagMs: count, progress: count, partialIntervalsMs: t.readonly(t.record(t.string, count)) }),
+    /** See `EngineWork`; what is 0 or empty is omitted. Engines of older versions omit more, and `sentAtMs`. */
+    t.partial({
+      lagMs: count,
+      progress: count,
+      partialIntervalsMs: t.readonly(t.record(t.string, count)),
+      /** By the clock of the engine. */
+      sentAtMs: time,
+    }),
   ]),
 )
 
-/** Sent by an engine four times a second. */
+/** Sent by an engine on a change, at most four times a second, and otherwise after 400 ms. */
 export type EngineAdvert = t.TypeOf<typeof engineAdvert>
 
 const advertisedModel = t.readonly(

@@ -7,6 +7,7 @@ import {
 } from './protocol.js'
 import { defaultMaxLagMs, isBehind } from 'rxspeech-engines/lag'
 import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { ClockDifference } from './clock-difference.js'
 import { Counts, ModelOffers, type ModelOffersOptions } from './model-offers.js'
 import {
   betterOfTwo,
@@ -47,10 +48,14 @@ const maxEnginesOfName = 512
 /** A process that reports its places but not its models is asked for them again after this many ticks. */
 const askAgainTicks = 10
 
+/** A larger difference of clocks is reported, in milliseconds. */
+export const maxClockDifferenceMs = 60_000
+
 /** It announced its end, or it has been silent for a second. */
 export type EngineEnd = 'gone' | 'silent'
 
 interface Entry extends Candidate {
+  readonly clock: ClockDifference
   address: ProcessAddress
   models: ReadonlyMap<string, AdvertisedModel>
   startedAtMs: number
@@ -63,6 +68,9 @@ interface Entry extends Candidate {
   state: EngineAdvert['state']
   lagMs: number
   isBehind: boolean
+  clockAheadMs: number | undefined
+  /** Whether `onClock` was called for it. */
+  isClockWrong: boolean
   progress: number
   /** By the labels of the models. */
   partialIntervalsMs: ReadonlyMap<string, number>
@@ -112,6 +120,8 @@ export class Roster {
   #thinning = 0
   /** Called when both adverts of an engine have arrived. */
   onJoined: (engine: RosterEngine) => void = () => undefined
+  /** Called when the clock of an engine begins to differ by more than `maxClockDifferenceMs`. */
+  onClock: (engine: RosterEngine) => void = () => undefined
   /** Called with the engines that are lost. */
   onLost: (engine: ProcessAddress, how: EngineEnd) => void = () => undefined
   /** Called when an engine may have a free place. */
@@ -130,7 +140,7 @@ export class Roster {
 
   /** Returns whether this engine should be asked for its models. */
   alive(advert: EngineAdvert): boolean {
-    const { v, engine, capacity, used, state, lagMs = 0, progress = 0, partialIntervalsMs = {} } = advert
+    const { v, engine, capacity, used, state, lagMs = 0, progress = 0, partialIntervalsMs = {}, sentAtMs } = advert
     const entry = state === 'gone' ? this.#known(engine) : this.#entryOf(engine)
     if (state === 'gone') this.#silent.delete(keyOf(engine))
     if (entry === undefined) return false
@@ -151,10 +161,19 @@ export class Roster {
     entry.progress = progress
     this.#setPartialIntervals(entry, new Map(Object.entries(partialIntervalsMs)))
     if (!wasThere && isThere(entry)) this.onJoined(entry)
+    if (sentAtMs !== undefined) this.#compareClocks(entry, sentAtMs)
     if (entry.hasModels && used < capacity) this.onFree()
     if (entry.hasModels || entry.askedTicks < askAgainTicks) return false
     entry.askedTicks = 0
     return true
+  }
+
+  #compareClocks(entry: Entry, sentAtMs: number): void {
+    entry.clock.arrived(sentAtMs, this.#now())
+    entry.clockAheadMs = entry.clock.aheadMs
+    const isWrong = Math.abs(entry.clockAheadMs ?? 0) > maxClockDifferenceMs
+    if (isWrong && !entry.isClockWrong) this.onClock(entry)
+    entry.isClockWrong = isWrong
   }
 
   models({ engine, models, startedAtMs, ageMs, region, host, software }: ModelsAdvert): void {
@@ -345,6 +364,9 @@ export class Roster {
       version: 0,
       lagMs: 0,
       isBehind: false,
+      clock: new ClockDifference(),
+      clockAheadMs: undefined,
+      isClockWrong: false,
       progress: 0,
       partialIntervalsMs: new Map(),
       idleTicks: 0,

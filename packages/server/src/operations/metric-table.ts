@@ -236,6 +236,12 @@ export const metricTable = {
     help: 'Engine processes that the service sees, of any model; it stays ready at 0 and refuses sessions as overloaded.',
     aggregator: 'max',
   },
+  rxspeech_fleet_clock_difference_seconds: {
+    type: 'gauge',
+    labels: [],
+    help: 'How much the clock of an engine process and that of this service differ at most, without the time of messages.',
+    aggregator: 'max',
+  },
   rxspeech_fleet_engines: {
     type: 'gauge',
     labels: ['model'],

@@ -210,8 +210,9 @@ class Meters {
     if (fleet !== undefined) this.#readFleet(fleet)
   }
 
-  #readFleet({ processes, models, waiting, waitedMs, lost, full }: FleetUse): void {
+  #readFleet({ processes, clockDifferenceMs, models, waiting, waitedMs, lost, full }: FleetUse): void {
     this.set('rxspeech_fleet_processes', {}, processes)
+    this.set('rxspeech_fleet_clock_difference_seconds', {}, clockDifferenceMs / 1000)
     // By label value, of which there are few: the models that do not get one of their own are one together.
     const none = { engines: 0, used: 0, free: 0, behind: 0 }
     const uses = new Map([...this.#fleetModels].map((model) => [model, none]))

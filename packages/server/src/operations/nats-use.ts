@@ -26,6 +26,8 @@ export interface FleetCounts {
 export interface FleetUse extends FleetCounts {
   /** Engine processes that are there. */
   readonly processes: number
+  /** How much the clock of one of them, and that of this process, differ at most. */
+  readonly clockDifferenceMs: number
   readonly models: readonly {
     readonly label: string
     readonly engines: number

@@ -137,6 +137,10 @@ const logProcesses = (fleet: Fleet, models: ModelRegistry, log: RateLimitedLog):
       returned: hasReturned || undefined,
     })
   }
+  fleet.onClock = ({ address: { name: engine, instance }, clockAheadMs = 0 }) => {
+    const sentence = 'The clock of an engine process differs from that of this machine; run NTP on both'
+    log.write('clock', 'warn', sentence, { engine, instance, aheadMs: clockAheadMs })
+  }
   fleet.onLeft = ({ name: engine, instance }, how) => {
     log.write('left', how === 'gone' ? 'info' : 'warn', 'Engine process left', { engine, instance, how })
   }

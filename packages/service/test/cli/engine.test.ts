@@ -128,7 +128,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('engine processes'), () => {
     await expect
       .poll(table)
       .toMatch(
-        /^NAME +INSTANCE +HOST +VERSION +REGION +USED +CAPACITY +LAG +STATE +SINCE +MODELS\ngpu-1 .* 0\.0 s +serving .*Default\/call\/1/,
+        /^NAME +INSTANCE +HOST +VERSION +REGION +USED +CAPACITY +LAG +CLOCK +STATE +SINCE +MODELS\ngpu-1 .* 0\.0 s +[+-]0\.0 s +serving .*Default\/call\/1/,
       )
     expect((await fetch(`${operations}/readyz`)).status).toBe(200)
     const metrics = await (await fetch(`${operations}/metrics`)).text()

@@ -22,7 +22,7 @@ export const addEngines = (command: Command, context: CommandContext): void =>
   defineCommand(command, context, {
     description:
       'Lists the engine processes on NATS: their hosts, versions and models, how many of their places are used, how far they ' +
-      'are behind their speakers, whether they are draining, and since when they run. A model whose digest differs between ' +
+      'are behind their speakers, how far their clocks are ahead of that of this machine, whether they are draining, and since when they run. A model whose digest differs between ' +
       'engines has another content there. Exits with 1 if there is none.',
     flags: enginesFlags,
     examples: [['rxspeech engines --nats nats://127.0.0.1:4222', 'who is there']],
@@ -56,6 +56,7 @@ const engineJson = ({
   state,
   lagMs,
   isBehind,
+  clockAheadMs,
   startedAtMs,
 }: RosterEngine) => ({
   ...address,
@@ -68,22 +69,31 @@ const engineJson = ({
   draining: state === 'draining',
   behind: isBehind,
   lagMs,
+  clockAheadMs: clockAheadMs ?? null,
   since: new Date(startedAtMs).toISOString(),
 })
 
 type EngineJson = ReturnType<typeof engineJson>
 
-const titles = ['NAME', 'INSTANCE', 'HOST', 'VERSION', 'REGION', 'USED', 'CAPACITY', 'LAG', 'STATE', 'SINCE', 'MODELS']
+const titles = [
+  ...['NAME', 'INSTANCE', 'HOST', 'VERSION', 'REGION', 'USED', 'CAPACITY', 'LAG', 'CLOCK', 'STATE', 'SINCE'],
+  'MODELS',
+]
 const shownDigest = 8
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
 
 /** A line for each engine below a line of titles; only the titles if there is none. */
 const engineTable = (engines: readonly EngineJson[]): string =>
   tableText(
     titles,
-    engines.map(({ name, instance, host, version, region, models, used, capacity, lagMs, behind, draining, since }) => [
-      ...[name, instance, host ?? '-', version ?? '-', region ?? '-'],
-      ...[String(used), String(capacity), `${(lagMs / 1000).toFixed(1)} s`],
-      ...[draining ? 'draining' : behind ? 'behind' : 'serving', since],
-      models.map(({ model, digest }) => `${model} (${digest.slice(0, shownDigest)})`).join(', '),
-    ]),
+    engines.map(
+      ({ name, instance, host, version, region, models, used, capacity, behind, draining, since, ...times }) => [
+        ...[name, instance, host ?? '-', version ?? '-', region ?? '-'],
+        ...[String(used), String(capacity), seconds(times.lagMs)],
+        times.clockAheadMs === null ? '-' : `${times.clockAheadMs < 0 ? '' : '+'}${seconds(times.clockAheadMs)}`,
+        ...[draining ? 'draining' : behind ? 'behind' : 'serving', since],
+        models.map(({ model, digest }) => `${model} (${digest.slice(0, shownDigest)})`).join(', '),
+      ],
+    ),
   )
