@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { clock, loadSentence } from '../src/state/sentences.js'
+import { clock, failureSentence, loadSentence } from '../src/state/sentences.js'
 import { audioWarningOf, thinnedMsOf } from '../src/state/service-events.js'
 import { initialState } from '../src/state/state.js'
 
@@ -35,5 +35,14 @@ describe('what a service is behind with', () => {
       'The service is busy: text in progress changes every 0.5 s at most. No word is lost.',
     )
     expect(loadSentence({ ...busy, thinnedMs: undefined })).toBeUndefined()
+  })
+})
+
+describe('a failure', () => {
+  it('says what a person can do, and not what a program can', () => {
+    const message = 'The service did not answer the start in time; try again or raise timeouts.startMs.'
+    expect(failureSentence({ code: 'start-timeout', message })).toBe(
+      'The service did not begin in time. It may be busy, or load the model; try again in a minute.',
+    )
   })
 })
