@@ -1,4 +1,5 @@
 import { Refusals, type Refusing } from 'rxspeech-server/operations/refusals'
+import { refusalOf } from 'rxspeech-server/sessions/counted-refusal'
 import { reserveOf } from 'rxspeech-server/sessions/tenant-shares'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 
@@ -109,8 +110,8 @@ export class Admission {
 
   /** With jitter, so that refused clients do not return together. */
   #refuse(reason: string, message: string): SpeechError {
-    this.#refusals.refused(reason)
     const retryAfterMs = Math.round(minRetryMs + this.#random() * (maxRetryMs - minRetryMs))
-    return new SpeechError('overloaded', message, { retryAfterMs })
+    const error = new SpeechError('overloaded', message, { retryAfterMs })
+    return refusalOf(error, () => this.#refusals.refused(reason))
   }
 }

@@ -29,6 +29,8 @@ export class EngineMeter {
   readonly #refusals = new Map<string, Refusals>()
   /** Sessions of the model with this label are refused from now on, or no more. */
   onRefusing: (label: string, refusing: Refusing) => void = () => undefined
+  /** The canary with this label has failed so often that it gets no further sessions. */
+  onCanaryFailing: (label: string) => void = () => undefined
   readonly #listener: EngineMeterListener
   readonly #now: () => number
 
@@ -58,18 +60,18 @@ export class EngineMeter {
   }
 
   /**
-   * Whether the engine of the model takes no further session, because it is behind or would be, also with a reserve of
-   * channels in addition.
+   * What counts a refusal, if the engine of the model takes no further session, because it is behind or would be, also
+   * with a reserve of channels in addition; otherwise undefined.
    */
-  refuses(model: ModelDescription, reservePercent = 0): boolean {
+  refuses(model: ModelDescription, reservePercent = 0): (() => void) | undefined {
     const label = modelLabel(model)
     const use = this.#uses.get(label)
-    if (use === undefined || !(use.isBehind || use.isFull(reservePercent))) return false
+    if (use === undefined || !(use.isBehind || use.isFull(reservePercent))) return undefined
     const refusals =
       this.#refusals.get(label) ?? new Refusals(this.#now, (refusing) => this.onRefusing(label, refusing))
     this.#refusals.set(label, refusals)
-    refusals.refused(use.isBehind ? 'its engine is behind its speakers' : 'its results would come late')
-    return true
+    const reason = use.isBehind ? 'its engine is behind its speakers' : 'its results would come late'
+    return () => refusals.refused(reason)
   }
 
   /** The work of all engines of this process together: the largest lag, now or to be expected; partials by model. */
@@ -116,7 +118,7 @@ export class EngineMeter {
     }
     const watchedBefore = this.#watched.get(engine)
     if (watchedBefore !== undefined) return watchedBefore
-    const watched = this.#useOf(label).watch(engine, this.#healthOf(model, label))
+    const watched = this.#useOf(label).watch(engine, this.#healthOf(model, label, registry))
     this.#watched.set(engine, watched)
     this.#setBroken(label, false)
     return watched
@@ -128,7 +130,7 @@ export class EngineMeter {
     if (!this.#broken.has(label)) this.#setBroken(label, true)
   }
 
-  #healthOf(model: ModelDescription, label: string): EngineHealth {
+  #healthOf(model: ModelDescription, label: string, registry: Pick<ModelRegistry, 'release'>): EngineHealth {
     return {
       worked: (by) => {
         this.#faults.delete(label)
@@ -138,7 +140,10 @@ export class EngineMeter {
       faulted: () => {
         const faults = (this.#faults.get(label) ?? 0) + 1
         this.#faults.set(label, faults)
-        this.#faultsSinceResult.set(label, (this.#faultsSinceResult.get(label) ?? 0) + 1)
+        const faultsSinceResult = (this.#faultsSinceResult.get(label) ?? 0) + 1
+        this.#faultsSinceResult.set(label, faultsSinceResult)
+        const isCanary = registry.release?.(model)?.canary?.version === model.version
+        if (isCanary && faultsSinceResult === maxCanaryFaults) this.onCanaryFailing(label)
         if (faults % suspiciousFaults === 0) this.#listener.suspected(model)
       },
       died: () => {

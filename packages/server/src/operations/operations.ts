@@ -14,6 +14,7 @@ import { openSpeechMetrics, type ExpiringCertificate, type SpeechMetrics } from 
 import type { NatsUse } from './nats-use.js'
 import { readinessSentences, ReadinessTracker, type Readiness } from './readiness.js'
 import type { Refusing as ModelRefusing } from './refusals.js'
+import { refusalOf } from '../sessions/counted-refusal.js'
 import type { ShareLimits } from '../sessions/tenant-shares.js'
 import { modelBehind, ServiceLoad, watchLoop, type LoadLimits, type Refusing } from './service-load.js'
 import { SlowSessions, type SlowSession } from './slow-sessions.js'
@@ -159,13 +160,17 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
   const sessions = hasMetrics ? new SlowSessions(() => scheduler.now()) : undefined
   const running = sessions && (() => sessions.running())
   const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady, expiring, running }) : undefined
-  const { monitor, onFault, logRefusing, logModelRefusing, logReadiness, closeLog } = openReports(options, metrics)
+  const { monitor, onFault, logRefusing, logModelRefusing, logCanaryFailing, logReadiness, closeLog } = openReports(
+    options,
+    metrics,
+  )
   tracker.onFault = onFault
   tracker.onChange = (readiness) => {
     logReadiness(readiness)
     onReadiness(readiness)
   }
   engines.onRefusing = logModelRefusing
+  engines.onCanaryFailing = logCanaryFailing
   const unwatch = watchLoop(load)
   return {
     onFault,
@@ -174,7 +179,8 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     monitor: combineMonitors([load.monitor, ...(sessions ? [{ ...noopMonitor, ...sessions.monitor }] : []), monitor]),
     slowSessions: () => sessions?.list() ?? [],
     checkModel: (model, isAboveShare) => {
-      if (engines.refuses(model, isAboveShare === true ? limits.reservePercent : 0)) throw modelBehind()
+      const countRefusal = engines.refuses(model, isAboveShare === true ? limits.reservePercent : 0)
+      if (countRefusal !== undefined) throw refusalOf(modelBehind(), countRefusal)
     },
     work: () => engines.work,
     watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),
@@ -203,6 +209,7 @@ export type ReportsOptions = Pick<OperationsOptions, 'logger' | 'monitor' | 'onF
 export interface Reports extends Pick<Operations, 'monitor' | 'onFault'> {
   readonly logRefusing: (refusing: Refusing) => void
   readonly logModelRefusing: (model: string, refusing: ModelRefusing) => void
+  readonly logCanaryFailing: (model: string) => void
   readonly logReadiness: (readiness: Readiness) => void
   readonly closeLog: () => void
 }
@@ -224,6 +231,8 @@ export const openReports = (
     },
     logRefusing: (limitedLog && refusingLog(limitedLog)) ?? (() => undefined),
     logModelRefusing: (limitedLog && modelRefusingLog(limitedLog)) ?? (() => undefined),
+    logCanaryFailing: (model) =>
+      limitedLog?.write('Canary fails', 'error', 'A canary fails, and gets no further sessions', { model }),
     logReadiness: (limitedLog && readinessLog(limitedLog)) ?? (() => undefined),
     closeLog: () => limitedLog?.close(),
   }

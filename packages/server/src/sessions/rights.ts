@@ -3,6 +3,7 @@ import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { versionsFor } from 'rxspeech-engines/models/releases'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { everything, isGranted, isGrantedByName } from '../identity/clients/client.js'
+import { countRefusals } from './counted-refusal.js'
 
 // Sessions check rights, and do not know how clients are identified.
 export { isGranted, isGrantedByName }
@@ -63,6 +64,7 @@ export const openModel = async (
       refusals.push(error)
     }
   }
+  countRefusals(refusals)
   throw refusals[0]
 }
 

@@ -1,6 +1,7 @@
 import { NEVER, of, Subject, throwError, VirtualTimeScheduler } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
+import { modelLabel } from '../../../engines/src/models/model-json.js'
 import type { Engine, Hypothesis, ModelDescription } from '../../../engines/src/engine.js'
 import type { ModelRegistry } from '../../../engines/src/models/model-registry.js'
 import { ReadinessTracker } from '../../src/operations/readiness.js'
@@ -42,6 +43,7 @@ const trackerWith = async (...names: readonly string[]) => {
     problems: () => [],
     engine: ({ name }) => Promise.resolve(engines.get(name) ?? engineOf(name)),
     changed$: change$,
+    release: ({ name }) => (name === 'b' ? { canary: { version: modelOf('b').version, percent: 5 } } : undefined),
     close: () => Promise.resolve(),
   }
   const faults: unknown[] = []
@@ -96,15 +98,23 @@ describe('the readiness of a service', () => {
 
   it('does not depend on a model that fails, which is no canary until a result or a change of the models', async () => {
     const { tracker, behavior, read, isFailing, change$ } = await trackerWith('a', 'b')
-    behavior.set('b', 'fails-what-it-reads')
+    const reported: string[] = []
+    tracker.engines.onCanaryFailing = (label) => reported.push(label)
+    for (const name of ['a', 'b']) behavior.set(name, 'fails-what-it-reads')
+    await read('a', 7)
+    behavior.set('a', 'works')
+    await read('a', 1)
     await read('b', 5)
     expect(isFailing('b')).toBe(false)
     await read('b', 1)
     expect([isFailing('a'), isFailing('b')]).toEqual([false, true])
+    expect(reported).toEqual([modelLabel(modelOf('b'))])
     change$.next()
     expect(isFailing('b')).toBe(false)
     await read('b', 6)
     expect(isFailing('b')).toBe(true)
+    await read('b', 1)
+    expect(reported).toHaveLength(2)
     behavior.set('b', 'works')
     await read('b', 1)
     expect(isFailing('b')).toBe(false)

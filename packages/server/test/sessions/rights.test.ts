@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
+import { refusalOf } from '../../src/sessions/counted-refusal.js'
 import { openModel } from '../../src/sessions/rights.js'
 import type { Engine } from '../../../engines/src/engine.js'
 import type { ModelRegistry } from '../../../engines/src/models/model-registry.js'
@@ -54,6 +55,33 @@ describe('a requested model', () => {
     const error = await openModel(models, rights, { name: 'English' }).catch((error: unknown) => error)
     expect(error).toMatchObject({ code: 'engine-failed', cause })
     expect((error as Error).message).not.toContain('/home')
+  })
+
+  it('counts as refused only if no version of it has room', async () => {
+    const versionOf = (version: string) => ({
+      tenant: 'Default',
+      name: 'English',
+      version,
+      folder: '',
+      options: { engine: 'x' },
+    })
+    const { models } = registry()
+    const two: ModelRegistry = {
+      ...models,
+      find: () => versionOf('2'),
+      list: () => [versionOf('1'), versionOf('2')],
+      isServed: () => true,
+    }
+    const counted: string[] = []
+    const open = (...full: readonly string[]): Promise<Engine> =>
+      openModel(two, rights, { name: 'English' }, ({ version }) => {
+        if (!full.includes(version)) return
+        throw refusalOf(new SpeechError('overloaded', version), () => counted.push(version))
+      })
+    expect(await open('2')).toBe(engine)
+    expect(counted).toEqual([])
+    await expect(open('1', '2')).rejects.toMatchObject({ message: '2' })
+    expect(counted).toEqual(['2', '1'])
   })
 
   it('is refused with going-away when the service closes', async () => {
