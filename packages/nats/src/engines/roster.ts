@@ -49,7 +49,7 @@ const maxEnginesOfName = 512
 const askAgainTicks = 10
 
 /** A larger difference of clocks is reported, in milliseconds. */
-export const maxClockDifferenceMs = 60_000
+const maxClockDifferenceMs = 60_000
 
 /** It announced its end, or it has been silent for a second. */
 export type EngineEnd = 'gone' | 'silent'
@@ -120,7 +120,7 @@ export class Roster {
   #thinning = 0
   /** Called when both adverts of an engine have arrived. */
   onJoined: (engine: RosterEngine) => void = () => undefined
-  /** Called when the clock of an engine begins to differ by more than `maxClockDifferenceMs`. */
+  /** Called when the clock of an engine begins to differ by more than 60 s. */
   onClock: (engine: RosterEngine) => void = () => undefined
   /** Called with the engines that are lost. */
   onLost: (engine: ProcessAddress, how: EngineEnd) => void = () => undefined
