@@ -157,6 +157,7 @@ export const sessionPullerOf = (
       if (isReleased) return
       isReleased = true
       if (opened !== undefined) return opened.release()
+      if (Array.isArray(source)) return
       unread.get(source)?.unsubscribe()
       unread.set(
         source,
