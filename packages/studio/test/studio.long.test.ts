@@ -284,7 +284,7 @@ describe('the studio in Chromium', () => {
     await until(page, '#lines', 'good evening')
     expect(await textOf(page, '#session-title')).toBe('evening.wav')
     expect(Object.keys(await speakersOf(page))).toContain('Channel 1')
-    expect(await textOf(page, '#jobs')).toContain('night.wav')
+    await until(page, '#jobs', 'night.wav')
     expect(faults).toEqual([])
   })
 
