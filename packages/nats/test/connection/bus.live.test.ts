@@ -76,7 +76,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('a bus over NATS'), () => {
   it('returns a message that no process receives', async () => {
     const bus = await openBus(await startServer())
     const answer$ = received(bus, 'answers.1')
-    bus.publish('nobody', 'hello', 'answers.1')
+    bus.publish('no.receiver', 'hello', 'answers.1')
     expect(await firstValueFrom(answer$)).toMatchObject({ subject: 'answers.1', hasNoReceiver: true })
   })
 

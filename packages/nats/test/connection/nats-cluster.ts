@@ -80,7 +80,7 @@ export const startNatsCluster = async (): Promise<NatsCluster> => {
         config: `
           server_name: n${index}
           jetstream { store_dir: "${join(folder, String(index))}" }
-          # Servers tell each other an address where nobody is, so that all routes go by the proxies.
+          # Servers tell each other an address without a server, so that all routes go by the proxies.
           cluster { name: c, listen: "127.0.0.1:${port}", advertise: "127.0.0.1:1", no_advertise: true, routes: [${urls.join(', ')}] }`,
       })
     }),

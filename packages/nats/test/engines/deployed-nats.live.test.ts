@@ -173,7 +173,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('the engines of docs/deploy/nats.conf')
   })
 
   it('permits a service the engines that it may send to, and names the others', async () => {
-    // With the rights of this user, who may send to nobody else.
+    // With the rights of this user, who may send to no other subject.
     const configFile = await adaptConfiguration(
       'nats.conf',
       [

@@ -124,7 +124,7 @@ describe('a shared identity', () => {
     expect(one.find('acme')?.previousSecret).toBeUndefined()
     expect(await two.setTokenLifetime('acme', undefined)).toBe(true)
     expect(one.find('acme')?.tokenLifetimeSeconds).toBeUndefined()
-    expect([await one.cancel('nobody'), await one.setTokenLifetime('nobody', 60)]).toEqual([false, false])
+    expect([await one.cancel('unknown'), await one.setTokenLifetime('unknown', 60)]).toEqual([false, false])
   })
 
   it('changes the newest version when another process is faster, and gives up after five times', async () => {
@@ -393,7 +393,7 @@ describe('a shared identity', () => {
     const before = two.version()
     exchange.publish({ tokenId: 't1', untilMs: 1e12 })
     exchange.publish({ tokenId: 'expired', untilMs: 0 })
-    exchange.publish({ clientId: 'nobody' })
+    exchange.publish({ clientId: 'unknown' })
     bucket.isReachable = false
     await one.revoke('t2').catch(() => undefined)
     expect([two.version(), two.isRevoked('expired'), two.isRevoked('t2')]).toEqual([before, false, false])

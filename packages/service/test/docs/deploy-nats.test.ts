@@ -149,7 +149,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('docs/deploy/nats.conf'), () => {
     expect(await refused).toMatch(/permissions violation for publish/i)
   })
 
-  it('has no JetStream where audio is, so that nobody can store it', async () => {
+  it('has no JetStream where audio is, so that it cannot be stored', async () => {
     for (const user of ['edge', 'engine'] as const) {
       const connection = await connect(user)
       await expect(jetstreamManager(connection, { timeout: 500 })).rejects.toThrow()
