@@ -30,15 +30,19 @@ const maxCounts = 100_000
 
 const count = t.refinement(t.number, (value) => Number.isSafeInteger(value) && value >= 0, 'count')
 const counts = t.readonlyArray(t.tuple([t.string, count]))
+/** Which machine sends a message. It is kept, and so no longer than the number of one. */
+const sender = t.refinement(t.string, ({ length }) => length <= 64, 'sender')
+/** It becomes a part of a line of the log. */
+const originPart = t.refinement(t.string, ({ length }) => length <= 2_048, 'part of an origin')
 const countsCodec = t.type({
   v: t.literal(1),
-  from: t.string,
-  issuer: t.string,
-  audience: t.string,
+  from: sender,
+  issuer: originPart,
+  audience: originPart,
   tenants: counts,
   tokens: counts,
 })
-const failuresCodec = t.type({ v: t.literal(1), from: t.string, keys: t.readonlyArray(t.string) })
+const failuresCodec = t.type({ v: t.literal(1), from: sender, keys: t.readonlyArray(t.string) })
 
 /**
  * Sends the number of sessions of each tenant and token to the other machines of a service, once a second, and each
@@ -86,6 +90,7 @@ export class MachineExchange implements OtherCounts, FailureExchange {
 
   onTenant(changed: (tenant: string, change: number) => void): void {
     this.#tenantChanged = changed
+    for (const [tenant, count] of this.#tenants.sums()) changed(tenant, count)
   }
 
   ofTenant(tenant: string): number {
@@ -204,6 +209,10 @@ class CountsOfOthers {
     let sum = 0
     for (const { count } of this.#byName.get(name)?.values() ?? []) sum += count
     return sum
+  }
+
+  *sums(): Iterable<readonly [name: string, sum: number]> {
+    for (const name of this.#byName.keys()) yield [name, this.of(name)]
   }
 
   take(from: string, name: string, count: number): void {

@@ -123,6 +123,18 @@ describe('the counts of sessions', () => {
     expect(() => one.admissions.admit('t', 'a')).toThrow('The tenant has its share of the sessions')
   })
 
+  it('are those of before, too, for a machine that begins to count after it has heard of others', () => {
+    const [one, two] = [machine(), exchangeOf()]
+    const slots = [one.admissions.admit('t', 'a'), one.admissions.admit('t', 'a')]
+    pass(1)
+    const seen = new Map<string, number>()
+    two.onTenant((tenant, change) => seen.set(tenant, (seen.get(tenant) ?? 0) + change))
+    expect([...seen]).toEqual([['a', 2]])
+    slots[0]?.release()
+    pass(1)
+    expect([...seen]).toEqual([['a', 1]])
+  })
+
   it('exceed a limit by no more than what starts on other machines within a second', () => {
     const [one, two] = [machine(), machine()]
     for (let count = 0; count < limits.sessionsPerToken; count += 1) {
@@ -173,7 +185,11 @@ describe('the counts of sessions', () => {
 describe('a machine exchange', () => {
   it('ignores messages that it cannot read', () => {
     const { exchange } = machine()
-    for (const text of ['', '{', '[]', '{"v":2,"from":"x"}', '{"v":1,"from":"x","tenants":[["a"]]}']) {
+    const message = { v: 1, from: 'x', issuer: 'i', audience: 'a', tenants: [['a', 1]], tokens: [], keys: [] }
+    const tooLong = [{ from: 'x'.repeat(65) }, { issuer: 'i'.repeat(2_049) }, { audience: 'a'.repeat(2_049) }].map(
+      (change) => JSON.stringify({ ...message, ...change }),
+    )
+    for (const text of ['', '{', '[]', '{"v":2,"from":"x"}', '{"v":1,"from":"x","tenants":[["a"]]}', ...tooLong]) {
       bus.publish('rxspeech.identity.b.counts', text)
       bus.publish('rxspeech.identity.b.failures', text)
     }
