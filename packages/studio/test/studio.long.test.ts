@@ -239,19 +239,19 @@ describe('the studio in Chromium', () => {
     await page.mouse.move(x + 40, y, { steps: 4 })
     await page.mouse.up()
     await untilLive(false)
-    expect(await page.$('.word.current')).toBeNull()
+    expect(await page.$('.word.playing')).toBeNull()
     await page.click('#zoom-live')
     await untilLive(true)
     await page.mouse.move(x, y)
     await page.mouse.wheel({ deltaX: 30 })
     await untilLive(false)
     await page.click('#zoom-fit')
-    // From the left, until there are words.
+    // From the left, until there are words. The sample is heard, so it goes on from the word that was clicked.
     let clickX = box.x + 88
     await expect
       .poll(async () => {
         await page.mouse.click((clickX += 12), y)
-        return page.$('.word.current')
+        return page.$('.word.playing')
       })
       .not.toBeNull()
 
