@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { NEVER } from 'rxjs'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createRxspeech, type RxspeechOptions, type TranscriptionStreamPart } from '../../../../src/ai-sdk.js'
 import { deinterleaveChannels } from '../../../../src/audio/channels.js'
 import { decodeMuLaw } from '../../../../src/audio/g711.js'
@@ -129,20 +130,26 @@ describe('live audio', () => {
     })
   })
 
-  it('ends as soon as its reader leaves', async () => {
-    const { model } = modelOf()
-    let cancelled = false
+  it.each<[string, Partial<RxspeechOptions>, string | undefined]>([
+    ['before its first part', {}, undefined],
+    ['before it has a connection', { token: NEVER }, 'authorizing'],
+    ['while it sends audio', {}, 'streaming'],
+  ])('ends as soon as its reader leaves, %s', async (_when, options, state) => {
+    const { model } = modelOf(options)
+    const cancel = vi.fn<() => void>()
     const endless = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new Uint8Array(320)),
-      cancel: () => {
-        cancelled = true
-      },
+      cancel,
     })
-    const { stream } = await model.doStream({ audio: endless, inputAudioFormat: { type: 'audio/pcm', rate: 8000 } })
+    const inputAudioFormat = { type: 'audio/pcm', rate: 8000 }
+    const { stream } = await model.doStream({ audio: endless, inputAudioFormat, includeRawChunks: true })
     const reader = stream.getReader()
-    await reader.read()
+    for (let reached: unknown; reached !== state;) {
+      const { value } = await reader.read()
+      if (value?.type === 'raw') reached = (value.rawValue as { readonly state?: string }).state
+    }
     await reader.cancel()
-    await expect.poll(() => cancelled).toBe(true)
+    await expect.poll(() => cancel.mock.calls.length).toBe(1)
   })
 
   it('has the events of the session as raw parts, if they are asked for', async () => {
