@@ -257,7 +257,7 @@ const onSignal = (state: ClientState, { type, error }: ControlSignal, context: C
 }
 
 /** No final so far is the requested one. */
-const crossed: ClientOutput = { do: 'expect-finals', isConfirmed: false }
+const crossed: ClientOutput = { do: 'expect-finals' }
 
 const onFinalizeAnswer = (state: ClientState, error: SpeechError | undefined, context: Context): ClientStep => {
   const { phase } = state

@@ -279,7 +279,7 @@ class Session<In, Out> implements SessionHost<In, Out> {
         return [...events, ...this.#ledger.report().events]
       }
       case 'expect-finals':
-        results.expectFinals(output.isConfirmed)
+        results.expectFinals()
         return []
       case 'confirm-finals':
         results.confirmFinals()

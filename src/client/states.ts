@@ -192,8 +192,8 @@ export const isDeciding = (input: ClientInput): input is Deciding => decidingTyp
  * - `continue-after`: emits what finals that did not end the session add to their milestones.
  * - `begin`: starts a recognition on this connection, with the first audio that is not definitive.
  * - `pause`: keeps only the end of the silence until the next sound.
- * - `expect-finals`: finalize was requested, or refused. `isConfirmed`: the service does not answer the request.
- * - `confirm-finals`: the service has confirmed the request.
+ * - `expect-finals`: finalize was requested, or refused.
+ * - `confirm-finals`: the service has confirmed the request, or answers none of its kind.
  * - `settle`: all audio that was sent is definitive.
  * - `drop`: drops all audio that is not definitive.
  * - `slow`: limits the rate of sending from now on.
@@ -202,8 +202,10 @@ export type ClientOutput =
   | ReceiveOutput
   | { readonly do: 'emit'; readonly event: SessionEvent }
   | { readonly do: 'read'; readonly event: SessionEvent }
-  | { readonly do: 'pause' | 'confirm-finals' | 'settle' | 'end-audio' | 'report-ledger' | 'close-ledger' }
-  | { readonly do: 'expect-finals'; readonly isConfirmed: boolean }
+  | {
+      readonly do:
+        'pause' | 'expect-finals' | 'confirm-finals' | 'settle' | 'end-audio' | 'report-ledger' | 'close-ledger'
+    }
   | { readonly do: 'continue-after'; readonly finals: readonly FinalEvent[] }
   | { readonly do: 'begin'; readonly isNextRecognition: boolean; readonly event?: Pick<StateEvent, 'service'> }
   | { readonly do: 'gap'; readonly gap: Gap }

@@ -144,7 +144,11 @@ export const finalize = (state: ClientState, policy: SessionPolicy): ClientStep 
     withoutHandover(state),
     { name: 'finalizing', isAcknowledged: false },
     policy,
-    [announce('finalizing'), { do: 'expect-finals', isConfirmed: policy.finalizeBy === 'half-close' }],
+    [
+      announce('finalizing'),
+      { do: 'expect-finals' },
+      ...(policy.finalizeBy === 'half-close' ? [{ do: 'confirm-finals' } as const] : []),
+    ],
     [{ lifetime: connectionLifetime(id), action: { do: 'finalize', connection: id, by: policy.finalizeBy } }],
   )
 }

@@ -100,6 +100,11 @@ export class ReplayBuffer {
     return this.#definitive
   }
 
+  /** Where another connection would begin: with the first sample that is not definitive, of those that are kept. */
+  get replayFrom(): number {
+    return Math.max(this.#definitive, Math.min(this.#ring.start, this.#sent))
+  }
+
   /** The start of the audio without a definitive result, in milliseconds of the source. */
   get pendingFromMs(): number | undefined {
     if (this.#definitive === this.#ring.end) return undefined
@@ -277,7 +282,7 @@ export class ReplayBuffer {
 
   /** Audio before the first kept byte that has no definitive result cannot be sent again. */
   #giveUpUnkept(): readonly Gap[] {
-    const from = Math.max(this.#definitive, Math.min(this.#ring.start, this.#sent))
+    const from = this.replayFrom
     const gaps = this.#lose(this.#definitive, from, 'replay-full')
     this.#definitive = from
     return gaps

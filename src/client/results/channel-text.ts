@@ -84,9 +84,7 @@ export class ChannelText {
   #consume(text: string, fresh: string): void {
     if (!this.isRepeating) return
     // After new words all later words are new. Words are repeated at most once.
-    const words = wordsOf(text)
-    const isRepetition = fresh.trim() === '' && repeatedWords(this.#repeatable, words) > 0
-    this.#repeatable = isRepetition ? this.#repeatable.slice(words.length) : []
+    this.#repeatable = fresh.trim() === '' ? this.#repeatable.slice(wordsOf(text).length) : []
   }
 
   #separated(text: string): string {

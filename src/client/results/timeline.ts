@@ -116,13 +116,13 @@ export class ResultTimeline {
     return msForBytes(this.#format, this.#buffer.definitive - this.#base)
   }
 
-  /** Finalize was requested, or refused: only later finals answer it. `isConfirmed`: the service does not confirm it. */
-  expectFinals(isConfirmed: boolean): void {
-    this.#request = isConfirmed ? 'confirmed' : 'sent'
+  /** Finalize was requested, or refused: only later finals answer it. */
+  expectFinals(): void {
+    this.#request = 'sent'
     for (const results of this.#channels) results.expectFinals()
   }
 
-  /** The service has confirmed the request: the finals since then answer it. */
+  /** The service has confirmed the request, or never does: the finals since then answer it. */
   confirmFinals(): void {
     this.#request = 'confirmed'
   }
@@ -236,8 +236,9 @@ export class ResultTimeline {
     const index = this.#channels.indexOf(results)
     const settled = Math.min(this.#positionOf(settledMs), this.#buffer.sent)
     this.#settled[index] = Math.max(this.#settled[index] ?? 0, settled)
-    if (!this.#buffer.settle(Math.min(...this.#settled))) return
-    const fromMs = this.#msAt(this.#buffer.definitive, 'start')
+    this.#buffer.settle(Math.min(...this.#settled))
+    // Also while one channel has no result: the audio that is kept is bounded.
+    const fromMs = this.#msAt(this.#buffer.replayFrom, 'start')
     for (const each of this.#channels) each.forget(fromMs)
   }
 

@@ -197,6 +197,11 @@ describe('the machine of a session', () => {
     expect(doneBy(step(at(phases[phase]), inputs[input], lastingSocket))).toBe(expected)
   })
 
+  it('expects no answer to a half-close', () => {
+    const outputs = doneBy(step(at(phases.streaming), inputs['audio-over'], lastingStream))
+    expect(outputs).toBe('end-audio, finalizing, expect-finals, confirm-finals, wait 30000, finalize')
+  })
+
   it('stays in done, stopped and failed, and does nothing there', () => {
     for (const phase of [phases.done, phases.stopped, phases.failed]) {
       for (const input of Object.values(inputs)) expect(step(at(phase), input)).toEqual({ state: at(phase) })

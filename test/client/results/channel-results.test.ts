@@ -174,6 +174,15 @@ describe('a milestone of a connection that hears a part again', () => {
     expect(read().filter((text) => text !== undefined)).toEqual([])
   })
 
+  it('is new without times if the words before end where the connection begins, whose time is rounded', () => {
+    const results = new ChannelResults()
+    const read = () => results.milestone({ type: 'milestone', channel: 0, text: 'one' }, 1_000, 0)?.text
+    results.begin(0)
+    read()
+    results.begin(999.5)
+    expect(read()).toBe(' one')
+  })
+
   const word = (text: string, startMs: number, endMs: number) => ({ text, startMs, endMs, confidence: 0.8 })
 
   it('has only the words that lie in new audio, and is none without such words, whatever they are now', () => {

@@ -46,6 +46,21 @@ describe('the text of a channel', () => {
     expect(text.text).toBe('one two three four five five')
   })
 
+  it('repeats words at most once', () => {
+    const text = new ChannelText()
+    commit(text, 'one two three')
+    text.begin(['one', 'two', 'three'])
+    expect([commit(text, 'one two'), commit(text, ' one two')]).toEqual(['', ' one two'])
+  })
+
+  it('may repeat words behind a text without any, and none behind one that is new by its times', () => {
+    const text = new ChannelText()
+    commit(text, 'one two')
+    text.begin(['one', 'two'])
+    expect([commit(text, ''), text.isRepeating]).toEqual(['', true])
+    expect([text.commit('one', 'one'), text.isRepeating]).toEqual([' one', false])
+  })
+
   it('compares no other words than may be repeated', () => {
     const text = new ChannelText()
     commit(text, 'one two three')

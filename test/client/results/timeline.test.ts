@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { FinalEvent, NodeEvent, SessionEvent } from '../../../src/protocol/session-event.js'
 import { ReplayBuffer } from '../../../src/client/audio/replay-buffer.js'
+import { ChannelResults } from '../../../src/client/results/channel-results.js'
 import { ResultTimeline } from '../../../src/client/results/timeline.js'
 
 const stereo = { encoding: 'pcm', sampleRateHz: 8000, channels: 2 } as const
@@ -105,6 +106,31 @@ describe('a silence that the service reports', () => {
   })
 })
 
+describe('the words that another connection may repeat', () => {
+  it('are those of the audio that is kept for it, also if the other channel has no results', () => {
+    const forget = vi.spyOn(ChannelResults.prototype, 'forget')
+    const { timeline, read, send } = timelineAfter(50_000)
+    read(milestone(0, 0, 40_000, 'one'))
+    send(50_000)
+    read(milestone(0, 40_000, 90_000, ' two'))
+    expect(forget.mock.calls.slice(-2)).toEqual([[40_000], [40_000]])
+    forget.mockRestore()
+    expect(timeline.begin()).toMatchObject({ replayedMs: 60_000, gaps: [{ fromMs: 0, toMs: 40_000 }] })
+  })
+})
+
+describe('words without times', () => {
+  it('are new on another connection if their audio was not kept for it', () => {
+    const { timeline, read, send } = timelineAfter(10_000)
+    const spoken: SessionEvent = { type: 'milestone', channel: 0, text: 'one two' }
+    read(spoken)
+    send(70_000)
+    timeline.begin()
+    send(1_000)
+    expect(read(spoken)).toMatchObject({ text: ' one two' })
+  })
+})
+
 describe('speech that matches nothing', () => {
   const noMatch = (channel: number, startMs: number, endMs: number): NodeEvent => ({
     ...silence(channel, startMs, endMs),
@@ -150,9 +176,41 @@ describe('finals after a finalize request, of a service that has ended a recogni
     for (const event of [final(0), final(1)]) read(event)
     timeline.begin()
     send(1_000, loudness)
-    timeline.expectFinals(answer === 'not needed')
+    timeline.expectFinals()
+    if (answer === 'not needed') timeline.confirmFinals()
     for (const event of finals) read(event)
     if (answer === 'confirmed') timeline.confirmFinals()
     expect(timeline.isUnread).toBe(isUnread)
+  })
+
+  it.each<[string, (timeline: ResultTimeline) => unknown]>([
+    ['after a request that is refused', (timeline) => timeline.expectFinals()],
+    ['on a connection before one that was lost', (timeline) => timeline.begin()],
+  ])('leave audio unread also if it ended that one %s', (_title, happens) => {
+    const { timeline, send, read } = timelineAfter(0)
+    for (const event of [final(0), final(1)]) read(event)
+    happens(timeline)
+    timeline.begin()
+    send(1_000, loud)
+    timeline.expectFinals()
+    for (const event of [final(0), final(1)]) read(event)
+    expect(timeline.isUnread).toBe(true)
+  })
+
+  it.each<[string, readonly FinalEvent[], boolean]>([
+    ['only because of them if they have no times', [final(0), final(1)], true],
+    ['also if one of them has none', [final(0, 1_000), final(1)], true],
+    ['as ever if they say how far the audio was read', [final(0, 1_000), final(1, 1_000)], false],
+    ['as ever if they have an end', [final(0), final(1)].map((event) => ({ ...event, endMs: 900 })), false],
+    ['as ever if there is none', [], false],
+  ])('are followed by another connection, %s', (_title, finals, isRepeated) => {
+    const { timeline, send, read } = timelineAfter(0)
+    for (const event of [final(0), final(1)]) read(event)
+    timeline.begin()
+    send(1_000, loud)
+    timeline.expectFinals()
+    for (const event of finals) read(event)
+    expect(timeline.begin()).toMatchObject({ isRepeated })
+    expect(timeline.isAnswered).toBe(false)
   })
 })
