@@ -83,7 +83,7 @@ export class Admission {
     const used = this.#meanUse(atMs) + this.started + startedElsewhere
     // A session is always possible when there is no other one, however small the engines are.
     const places = maxUse * capacity
-    const room = places - reserveOf(places, reservePercent)
+    const room = places - reserveOf.places(places, reservePercent)
     if (capacity === 0 || (used > 0 && used + 1 > room)) {
       const reason =
         capacity === 0

@@ -113,7 +113,7 @@ export class EngineUse implements EngineWork {
     const speech = (this.#meanSpeakers + assumedChannels * assumedSpeech) / (this.#meanChannels + assumedChannels)
     return (
       this.#maxLagMs > 0 &&
-      this.#waitMs((this.channels + reserveOf(this.channels, reservePercent)) * speech) > this.#maxLagMs
+      this.#waitMs((this.channels + reserveOf.places(this.channels, reservePercent)) * speech) > this.#maxLagMs
     )
   }
 

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
-import type { ShareLimits } from '../sessions/tenant-shares.js'
+import { reserveOf, type ShareLimits } from '../sessions/tenant-shares.js'
 
 /** When the service has too much to do for another session; 0 turns a limit off. */
 export interface LoadLimits {
@@ -150,7 +150,7 @@ export class ServiceLoad {
 
   #isFull(isAboveShare: boolean): boolean {
     const { maxLoadPercent, reservePercent } = this.#options.limits
-    const reserve = isAboveShare ? (maxLoadPercent * reservePercent) / 100 : 0
+    const reserve = isAboveShare ? reserveOf.load(maxLoadPercent, reservePercent) : 0
     return maxLoadPercent > 0 && this.#running >= fewSessions && this.#load * 100 > maxLoadPercent - reserve
   }
 

@@ -1,5 +1,5 @@
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { TenantShares, type ShareLimits, type TenantWeights } from './tenant-shares.js'
+import { reserveOf, TenantShares, type ShareLimits, type TenantWeights } from './tenant-shares.js'
 
 /** The maximum number of concurrent sessions. */
 export interface AdmissionLimits extends ShareLimits {
@@ -114,9 +114,7 @@ export class Admissions {
       throw full(`The tenant has ${sessionsPerTenant} sessions, its limit; end one or try again later.`)
     }
     const isAboveShare = this.#shares.isAbove(tenant)
-    // A limit of a few sessions is used up to the last one.
-    const reserve = Math.floor((sessions * reservePercent) / 100)
-    if (isAboveShare && this.#all + 1 > sessions - reserve) throw full(aboveShare)
+    if (isAboveShare && this.#all + 1 > sessions - reserveOf.sessions(sessions, reservePercent)) throw full(aboveShare)
     this.#add(tokenId, tenant, 1)
     let isHeld = true
     return {

@@ -52,7 +52,9 @@ export class TenantShares {
     if (count === 0) this.#counts.delete(tenant)
     else this.#counts.set(tenant, count)
     this.#sessions += change
-    this.#weight += (Number(count > 0) - Number(before > 0)) * this.#weightOf(tenant)
+    // Without this, rounding errors of fractions would stay.
+    if (this.#counts.size === 0) this.#weight = 0
+    else this.#weight += (Number(count > 0) - Number(before > 0)) * this.#weightOf(tenant)
   }
 
   /** A tenant has sessions, or asks for one. */
@@ -68,23 +70,29 @@ export class TenantShares {
   isAbove(tenant: string): boolean {
     const weight = this.#weightOf(tenant)
     const count = this.#counts.get(tenant) ?? 0
-    const others = this.#weight - (count > 0 ? weight : 0)
-    if (others === 0 && !this.#hasSeenOther(tenant)) return false
-    // One that was there and has no session counts with a weight of 1.
-    const share = ((this.#sessions + 1) * weight) / (weight + Math.max(others, 1))
-    return count + 1 > share
+    const isAlone = this.#counts.size === Number(count > 0)
+    const seen = isAlone ? this.#seenOther(tenant) : undefined
+    if (isAlone && seen === undefined) return false
+    const others = seen === undefined ? this.#weight - (count > 0 ? weight : 0) : this.#weightOf(seen)
+    return count + 1 > ((this.#sessions + 1) * weight) / (weight + others)
   }
 
   #weightOf(tenant: string): number {
     return Object.hasOwn(this.#weights, tenant) ? (this.#weights[tenant] ?? 1) : 1
   }
 
-  #hasSeenOther(tenant: string): boolean {
+  #seenOther(tenant: string): string | undefined {
     const seen = this.#latest?.tenant === tenant ? this.#other : this.#latest
-    return seen !== undefined && this.#now() - seen.atMs < rememberMs
+    return seen !== undefined && this.#now() - seen.atMs < rememberMs ? seen.tenant : undefined
   }
 }
 
-/** The places of a limit that tenants leave to others while they are above their share; at least one. */
-export const reserveOf = (limit: number, reservePercent: number): number =>
-  reservePercent === 0 ? 0 : Math.max(1, (limit * reservePercent) / 100)
+/** What a tenant above its share leaves of a limit to others. */
+export const reserveOf = {
+  /** Whole sessions, so that a limit of a few is used up to the last one. */
+  sessions: (limit: number, reservePercent: number): number => Math.floor((limit * reservePercent) / 100),
+  /** At least one, as the reserve of a mean use, unless it is turned off. */
+  places: (limit: number, reservePercent: number): number =>
+    reservePercent === 0 ? 0 : Math.max(1, (limit * reservePercent) / 100),
+  load: (limit: number, reservePercent: number): number => (limit * reservePercent) / 100,
+} as const

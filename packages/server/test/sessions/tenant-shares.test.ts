@@ -85,6 +85,28 @@ describe('the shares of tenants', () => {
     expect([service.countOf('large'), service.countOf('small')]).toEqual([15, 5])
   })
 
+  it('are in proportion to weights below 1', () => {
+    const service = new Service({ large: 0.3, small: 0.1 })
+    service.askOften('large', sessions - reserve)
+    service.ask('small')
+    for (let ended = 0; ended < 4 * sessions; ended += 1) {
+      service.end()
+      service.askOften('large')
+      service.askOften('small')
+    }
+    expect([service.countOf('large'), service.countOf('small')]).toEqual([15, 5])
+  })
+
+  it('are everything again for a tenant whose weight was added to others', () => {
+    const service = new Service({ large: 0.2, small: 0.1 })
+    service.ask('small')
+    service.ask('large')
+    service.end()
+    service.nowMs += 3_600_000
+    service.askOften('large')
+    expect(service.countOf('large')).toBe(sessions)
+  })
+
   it('are nothing that is kept free with a reserve of 0', () => {
     const service = new Service(undefined, { reservePercent: 0 })
     service.ask('small')
