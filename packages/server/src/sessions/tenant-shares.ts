@@ -52,9 +52,7 @@ export class TenantShares {
     if (count === 0) this.#counts.delete(tenant)
     else this.#counts.set(tenant, count)
     this.#sessions += change
-    // Without this, rounding errors of fractions would stay.
-    if (this.#counts.size === 0) this.#weight = 0
-    else this.#weight += (Number(count > 0) - Number(before > 0)) * this.#weightOf(tenant)
+    this.#weight += (Number(count > 0) - Number(before > 0)) * this.#weightOf(tenant)
   }
 
   /** A tenant has sessions, or asks for one. */
@@ -70,20 +68,19 @@ export class TenantShares {
   isAbove(tenant: string): boolean {
     const weight = this.#weightOf(tenant)
     const count = this.#counts.get(tenant) ?? 0
-    const isAlone = this.#counts.size === Number(count > 0)
-    const seen = isAlone ? this.#seenOther(tenant) : undefined
-    if (isAlone && seen === undefined) return false
-    const others = seen === undefined ? this.#weight - (count > 0 ? weight : 0) : this.#weightOf(seen)
-    return count + 1 > ((this.#sessions + 1) * weight) / (weight + others)
+    // With more sessions than its share, which is a part of its own ones.
+    if (this.#counts.size === Number(count > 0)) return this.#hasSeenOther(tenant)
+    const weights = this.#weight + (count > 0 ? 0 : weight)
+    return count + 1 > ((this.#sessions + 1) * weight) / weights
   }
 
   #weightOf(tenant: string): number {
     return Object.hasOwn(this.#weights, tenant) ? (this.#weights[tenant] ?? 1) : 1
   }
 
-  #seenOther(tenant: string): string | undefined {
+  #hasSeenOther(tenant: string): boolean {
     const seen = this.#latest?.tenant === tenant ? this.#other : this.#latest
-    return seen !== undefined && this.#now() - seen.atMs < rememberMs ? seen.tenant : undefined
+    return seen !== undefined && this.#now() - seen.atMs < rememberMs
   }
 }
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Admissions, type Slot } from '../../src/sessions/admissions.js'
-import type { TenantWeights } from '../../src/sessions/tenant-shares.js'
+import { reserveOf, type TenantWeights } from '../../src/sessions/tenant-shares.js'
 
 const sessions = 20
 const reservePercent = 10
@@ -115,7 +115,7 @@ describe('the shares of tenants', () => {
   })
 
   it('refuse a tenant below its share only while all places are used, and one above it the reserve', () => {
-    const tenants = ['small', 'one', 'two', 'three']
+    const tenants = ['small', 'one', 'two', 'constructor']
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom(...tenants), fc.nat(sessions), fc.nat(9)), { minLength: 40, maxLength: 80 }),
@@ -164,4 +164,10 @@ describe('the shares of tenants', () => {
       { numRuns: 20 },
     )
   })
+})
+
+it('leaves whole sessions, none of a few, and at least one place', () => {
+  expect([9, 19, 20].map((limit) => reserveOf.sessions(limit, 10))).toEqual([0, 1, 2])
+  expect([0.5, 15].map((limit) => reserveOf.places(limit, 10))).toEqual([1, 1.5])
+  expect(reserveOf.places(15, 0)).toBe(0)
 })
