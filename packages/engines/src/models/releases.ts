@@ -56,8 +56,8 @@ export const withReleases = async (models: ModelRegistry, options: ReleasesOptio
 
 /**
  * The models that a session can have, the best first. One that names no version gets the canary, if it is of its part
- * and the canary does not fail, and otherwise the version of the release. Without one it gets the newest, and older ones while the engine processes of
- * that have no room: so a new version never lowers the capacity of these sessions.
+ * and the canary does not fail, and otherwise the version of the release. Without one it gets the newest, and older
+ * ones while the engine processes of that have no room: so a new version never lowers the capacity of these sessions.
  *
  * @param session the same for all recognitions of a session
  */
@@ -74,9 +74,9 @@ export const versionsFor = (registry: ModelRegistry, name: ModelName, session: s
     compareVersions(model.version, found.version) < 0 &&
     // One of this process would need the same CPUs.
     registry.isServed?.(model) === true
-  const older = version === undefined ? registry.list().filter(isOlder).toSorted(byVersion).reverse() : []
+  const older = version === undefined ? registry.list().filter(isOlder).toReversed() : []
   const isUsed = drawn !== undefined && registry.isFailing?.(drawn) !== true
-  return [isUsed ? drawn : undefined, found, ...older].filter((model) => model !== undefined)
+  return [...new Set([isUsed ? drawn : undefined, found, ...older])].filter((model) => model !== undefined)
 }
 
 const findReleased = (models: Found, releases: Releases, name: ModelName): ModelDescription | undefined => {
@@ -84,7 +84,7 @@ const findReleased = (models: Found, releases: Releases, name: ModelName): Model
   if ((name.version ?? '') !== '' || (version ?? canary) === undefined) return models.find(name)
   if (version !== undefined) return models.find({ ...name, version })
   const others = models.list().filter((model) => isNamed(model, name) && model.version !== canary?.version)
-  return others.toSorted(byVersion).at(-1)
+  return others.at(-1)
 }
 
 const missing = (models: readonly ModelDescription[], releases: Releases): readonly SpeechError[] =>
@@ -102,8 +102,6 @@ const missing = (models: readonly ModelDescription[], releases: Releases): reado
 const keyOf = ({ tenant, name }: Pick<ModelName, 'tenant' | 'name'>): string => `${tenant}/${name}`
 
 const isNamed = (model: ModelDescription, name: ModelName): boolean => keyOf(model) === keyOf(name)
-
-const byVersion = (a: ModelDescription, b: ModelDescription): number => compareVersions(a.version, b.version)
 
 /** A number from 0 to 1 that a text always has, on each machine. */
 const partOf = (text: string): number => createHash('sha256').update(text).digest().readUInt32LE() / 2 ** 32

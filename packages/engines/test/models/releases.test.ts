@@ -1,15 +1,25 @@
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { ModelDescription } from '../../src/engine.js'
-import { compareVersions, type ModelRegistry, type PreparedModels } from '../../src/models/model-registry.js'
+import {
+  compareVersions,
+  type ModelRegistry,
+  type PreparedModels,
+  type Release,
+} from '../../src/models/model-registry.js'
 import { versionsFor, withReleases, type Releases } from '../../src/models/releases.js'
 
 const calls = { tenant: 'Default', name: 'calls' }
 const modelOf = (version: string): ModelDescription => ({ ...calls, version, folder: '', options: { engine: 'any' } })
 
 /** A registry of versions of one model, of this process or of engine processes that serve it. */
-const registryOf = (versions: readonly string[], isServed?: (version: string) => boolean): ModelRegistry => {
-  const models = versions.map(modelOf).toSorted((a, b) => compareVersions(a.version, b.version))
+const registryOf = (
+  versions: readonly string[],
+  isServed?: (version: string) => boolean,
+  commit = vi.fn(),
+): ModelRegistry => {
+  const ofCalls = versions.map(modelOf).toSorted((a, b) => compareVersions(a.version, b.version))
+  const models = [...ofCalls, ...['1', '2', '7'].map((version) => ({ ...modelOf(version), name: 'other' }))]
   const found: Pick<ModelRegistry, 'find' | 'list'> = {
     find: ({ tenant, name, version = '' }) =>
       models.findLast(
@@ -28,7 +38,7 @@ const registryOf = (versions: readonly string[], isServed?: (version: string) =>
         ...found,
         problems: [],
         fingerprint: 'same',
-        commit: () => undefined,
+        commit,
         discard: () => undefined,
       } as unknown as PreparedModels),
     close: () => Promise.resolve(),
@@ -113,15 +123,30 @@ describe('a release', () => {
     expect(chosen(registry, 's')).toEqual(['9', '8'])
   })
 
+  it('has no older version that is the canary, and no version twice', async () => {
+    const of = async (release: Release): Promise<readonly string[]> => {
+      const models = registryOf(['7', '8', '9', '10'], () => true)
+      const read = (): Promise<Releases> => Promise.resolve({ 'Default/calls': release })
+      return chosen(await withReleases(models, { read }), 's')
+    }
+    expect(await of({ canary: { version: '8', percent: 0 } })).toEqual(['10', '9', '7'])
+    expect(await of({ version: '9', canary: { version: '9', percent: 100 } })).toEqual(['9'])
+  })
+
   it('is read again with a reload, and used from its commit on', async () => {
     let releases = canaryOf(100)
-    const registry = await withReleases(registryOf(['1', '2']), { read: () => Promise.resolve(releases) })
-    releases = canaryOf(0)
+    const commit = vi.fn()
+    const registry = await withReleases(registryOf(['1', '2'], undefined, commit), {
+      read: () => Promise.resolve(releases),
+    })
+    releases = { 'Default/calls': { version: '2', canary: { version: '1', percent: 0 } } }
     const prepared = await registry.prepareReload?.()
+    expect(prepared?.find(calls)?.version).toBe('2')
     expect(prepared?.fingerprint).toContain('"percent":0')
-    expect(chosen(registry, 's')[0]).toBe('2')
+    expect(chosen(registry, 's')).toEqual(['2', '1'])
     prepared?.commit()
-    expect(chosen(registry, 's')).toEqual(['1'])
+    expect(commit).toHaveBeenCalledOnce()
+    expect(chosen(registry, 's')).toEqual(['2'])
   })
 
   it('is refused if a service that has all of its models has not that version', async () => {
@@ -131,7 +156,9 @@ describe('a release', () => {
     expect(chosen(await withReleases(registryOf(['1']), { read }), 's')).toEqual(['1'])
     let releases: Releases = {}
     const registry = await withReleases(registryOf(['1']), { read: () => Promise.resolve(releases), isComplete: true })
-    releases = canaryOf(5)
-    expect((await registry.prepareReload?.())?.problems.map(({ message }) => message)).toEqual([problem])
+    releases = { 'Default/calls': { version: '2' } }
+    const prepared = await registry.prepareReload?.()
+    expect(prepared?.problems.map(({ message }) => message)).toEqual([problem])
+    expect(prepared?.find(calls)?.version).toBe('1')
   })
 })

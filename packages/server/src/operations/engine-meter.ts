@@ -11,6 +11,8 @@ const suspiciousFaults = 3
 /** After this many failures without a result in between, two segments with their retries, a version is no canary. */
 const maxCanaryFaults = 6
 
+type Releasing = Pick<ModelRegistry, 'release'>
+
 export interface EngineMeterListener {
   /** A model's engine opened, failed to open, died or works again. */
   readonly changed: () => void
@@ -113,6 +115,8 @@ export class EngineMeter {
       engine = await registry.engine(model)
     } catch (error) {
       this.#useOf(label).failed()
+      // Each of its sessions would try to load it again.
+      this.#addFaultsSinceResult(registry, model, maxCanaryFaults)
       this.#setBroken(label, true)
       throw error
     }
@@ -130,7 +134,7 @@ export class EngineMeter {
     if (!this.#broken.has(label)) this.#setBroken(label, true)
   }
 
-  #healthOf(model: ModelDescription, label: string, registry: Pick<ModelRegistry, 'release'>): EngineHealth {
+  #healthOf(model: ModelDescription, label: string, registry: Releasing): EngineHealth {
     return {
       worked: (by) => {
         this.#faults.delete(label)
@@ -140,16 +144,21 @@ export class EngineMeter {
       faulted: () => {
         const faults = (this.#faults.get(label) ?? 0) + 1
         this.#faults.set(label, faults)
-        const faultsSinceResult = (this.#faultsSinceResult.get(label) ?? 0) + 1
-        this.#faultsSinceResult.set(label, faultsSinceResult)
-        const isCanary = registry.release?.(model)?.canary?.version === model.version
-        if (isCanary && faultsSinceResult === maxCanaryFaults) this.onCanaryFailing(label)
+        this.#addFaultsSinceResult(registry, model, 1)
         if (faults % suspiciousFaults === 0) this.#listener.suspected(model)
       },
       died: () => {
         this.#setBroken(label, true)
       },
     }
+  }
+
+  #addFaultsSinceResult(registry: Releasing, model: ModelDescription, added: number): void {
+    const label = modelLabel(model)
+    const before = this.#faultsSinceResult.get(label) ?? 0
+    this.#faultsSinceResult.set(label, before + added)
+    const isCanary = registry.release?.(model)?.canary?.version === model.version
+    if (isCanary && before < maxCanaryFaults && before + added >= maxCanaryFaults) this.onCanaryFailing(label)
   }
 
   #setBroken(label: string, isBroken: boolean): void {

@@ -36,8 +36,8 @@ export interface ModelRequest {
 
 /**
  * The engine of a model that the rights allow, unless `check` throws for each version that the session can have; see
- * `versionsFor`. A model that does not exist and one that is not
- * granted get the same refusal, so that a client cannot find out which models others have.
+ * `versionsFor`. A model that does not exist and one that is not granted get the same refusal, so that a client cannot
+ * find out which models others have.
  */
 export const openModel = async (
   registry: ModelRegistry,
@@ -65,15 +65,18 @@ export const openModel = async (
     }
   }
   countRefusals(refusals)
-  throw refusals[0]
+  // A client tries again after `overloaded`, also if the version that it would have had first is broken.
+  throw refusals.find(isOverloaded) ?? refusals[0]
 }
+
+const isOverloaded = (error: unknown): boolean => isSpeechError(error) && error.code === 'overloaded'
 
 const openEngine = async (registry: ModelRegistry, model: ModelDescription): Promise<Engine> => {
   try {
     return await registry.engine(model)
   } catch (error) {
     // Faults of the model's files are for the operator, who finds them in the list of models.
-    if (isSpeechError(error) && (error.code === 'going-away' || error.code === 'overloaded')) throw error
+    if (isOverloaded(error) || (isSpeechError(error) && error.code === 'going-away')) throw error
     throw new SpeechError('engine-failed', 'The model cannot be used now; tell the operator of the service.', {
       cause: error,
     })

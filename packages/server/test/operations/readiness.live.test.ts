@@ -17,7 +17,7 @@ const modelOf = (name: string): ModelDescription => ({
   options: { engine: 'scripted' },
 })
 
-type EngineBehavior = 'works' | 'gone' | 'fails-what-it-reads' | 'silent'
+type EngineBehavior = 'works' | 'does not load' | 'gone' | 'fails-what-it-reads' | 'silent'
 
 /** A service with these models, whose engines are scripted. */
 const trackerWith = async (...names: readonly string[]) => {
@@ -41,7 +41,10 @@ const trackerWith = async (...names: readonly string[]) => {
     find: ({ name }) => models.find((model) => model.name === name),
     list: () => models,
     problems: () => [],
-    engine: ({ name }) => Promise.resolve(engines.get(name) ?? engineOf(name)),
+    engine: ({ name }) =>
+      behavior.get(name) === 'does not load'
+        ? Promise.reject(broken())
+        : Promise.resolve(engines.get(name) ?? engineOf(name)),
     changed$: change$,
     release: ({ name }) => (name === 'b' ? { canary: { version: modelOf('b').version, percent: 5 } } : undefined),
     close: () => Promise.resolve(),
@@ -119,6 +122,20 @@ describe('the readiness of a service', () => {
     await read('b', 1)
     expect(isFailing('b')).toBe(false)
     expect(tracker.readiness).toEqual({ type: 'ready' })
+    tracker.close()
+  })
+
+  it('does not load a canary again that does not load', async () => {
+    const { tracker, behavior, read, isFailing } = await trackerWith('a', 'b')
+    const reported: string[] = []
+    tracker.engines.onCanaryFailing = (label) => reported.push(label)
+    for (const name of ['a', 'b']) {
+      behavior.set(name, 'does not load')
+      await expect(read(name, 1)).rejects.toThrow()
+      await expect(read(name, 1)).rejects.toThrow()
+    }
+    expect(isFailing('b')).toBe(true)
+    expect(reported).toEqual([modelLabel(modelOf('b'))])
     tracker.close()
   })
 

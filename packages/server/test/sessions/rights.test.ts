@@ -80,6 +80,12 @@ describe('a requested model', () => {
       })
     expect(await open('2')).toBe(engine)
     expect(counted).toEqual([])
+    const broken = (): Promise<Engine> => Promise.reject(new SpeechError('invalid-model', 'Broken.'))
+    const full = new SpeechError('overloaded', 'Full.')
+    const refused = openModel({ ...two, engine: broken }, rights, { name: 'English' }, ({ version }) => {
+      if (version === '1') throw full
+    })
+    await expect(refused).rejects.toBe(full)
     await expect(open('1', '2')).rejects.toMatchObject({ message: '2' })
     expect(counted).toEqual(['2', '1'])
   })
