@@ -17,7 +17,7 @@ export type SegmentPart =
    * Context, is for engines that pass the segment on, if it is traced. `before` is audio that precedes the segment, up
    * to `contextMs` of the capabilities, but none of the segment before: it helps to read the first word, and nothing of
    * it belongs to the result. `language` is that of this segment, if it is not that of the settings: a session may
-   * change it between segments.
+   * change it between segments. `attempt` is above 1 if the segment was begun before; the retry around an engine counts.
    */
   | {
       readonly type: 'open'
@@ -25,6 +25,7 @@ export type SegmentPart =
       readonly traceparent?: string | undefined
       readonly before?: Int16Array | undefined
       readonly language?: string | undefined
+      readonly attempt?: number | undefined
     }
   /**
    * 16-bit samples of one channel at the engine's rate. The engine may keep them, and must neither change nor transfer
@@ -120,7 +121,20 @@ export interface EngineCapabilities {
  * it: phrases are in lower case, separated by single spaces, only for an engine with the capability `phrases` whose
  * `checkPhrases` accepted them; the language is one of `languages` of the capabilities.
  */
-export interface RecognizeSettings extends ParametersOf<typeof engineParameters> {}
+export interface RecognizeSettings extends ParametersOf<typeof engineParameters> {
+  /** The id of the session, for lines of the log. @default none */
+  readonly sessionId?: string | undefined
+}
+
+/** One attempt to recognize one segment, as each line of the log about it names it. */
+export interface SegmentAttempt {
+  /** The id of the session; absent if the engine was not told. */
+  readonly sessionId?: string | undefined
+  /** Where the segment begins, in milliseconds since the session's first sample. */
+  readonly startMs: number
+  /** How often it was begun, with this attempt. */
+  readonly attempt: number
+}
 
 /** Why an engine does not take a phrase. */
 export interface PhraseFault {
@@ -203,6 +217,12 @@ export const withRecognize = (engine: Engine, recognize: Engine['recognize']): E
   close: () => engine.close(),
 })
 
+/** The same engine for a session, whose id lines of the log about its segments have. */
+export const withSession = (engine: Engine, sessionId: string | undefined): Engine =>
+  sessionId === undefined
+    ? engine
+    : withRecognize(engine, (settings) => engine.recognize({ ...settings, sessionId }))
+
 /** The text of a segment, and its confidence from 0 to 1. */
 export interface SegmentText {
   /** The text of the segment. */
@@ -262,14 +282,15 @@ export interface EngineSegment {
  *
  * Each call is an attempt of its own, also for a segment that is retried. An engine in another process numbers its
  * attempts and ignores answers to an earlier one; it also sends with each message of audio how many samples of the
- * segment precede it, so that a lost message fails the attempt and never yields wrong words. `traceparent` and `before`
- * are those of the part `open`.
+ * segment precede it, so that a lost message fails the attempt and never yields wrong words. `traceparent`, `before` and
+ * `attempt` are those of the part `open`.
  */
 export type OpenSegment = (
   startMs: number,
   listener: SegmentListener,
   traceparent?: string,
   before?: Int16Array,
+  attempt?: number,
 ) => EngineSegment
 
 /** A model folder as found by the registry: the content of `model.json`, and where its files are. */

@@ -232,7 +232,7 @@ class Channel {
     else this.fail(outOfOrder())
   }
 
-  #open({ startMs, traceparent, before, language }: SegmentPart & { readonly type: 'open' }): void {
+  #open({ startMs, traceparent, before, language, attempt }: SegmentPart & { readonly type: 'open' }): void {
     const listener: SegmentListener = {
       progress: (sampleCount, text, stableLength) => {
         if (sampleCount > 0) this.#out.next({ type: 'progress', sampleCount })
@@ -244,7 +244,7 @@ class Channel {
       checked: (isComplete) => this.post({ type: 'checked', isComplete }),
       failed: (error) => this.fail(error),
     }
-    const segment = this.#openIn(language)(startMs, listener, traceparent, before)
+    const segment = this.#openIn(language)(startMs, listener, traceparent, before, attempt)
     this.#state = { type: 'open', startMs, segment, sampleCount: 0 }
   }
 

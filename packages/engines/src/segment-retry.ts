@@ -14,7 +14,7 @@ import { isSpeechError, SpeechError, toSpeechError } from 'rxspeech/internal/err
 import { Mailbox } from 'rxspeech/internal/kernel/mailbox'
 import { schedule } from 'rxspeech/internal/kernel/timers'
 import { keepStable } from 'rxspeech/internal/protocol/stable-length'
-import { withRecognize, type Engine, type Hypothesis, type SegmentPart } from './engine.js'
+import { withRecognize, type Engine, type Hypothesis, type SegmentAttempt, type SegmentPart } from './engine.js'
 import { UndecidedSegments } from './undecided-segments.js'
 
 export interface RetryOptions {
@@ -31,7 +31,9 @@ export interface RetryOptions {
    * Called with failures that are retried, and when an engine is overloaded. Any other failure ends the session with
    * its error.
    */
-  readonly onFault?: ((error: SpeechError) => void) | undefined
+  readonly onFault?: ((error: SpeechError, attempt: SegmentAttempt) => void) | undefined
+  /** The id of the session, for `onFault`. @default none */
+  readonly sessionId?: string | undefined
   /** @default asyncScheduler */
   readonly scheduler?: SchedulerLike | undefined
 }
@@ -94,7 +96,8 @@ type Input =
 /** One channel of one session: a first attempt of the engine, and others after failures. */
 class RetriedChannel {
   readonly #recognize: () => OperatorFunction<SegmentPart, Hypothesis>
-  readonly #onFault: ((error: SpeechError) => void) | undefined
+  readonly #onFault: RetryOptions['onFault']
+  readonly #sessionId: string | undefined
   readonly #scheduler: SchedulerLike
   readonly #out: Subscriber<Hypothesis>
   readonly #segments: UndecidedSegments
@@ -122,6 +125,7 @@ class RetriedChannel {
     this.#budget = new RetryBudget(this.#delaysAfterLossMs)
     this.#recognize = recognize
     this.#onFault = onFault
+    this.#sessionId = options.sessionId
     this.#scheduler = scheduler
     this.#out = out
     this.#segments = new UndecidedSegments(maxKeptBytes, options.contextSamples)
@@ -216,9 +220,10 @@ class RetriedChannel {
     const canRetry = isRetryable(error) && this.#segments.isComplete
     const delayMs = canRetry ? this.#budget.nextDelayMs(error, this.#scheduler.now()) : undefined
     const retried = delayMs !== undefined
-    this.#out.next({ type: 'fault', startMs: this.#segments.startMs ?? this.#endMs, error, retried })
+    const failed = { startMs: this.#endMs, attempt: 1, ...this.#segments.oldest }
+    this.#out.next({ type: 'fault', startMs: failed.startMs, error, retried })
     if (this.#out.closed) return
-    if (retried || error.code === 'overloaded') this.#onFault?.(error)
+    if (retried || error.code === 'overloaded') this.#onFault?.(error, { sessionId: this.#sessionId, ...failed })
     if (!retried) this.#out.error(isRetryable(error) && !this.#segments.isComplete ? tooLong(error) : error)
     else if (delayMs === 0) this.#retry(error)
     else {
@@ -283,6 +288,6 @@ export const withSegmentRetry = (engine: Engine, options: RetryOptions = {}): En
   const { sampleRateHz, contextMs = 0 } = engine.capabilities
   const contextSamples = (sampleRateHz * contextMs) / 1000
   return withRecognize(engine, (settings) =>
-    retrySegments(() => engine.recognize(settings), { contextSamples, ...options }),
+    retrySegments(() => engine.recognize(settings), { contextSamples, ...options, sessionId: settings?.sessionId }),
   )
 }

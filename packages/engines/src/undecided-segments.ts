@@ -1,10 +1,12 @@
-import type { SegmentPart } from './engine.js'
+import type { SegmentAttempt, SegmentPart } from './engine.js'
 
 const bytesPerSample = 2
 
 /** A segment without a result, with the parts of audio that the engine was given, which are not copied. */
 class UndecidedSegment {
   open: Extract<SegmentPart, { readonly type: 'open' }>
+  /** How often it was begun. */
+  attempt = 1
   /** Undefined while it is open. */
   close: Extract<SegmentPart, { readonly type: 'close' }> | undefined
   /** Whether an answer to `check` is awaited. */
@@ -51,8 +53,10 @@ class UndecidedSegment {
     this.#audio = undefined
   }
 
+  /** All parts so far, for another attempt. */
   *parts(): Generator<SegmentPart> {
-    yield this.open
+    this.attempt += 1
+    yield { ...this.open, attempt: this.attempt }
     // A copy: while an engine is given these, more may be added.
     for (const samples of [...(this.#audio ?? [])]) yield { type: 'audio', samples }
     if (this.isChecked) yield { type: 'check' }
@@ -122,9 +126,10 @@ export class UndecidedSegments {
     this.#segments[0]?.cut(sampleCount, endMs, this.#contextSamples)
   }
 
-  /** Where the oldest begins, in milliseconds since the session's first sample. */
-  get startMs(): number | undefined {
-    return this.#segments[0]?.open.startMs
+  /** The attempt of the oldest. */
+  get oldest(): SegmentAttempt | undefined {
+    const oldest = this.#segments[0]
+    return oldest && { startMs: oldest.open.startMs, attempt: oldest.attempt }
   }
 
   /** Whether the audio of all segments is here. */
@@ -132,7 +137,7 @@ export class UndecidedSegments {
     return this.#segments.every(({ isComplete }) => isComplete)
   }
 
-  /** All parts since the oldest segment opened, in order. */
+  /** All parts since the oldest segment opened, in order, for another attempt. */
   *parts(): Generator<SegmentPart> {
     for (const segment of [...this.#segments]) yield* segment.parts()
   }

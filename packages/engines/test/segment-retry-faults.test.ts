@@ -1,8 +1,8 @@
-import { concat, NEVER, Observable, of, Subject } from 'rxjs'
+import { concat, NEVER, Observable, of, Subject, tap } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../src/errors/speech-error.js'
-import type { Hypothesis, SegmentPart } from '../src/engine.js'
-import { retrySegments, type RetryOptions } from '../src/segment-retry.js'
+import { withSession, type Engine, type Hypothesis, type SegmentPart } from '../src/engine.js'
+import { retrySegments, withSegmentRetry, type RetryOptions } from '../src/segment-retry.js'
 import { VirtualClock } from '../../service/test/virtual-clock.js'
 import { audio, brief, close, decided, engineOf, open, samplesOf, twoSegments, undisturbed } from './retried-engine.js'
 
@@ -52,6 +52,39 @@ describe('retrySegments with an engine that is lost', () => {
     expect(samplesOf(output)).toBe(4 * 2400)
     expect(output.at(-1)).toBe('complete')
     expect(clock.waiting).toBe(0)
+  })
+
+  it('reports each failure with its session, segment and attempt', () => {
+    const failed: unknown[] = []
+    const { input$, clock } = loseTimes(2, {
+      sessionId: 'session-1',
+      onFault: ({ code }, attempt) => failed.push({ code, ...attempt }),
+    })
+    for (const part of twoSegments) input$.next(part)
+    clock.advanceTo(2_000)
+    const segment = { code: 'engine-failed', sessionId: 'session-1', startMs: 0 }
+    expect(failed).toEqual([1, 2].map((attempt) => ({ ...segment, attempt })))
+  })
+
+  it('passes the session to `onFault`, and the number of the attempt to the engine', () => {
+    const attempts: unknown[] = []
+    const broken = { ...engineOf([2, 2]).broken }
+    const watched: Engine = {
+      ...broken,
+      recognize: (settings) => (part$) =>
+        part$.pipe(
+          tap((part) => {
+            if (part.type === 'open') attempts.push(part.attempt)
+          }),
+          broken.recognize(settings),
+        ),
+    }
+    const sessions: unknown[] = []
+    const engine = withSession(withSegmentRetry(watched, { onFault: (_error, { sessionId }) => sessions.push(sessionId) }), 's')
+    of(...twoSegments).pipe(engine.recognize()).subscribe()
+    expect(sessions).toEqual(['s', 's'])
+    // The second segment begins once.
+    expect(attempts).toEqual([undefined, 2, 3, undefined])
   })
 
   it('fails when the engine is lost a sixth time', () => {

@@ -17,6 +17,7 @@ export type {
   PhraseFault,
   RecognizedSegment,
   RecognizeSettings,
+  SegmentAttempt,
   SegmentListener,
   SegmentPart,
   SegmentText,

@@ -14,7 +14,7 @@ import {
   wholeNumber,
 } from 'rxspeech/internal/protocol/validation'
 import { within } from '../within.js'
-import type { Engine, EngineKind, ModelDescription } from '../engine.js'
+import type { Engine, EngineKind, ModelDescription, SegmentAttempt } from '../engine.js'
 import { withSegmentRetry } from '../segment-retry.js'
 import { scanModelFolder, type FoundModel } from './model-folders.js'
 import { fingerprintOf } from './fingerprint.js'
@@ -29,7 +29,7 @@ export interface ModelRegistryOptions {
   /** The engines that a `model.json` can name. */
   readonly kinds: readonly EngineKind[]
   /** Called with failures of engines that are retried, and when an engine is overloaded. @default not reported */
-  readonly onFault?: ((error: SpeechError) => void) | undefined
+  readonly onFault?: ((error: SpeechError, attempt: SegmentAttempt) => void) | undefined
   /** Whether segments are retried here when an engine fails. @default true */
   readonly retry?: boolean | undefined
   /** How long no session must use a model until it leaves memory, in minutes; 0 for never. @default 0 */

@@ -1,5 +1,4 @@
-import { Refusals, type Refusing } from 'rxspeech-server/operations/refusals'
-import { refusalOf } from 'rxspeech-server/sessions/counted-refusal'
+import { refusalOf, Refusals, type Refusing } from 'rxspeech-server/sessions/refusals'
 import { reserveOf } from 'rxspeech-server/sessions/tenant-shares'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 
@@ -112,6 +111,6 @@ export class Admission {
   #refuse(reason: string, message: string): SpeechError {
     const retryAfterMs = Math.round(minRetryMs + this.#random() * (maxRetryMs - minRetryMs))
     const error = new SpeechError('overloaded', message, { retryAfterMs })
-    return refusalOf(error, () => this.#refusals.refused(reason))
+    return refusalOf(error, () => this.#refusals.refused({ reason }))
   }
 }

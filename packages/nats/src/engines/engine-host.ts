@@ -9,7 +9,7 @@ import {
   type SchedulerLike,
   type Unsubscribable,
 } from 'rxjs'
-import type { Engine } from 'rxspeech-engines/engine'
+import type { Engine, SegmentAttempt } from 'rxspeech-engines/engine'
 import type { EngineWork } from 'rxspeech-engines/lag'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import { beginRemoteSpan } from 'rxspeech-server/monitor/remote-span'
@@ -18,6 +18,7 @@ import { schedule } from 'rxspeech/internal/kernel/timers'
 import { engineParameters, pickParameters } from 'rxspeech/internal/protocol/recognition-parameters'
 import { type OpenTelemetry, type SpanOptions, type TraceSpan } from 'rxspeech/internal/tracing/open-telemetry'
 import { reportRefused, tooLarge, type BusMessage, type MessageBus } from '../connection/bus.js'
+import type { AttemptReport } from './attempt-report.js'
 import { HostedSegment } from './hosted-segment.js'
 import {
   aliveSubject,
@@ -25,9 +26,11 @@ import {
   decodeRequest,
   encodeJson,
   decodeSamples,
+  edgeOfAttempt,
   engineSubject,
   goneSubject,
   isAttemptSubject,
+  loggedSession,
   maxPlaces,
   modelsSubject,
   numberOf,
@@ -66,8 +69,10 @@ export interface EngineHostOptions {
   readonly instance?: string | undefined
   /** @default none */
   readonly region?: string | undefined
-  /** Called with failures of engines, and with what the server does not allow. */
-  readonly onFault: (error: unknown) => void
+  /** Called with failures of engines, with the attempt at a segment, and with what the server does not allow. */
+  readonly onFault: (error: unknown, attempt?: SegmentAttempt) => void
+  /** Called with attempts that begin, and with those that end without a result or a fault. @default nothing */
+  readonly onAttempt?: ((report: AttemptReport) => void) | undefined
   /** What its engines report of their work. @default nothing: it counts as never behind */
   readonly work?: (() => EngineWork) | undefined
   /** Records attempts to recognize segments as spans. @default nothing is traced */
@@ -157,7 +162,7 @@ export class EngineHost {
   /** Gives back the segments that are open, and reports to the edges that this engine is gone. */
   close(): void {
     if (this.#subscription.closed) return
-    this.#abortAll({ t: 'lost', why: 'ended' })
+    this.#abortAll('ended', { t: 'lost', why: 'ended' })
     this.#state = 'gone'
     this.#advertise()
     this.#subscription.unsubscribe()
@@ -173,7 +178,7 @@ export class EngineHost {
     })
     on(goneSubject(this.address, '*'), ({ subject, hasNoReceiver }) => {
       const reply = this.#replyOfPlace.get(numberOf(subject))
-      if (hasNoReceiver && reply !== undefined) this.#places.get(reply)?.segment.abort()
+      if (hasNoReceiver && reply !== undefined) this.#places.get(reply)?.segment.abort('edge-gone')
     })
     this.#subscription.add(reportRefused(bus, onFault, this.#scheduler))
     const asked$ = bus
@@ -193,7 +198,7 @@ export class EngineHost {
         if (isUp) {
           this.#advertiseModels()
           this.#advertise()
-        } else this.#abortAll()
+        } else this.#abortAll('bus')
       }),
     )
     this.#subscription.add(
@@ -227,7 +232,7 @@ export class EngineHost {
   }
 
   #open(replyTo: string, request: EngineRequest & { readonly type: 'open' }): void {
-    const { v, model, startMs, phrases, language, traceparent, before, parts } = request
+    const { v, model, startMs, phrases, language, traceparent, before, parts, session, attempt: count = 1 } = request
     const known = v === (phrases === undefined ? protocolVersion : phrasesVersion) ? this.#models.get(model) : undefined
     const able = known?.engine.capabilities
     const takesPhrases = phrases === undefined || able?.phrases === true
@@ -241,6 +246,10 @@ export class EngineHost {
     this.#lastPlace += 1
     const number = this.#lastPlace
     let isOver = false
+    const attempt = { sessionId: loggedSession(session), startMs, attempt: count }
+    const report = (lost?: string): void =>
+      this.#options.onAttempt?.({ ...attempt, model, peer: edgeOfAttempt(replyTo), lost })
+    report()
     const segment = new HostedSegment(
       served.engine,
       {
@@ -251,10 +260,11 @@ export class EngineHost {
       },
       {
         answer: (answer) => this.#answer(replyTo, answer, goneSubject(this.address, number)),
-        onFault: this.#options.onFault,
+        onFault: (error) => this.#options.onFault(error, attempt),
         span: this.#beginSpan(model, traceparent),
-        ended: () => {
+        ended: (lost) => {
           isOver = true
+          if (lost !== undefined) report(lost)
           this.#free(replyTo, number)
         },
       },
@@ -279,8 +289,8 @@ export class EngineHost {
     if (this.#places.size === 0) this.#empty$.next()
   }
 
-  #abortAll(answer?: EngineAnswer): void {
-    for (const { segment } of [...this.#places.values()]) segment.abort(answer)
+  #abortAll(lost: string, answer?: EngineAnswer): void {
+    for (const { segment } of [...this.#places.values()]) segment.abort(lost, answer)
   }
 
   #answer(replyTo: string, answer: EngineAnswer, ownReply?: string): void {

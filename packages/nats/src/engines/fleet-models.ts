@@ -1,10 +1,10 @@
 import { asyncScheduler, merge, NEVER, Subject, type SchedulerLike } from 'rxjs'
-import type { Engine, ModelDescription } from 'rxspeech-engines/engine'
+import type { Engine, ModelDescription, SegmentAttempt } from 'rxspeech-engines/engine'
 import { invalidModel, modelLabel } from 'rxspeech-engines/models/model-json'
 import { compareVersions, type ModelName, type ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { createSegmentEngine } from 'rxspeech-engines/segment-engine'
 import { withSegmentRetry } from 'rxspeech-engines/segment-retry'
-import type { Refusing } from 'rxspeech-server/operations/refusals'
+import type { Refusing } from 'rxspeech-server/sessions/refusals'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { Admission, capacityOf } from './admission.js'
 import type { Fleet } from './fleet.js'
@@ -34,7 +34,7 @@ export interface FleetModelsOptions {
   /** The models of this process; one of them is used instead of one of the same name and version elsewhere. */
   readonly local: ModelRegistry
   /** Called with failures of engines that are retried. */
-  readonly onFault: (error: SpeechError) => void
+  readonly onFault: (error: SpeechError, attempt: SegmentAttempt) => void
   /** Called when sessions of a model begin to be refused, and when that ends. */
   readonly onRefusing?: ((label: string, refusing: Refusing) => void) | undefined
   /**

@@ -1,10 +1,11 @@
-import type { EngineSegment, RecognizeSettings, SegmentListener } from 'rxspeech-engines/engine'
+import type { EngineSegment, RecognizeSettings, SegmentAttempt, SegmentListener } from 'rxspeech-engines/engine'
 import { FrameCutter } from 'rxspeech-engines/frame-cutter'
 import type { SegmentLoss as LossCause } from 'rxspeech-server/operations/nats-use'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { engineParameters, pickParameters } from 'rxspeech/internal/protocol/recognition-parameters'
 import {
   encodeSamples,
+  loggedSession,
   phrasesVersion,
   protocolVersion,
   type EngineAnswer,
@@ -46,6 +47,8 @@ export interface SegmentFleet {
   /** The segment neither has nor needs a place. */
   readonly leave: (segment: FleetSegment) => void
   readonly onLost: (cause: LossCause) => void
+  /** The engine did not answer, or cannot be asked; another one is tried. */
+  readonly onUntaken: (segment: FleetSegment, engine: ProcessAddress, cause: LossCause) => void
   readonly onDecided: (engine: ProcessAddress) => void
   /** The engine accepted it and did not decide it, or it did not answer; for how many ticks it was waited for. */
   readonly onFailed: (engine: ProcessAddress, afterTicks?: number) => void
@@ -65,6 +68,8 @@ export interface FleetSegmentStart {
   readonly settings: RecognizeSettings
   readonly traceparent?: string | undefined
   readonly before?: Int16Array | undefined
+  /** How often the segment was begun. @default 1 */
+  readonly attempt?: number | undefined
 }
 
 /** An attempt at one engine. */
@@ -98,9 +103,10 @@ type State =
 export class FleetSegment implements EngineSegment {
   readonly model: WantedModel
   readonly arrival: number
+  /** For the log. */
+  readonly attempt: SegmentAttempt
   /** Engines that had no place for it since it last waited in line. */
   readonly tried = new Set<string>()
-  readonly #startMs: number
   readonly #settings: RecognizeSettings
   readonly #traceparent: string | undefined
   readonly #before: Int16Array | undefined
@@ -122,13 +128,13 @@ export class FleetSegment implements EngineSegment {
 
   constructor(
     model: WantedModel,
-    { arrival, startMs, settings, traceparent, before }: FleetSegmentStart,
+    { arrival, startMs, settings, traceparent, before, attempt = 1 }: FleetSegmentStart,
     listener: SegmentListener,
     fleet: SegmentFleet,
   ) {
     this.model = model
     this.arrival = arrival
-    this.#startMs = startMs
+    this.attempt = { sessionId: loggedSession(settings.sessionId), startMs, attempt }
     this.#settings = settings
     this.#traceparent = traceparent
     this.#before = before
@@ -186,14 +192,16 @@ export class FleetSegment implements EngineSegment {
     }
     this.#state = { type: 'attempting', attempt }
     const traceparent = this.#traceparent
+    const { sessionId: session, startMs, attempt: count } = this.attempt
     const settings = pickParameters(engineParameters, this.#settings)
     this.#send(attempt, {
       type: 'open',
       model: this.model.label,
-      startMs: this.#startMs,
+      startMs,
       v: settings.phrases === undefined ? protocolVersion : phrasesVersion,
       ...settings,
       ...(traceparent !== undefined && { traceparent }),
+      ...(session !== undefined && { session, attempt: count }),
       ...(this.#before && { before: encodeSamples(this.#before) }),
       parts: true,
     })
@@ -210,11 +218,13 @@ export class FleetSegment implements EngineSegment {
     else this.#handle(attempt, answer)
   }
 
-  /** The engine is lost, or the bus is down. */
-  lost(engine: ProcessAddress | undefined, cause: LossCause): void {
-    if (this.#state.type !== 'attempting') return
+  /** The engine is lost, or the bus is down. Returns whether the segment was there. */
+  lost(engine: ProcessAddress | undefined, cause: LossCause): boolean {
+    if (this.#state.type !== 'attempting') return false
     const { attempt } = this.#state
-    if (engine === undefined || attempt.engine.instance === engine.instance) this.#loseAttempt(attempt, cause)
+    if (engine !== undefined && attempt.engine.instance !== engine.instance) return false
+    this.#loseAttempt(attempt, cause)
+    return true
   }
 
   /** @param hasEngine whether there is an engine for it at all */
@@ -384,7 +394,7 @@ export class FleetSegment implements EngineSegment {
   #loseAttempt(attempt: Attempt, cause: LossCause): void {
     if (attempt.isOpen || this.#isUnanswered()) this.#lose(cause)
     else {
-      if (cause === 'refused' || cause === 'unanswered') this.#fleet.onLost(cause)
+      if (cause === 'refused' || cause === 'unanswered') this.#fleet.onUntaken(this, attempt.engine, cause)
       if (cause !== 'bus') this.#fleet.onFailed(attempt.engine)
       this.#tryAnother(attempt)
     }
@@ -411,7 +421,7 @@ export class FleetSegment implements EngineSegment {
     const engine = attempt?.engine
     if (attempt !== undefined && cause !== 'bus' && cause !== 'slow')
       this.#fleet.onFailed(attempt.engine, attempt.stalledTicks)
-    const sentence = engine ? lossSentence(engine.name, cause) : 'There is no engine process for this model.'
+    const sentence = engine ? lossSentence(engine, cause) : 'There is no engine process for this model.'
     // One that is stalled or slow is there; the segment is retried as after a failure of the decoder.
     const code = cause === 'stalled' || cause === 'slow' ? 'engine-failed' : 'connection-lost'
     this.#fail(engineFailed({ cause: new SpeechError(code, sentence) }))
@@ -442,7 +452,8 @@ const progressed = (attempt: Attempt): void => {
   attempt.stalledTicks = 0
 }
 
-const lossSentence = (engine: string, cause: LossCause): string => {
+const lossSentence = ({ name, instance }: ProcessAddress, cause: LossCause): string => {
+  const engine = `${name} (${instance})`
   switch (cause) {
     case 'gone':
       return `The engine process ${engine} ended, or gave the segment back.`
@@ -466,8 +477,8 @@ const lossSentence = (engine: string, cause: LossCause): string => {
 }
 
 /** Without the code of a loss, so that it is retried as a failure of the decoder. */
-const undecoded = ({ name }: ProcessAddress): SpeechError =>
-  new SpeechError('engine-failed', `The engine process ${name} could not decode the segment; its log says why.`)
+const undecoded = ({ name, instance }: ProcessAddress): SpeechError =>
+  new SpeechError('engine-failed', `The engine process ${name} (${instance}) could not decode the segment; its log says why.`)
 
 const engineFailed = (options: { readonly cause?: SpeechError; readonly retryable?: boolean }): SpeechError =>
   new SpeechError('engine-failed', 'The recognition engine failed; try again.', options)

@@ -2,7 +2,8 @@ import { randomInt } from 'node:crypto'
 import { asyncScheduler, interval, Subscription, type SchedulerLike } from 'rxjs'
 import { reportRefused, type BusMessage, type MessageBus } from '../connection/bus.js'
 import type { EngineSegment, OpenSegment, PhraseFault, RecognizeSettings } from 'rxspeech-engines/engine'
-import type { FleetCounts, FleetUse, SegmentLoss as LossCause } from 'rxspeech-server/operations/nats-use'
+import type { FleetCounts, FleetUse, ModelContent, SegmentLoss as LossCause } from 'rxspeech-server/operations/nats-use'
+import type { AttemptReport } from './attempt-report.js'
 import { FleetSegment, type SegmentFleet } from './fleet-segment.js'
 import {
   aliveSubject,
@@ -61,8 +62,10 @@ export class Fleet {
   onJoined: (engine: RosterEngine) => void = () => undefined
   /** Called when its clock begins to differ too much from that of this process. */
   onClock: (engine: RosterEngine) => void = () => undefined
-  /** Called when it is no longer there. */
-  onLeft: (engine: ProcessAddress, how: EngineEnd) => void = () => undefined
+  /** Called when it is no longer there, with how many segments it had. */
+  onLeft: (engine: ProcessAddress, how: EngineEnd, segments: number) => void = () => undefined
+  /** Called with attempts that begin, and with those that no engine process takes; see `onFault` for others. */
+  onAttempt: (report: AttemptReport) => void = () => undefined
 
   constructor({ bus, name, onFault, scheduler = asyncScheduler, ...roster }: FleetOptions) {
     this.#bus = bus
@@ -72,8 +75,7 @@ export class Fleet {
     this.roster.onJoined = (engine) => this.onJoined(engine)
     this.roster.onClock = (engine) => this.onClock(engine)
     this.roster.onLost = (engine, how) => {
-      this.#loseAll(engine, 'silent')
-      this.onLeft(engine, how)
+      this.onLeft(engine, how, this.#loseAll(engine, 'silent'))
     }
     this.roster.onIgnored = onFault
     this.roster.onFree = () => this.#serveLine()
@@ -86,8 +88,10 @@ export class Fleet {
         if (freed !== undefined) this.roster.freed(freed)
       },
       leave: (segment) => this.#line.delete(segment),
-      onLost: (cause) => {
-        this.#lost = { ...this.#lost, [cause]: (this.#lost[cause] ?? 0) + 1 }
+      onLost: (cause) => this.#countLost(cause),
+      onUntaken: (segment, peer, cause) => {
+        this.#countLost(cause)
+        this.onAttempt({ ...segment.attempt, model: segment.model.label, peer, lost: cause })
       },
       onDecided: (engine) => this.roster.decided(engine),
       onFailed: (engine, afterTicks) => this.roster.failed(engine, afterTicks),
@@ -123,6 +127,15 @@ export class Fleet {
     return { processes: engines.length, clockDifferenceMs, models, waiting: this.waiting, ...this.counts }
   }
 
+  /** What its engine processes serve. */
+  get contents(): readonly ModelContent[] {
+    return [...this.roster.offers()].flatMap(([label, adverts]) => {
+      const counts = new Map<string, number>()
+      for (const { digest } of adverts) counts.set(digest, (counts.get(digest) ?? 0) + 1)
+      return [...counts].map(([digest, engines]) => ({ label, digest, engines }))
+    })
+  }
+
   /** Segments without a place. */
   get waiting(): number {
     return this.#line.size
@@ -131,9 +144,9 @@ export class Fleet {
   /** Opens segments of a model; see `OpenSegment`. */
   openChannel(given: WantedModel, settings: RecognizeSettings): OpenSegment {
     const model = { ...given, phrases: settings.phrases !== undefined, language: settings.language }
-    return (startMs, listener, traceparent, before): EngineSegment => {
+    return (startMs, listener, traceparent, before, attempt): EngineSegment => {
       this.#lastArrival += 1
-      const start = { arrival: this.#lastArrival, startMs, settings, traceparent, before }
+      const start = { arrival: this.#lastArrival, startMs, settings, traceparent, before, attempt }
       const segment = new FleetSegment(model, start, listener, this.#segmentFleet)
       this.#queue(segment)
       return segment
@@ -220,8 +233,13 @@ export class Fleet {
     this.onChange()
   }
 
-  #loseAll(engine: ProcessAddress | undefined, cause: LossCause): void {
-    for (const segment of [...this.#attempts.values()]) segment.lost(engine, cause)
+  /** Returns how many segments were there. */
+  #loseAll(engine: ProcessAddress | undefined, cause: LossCause): number {
+    return [...this.#attempts.values()].filter((attempt) => attempt.lost(engine, cause)).length
+  }
+
+  #countLost(cause: LossCause): void {
+    this.#lost = { ...this.#lost, [cause]: (this.#lost[cause] ?? 0) + 1 }
   }
 
   /** A segment that an engine had no place for returns to its order of arrival. */
@@ -268,6 +286,7 @@ export class Fleet {
   #open(segment: FleetSegment, { address, models }: RosterEngine): void {
     const number = this.#newAttempt(segment)
     this.roster.took(address)
+    this.onAttempt({ ...segment.attempt, model: segment.model.label, peer: address })
     segment.open(address, number, models.get(segment.model.label)?.checks === true)
   }
 

@@ -19,8 +19,8 @@ export interface SegmentHost {
   readonly onFault: (error: unknown) => void
   /** The attempt at this engine, if it is traced. */
   readonly span?: TraceSpan | undefined
-  /** The segment has ended and its place is free. Called once. */
-  readonly ended: () => void
+  /** The segment has ended and its place is free. Called once; with why, if nobody asked for it and no fault says so. */
+  readonly ended: (lost: string | undefined) => void
 }
 
 /** The start of a segment. */
@@ -84,12 +84,12 @@ export class HostedSegment {
 
   tick(): void {
     this.#silentTicks += 1
-    if (this.#silentTicks >= silentTicks) this.#end()
+    if (this.#silentTicks >= silentTicks) this.#end(undefined, 'edge-silent')
   }
 
   /** Ends it without a result; with an answer, the edge recognizes it elsewhere. */
-  abort(answer?: EngineAnswer): void {
-    this.#end(answer)
+  abort(lost: string, answer?: EngineAnswer): void {
+    this.#end(answer, lost)
   }
 
   #write(from: number, samples: Int16Array): void {
@@ -211,7 +211,7 @@ export class HostedSegment {
     this.#end(answerTo(error))
   }
 
-  #end(answer?: EngineAnswer): void {
+  #end(answer?: EngineAnswer, lost = lostOf(answer)): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#subscription.unsubscribe()
@@ -219,9 +219,13 @@ export class HostedSegment {
     else if (answer === undefined) this.#host.span?.event('aborted')
     this.#host.span?.end()
     if (answer !== undefined) this.#host.answer(answer)
-    this.#host.ended()
+    this.#host.ended(lost)
   }
 }
+
+/** Why the segment is lost. A failure of the engine is reported as a fault. */
+const lostOf = (answer: EngineAnswer | undefined): string | undefined =>
+  answer?.t === 'lost' && answer.why !== engineLost.why ? answer.why : undefined
 
 /** The fields that the edge cannot derive. */
 const resultOf = ({ type: _type, startMs: _start, endMs: _end, decidedSamples: _count, ...result }: DecidedSegment) =>
@@ -243,9 +247,11 @@ const joined = (parts: readonly DecidedSegment[]): DecidedSegment => {
   }
 }
 
+const engineLost = { t: 'lost', why: 'engine' } as const
+
 /** An engine that is overloaded itself, or lost what it depends on, does not fail the segment. */
 const answerTo = (error: unknown): EngineAnswer => {
   if (!isSpeechError(error)) return { t: 'failed' }
-  if (error.code === 'overloaded' || isLoss(error)) return { t: 'lost', why: 'engine' }
+  if (error.code === 'overloaded' || isLoss(error)) return engineLost
   return error.retryable ? { t: 'failed' } : { t: 'failed', final: true }
 }

@@ -57,9 +57,10 @@ export class PhraseCheck {
     } else this.tryNext()
   }
 
-  /** The engine is lost, or the bus is down. */
-  lost(engine: ProcessAddress | undefined): void {
+  /** The engine is lost, or the bus is down. It is no segment that is lost with it. */
+  lost(engine: ProcessAddress | undefined): false {
     if (engine === undefined || this.#attempt?.engine.instance === engine.instance) this.tryNext()
+    return false
   }
 
   tick(): void {

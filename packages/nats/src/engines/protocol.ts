@@ -59,6 +59,11 @@ export const numberOf = (subject: string): number => Number(subject.slice(subjec
 
 /** Whether a reply leads to an edge, and nowhere else. */
 export const isAttemptSubject = (subject: string): boolean => /^rxspeech\.edge\.[\w-]+\.[\da-f]{16}\.\d+$/.test(subject)
+/** The edge to which such a reply leads. */
+export const edgeOfAttempt = (subject: string): ProcessAddress => {
+  const [, , name = '', instance = ''] = subject.split('.')
+  return { name, instance }
+}
 
 // Adverts. Keys that a later version adds are ignored.
 
@@ -153,6 +158,10 @@ const modelsAdvert = t.readonly(
 /** What an engine serves. */
 export type ModelsAdvert = t.TypeOf<typeof modelsAdvert>
 
+/** The id of a session as a line of the log may have it; undefined for any other text. */
+export const loggedSession = (id: string | undefined): string | undefined =>
+  id !== undefined && /^[\w-]{1,64}$/.test(id) ? id : undefined
+
 // Requests of an edge: a byte for the kind, then the body
 
 const kinds = { open: 1, audio: 2, close: 3, abort: 4, ping: 5, check: 6, phrases: 7 } as const
@@ -175,6 +184,9 @@ const openBody = t.readonly(
       // A language only to an engine whose advert has it.
       ...codecsOf(engineParameters),
       traceparent: t.string,
+      /** The id of the session, and how often the segment was begun, for the log; edges of older versions send neither. */
+      session: t.string,
+      attempt: count,
       /** Audio before the segment, only to an engine whose advert has `contextMs`. */
       before: samplesText,
       /** Whether the edge takes a result in parts; edges of older versions do not. */

@@ -1,4 +1,4 @@
-import { countRefusals } from '../../../server/src/sessions/counted-refusal.js'
+import { countRefusals } from '../../../server/src/sessions/refusals.js'
 import { afterEach, describe, expect, it } from 'vitest'
 import { modelLabel } from '../../../engines/src/models/model-json.js'
 import { createModelRegistry } from '../../../engines/src/models/model-registry.js'

@@ -25,6 +25,43 @@ describe.skipIf(natsIsSkipped)(natsTitle('a service whose engines are other proc
     expect(fleet.faults.length).toBeGreaterThan(0)
   })
 
+  it('names session, segment and attempt in the log of the service and of the engine processes', async () => {
+    fleet = await LiveFleet.start()
+    const flags = ['--log-level', 'debug', '--log-format', 'json']
+    const engines = await Promise.all([fleet.startEngine(flags), fleet.startEngine(flags)])
+    const ofEngines = engines.map(() => '')
+    for (const [at, { child }] of engines.entries())
+      child.stderr?.on('data', (part: Buffer) => (ofEngines[at] = `${ofEngines[at] ?? ''}${String(part)}`))
+    const own: string[] = []
+    const logger = await openJsonLogger({ write: (line) => own.push(line) }, 'debug')
+    const service = await fleet.startService({ logger })
+    await callThrough(service, { speed: 8 }, async () => (await fleet.busy()).kill())
+    const read = (all: readonly string[]) =>
+      all.filter((line) => /^\{.*\}\s*$/.test(line)).map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
+    const begunOf = (all: readonly string[]) =>
+      read(all).flatMap(({ msg, sessionId, startMs, attempt }) =>
+        msg === 'Segment begun' ? [JSON.stringify({ sessionId, startMs, attempt })] : [],
+      )
+    const begun = begunOf(own)
+    expect(begun.length).toBeGreaterThan(10)
+    const begunThere = (): readonly string[] => begunOf(ofEngines.flatMap((text) => text.split('\n')))
+    // The one that was killed may have had another on its way.
+    await expect.poll(() => begun.filter((one) => !begunThere().includes(one)).length).toBeLessThanOrEqual(1)
+    expect(begun).toEqual(expect.arrayContaining([...begunThere()]))
+    const logged = read(own)
+    const started = logged.filter(({ msg }) => msg === 'Session started')
+    const [{ sessionId } = {}] = started
+    expect(started).toHaveLength(1)
+    const faults = logged.filter(({ level }) => level === 'error')
+    expect(faults.length).toBeGreaterThan(0)
+    for (const { startMs, ...fault } of faults) {
+      expect(fault).toMatchObject({ code: 'engine-failed', sessionId, attempt: 1 })
+      expect(begun).toContain(JSON.stringify({ sessionId, startMs, attempt: 2 }))
+    }
+    const left = logged.find(({ msg }) => msg === 'Engine process left')
+    expect(left).toMatchObject({ how: 'silent', segments: expect.any(Number) as number })
+  })
+
   longIt('knows its default model when it has started, and starts without engines if that is named', async () => {
     fleet = await LiveFleet.start()
     const alone = await fleet.startService({ defaultModel: 'call' })

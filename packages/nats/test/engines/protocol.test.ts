@@ -26,6 +26,7 @@ describe('the messages between edges and engines', () => {
   it.each<EngineRequest>([
     { type: 'open', v: 1, model: 'Default/calls/1', startMs: 12.5 },
     { type: 'open', v: 1, model: 'Default/calls/1', startMs: 0, traceparent: '00-a-b-01' },
+    { type: 'open', v: 1, model: 'Default/calls/1', startMs: 0, session: 'a-1', attempt: 2 },
     { type: 'audio', from: 4_000_000_000, samples: Int16Array.of(-32_768, 0, 32_767) },
     { type: 'audio', from: 0, samples: new Int16Array(0) },
     { type: 'check', total: 800 },

@@ -1,6 +1,6 @@
 import { Subject } from 'rxjs'
 import { createModelRegistry, type ModelRegistry } from '../../../engines/src/models/model-registry.js'
-import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from '../../../engines/src/engine.js'
+import type { Engine, Hypothesis, RecognizeSettings, SegmentAttempt, SegmentPart } from '../../../engines/src/engine.js'
 import { EngineHost, type EngineHostOptions } from '../../src/engines/engine-host.js'
 import { Fleet, type FleetOptions } from '../../src/engines/fleet.js'
 import { createFleetModels } from '../../src/engines/fleet-models.js'
@@ -35,6 +35,8 @@ export class VirtualFleet {
   readonly clock = new VirtualClock()
   readonly broker = new FakeBroker(this.clock)
   readonly faults: SpeechError[] = []
+  /** Those that had the faults. */
+  readonly attempts: SegmentAttempt[] = []
   readonly edgeBus = this.broker.connect()
   readonly fleet: Fleet
   readonly models: ModelRegistry
@@ -49,7 +51,10 @@ export class VirtualFleet {
     this.models = createFleetModels({
       fleet: this.fleet,
       local: createModelRegistry({ folders: [], kinds: [] }),
-      onFault: (error) => this.faults.push(error),
+      onFault: (error, attempt) => {
+        this.faults.push(error)
+        this.attempts.push(attempt)
+      },
       forgetMs: 20_000,
       random,
       scheduler: this.clock,

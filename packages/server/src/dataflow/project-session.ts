@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { catchError, EMPTY, finalize, merge, ReplaySubject, Subject, throwError, type Observable } from 'rxjs'
+import { withSession, type ModelDescription } from 'rxspeech-engines/engine'
 import { traceSegments } from 'rxspeech-engines/traced-engine'
 import { type AudioFormat, bytesPerFrame } from 'rxspeech/internal/audio/format'
 import { SoundCheck } from 'rxspeech/internal/audio/sound-check/sound-check'
@@ -108,7 +109,8 @@ export class ProjectSession {
     return {
       ...this.#started,
       pendingSamples: () => (this.#graph.pendingMs() * this.#started.sampleRateHz) / 1000,
-      model: this.#variables.model,
+      model: this.#variables.model?.name,
+      modelVersion: this.#variables.model?.version,
     }
   }
 
@@ -174,7 +176,7 @@ const warningItem = (warning: SoundWarning): NodeItem => ({
 
 /** The facts that an `Update` changes, and the model that a node requested first. */
 interface Variables {
-  model?: string
+  model?: Pick<ModelDescription, 'name' | 'version'>
   settings: Settings
   callProperties: Settings
   readonly updated$: Subject<undefined>
@@ -231,9 +233,9 @@ const graphSession = (
       callProperties: () => variables.callProperties,
       updated$: variables.updated$.asObservable(),
       engine: async ({ name = '', ...rest }) => {
-        const engine = await openModel(models, rights, { name, ...rest }, context.checkModel, watch?.key)
-        variables.model ??= name
-        return traceSegments(engine, watch?.span)
+        const { model, engine } = await openModel(models, rights, { name, ...rest }, context.checkModel, watch?.key)
+        variables.model ??= model
+        return traceSegments(withSession(engine, watch?.facts.sessionId), watch?.span)
       },
       partialIntervalMs: context.partialIntervalMs,
       recordingsFolder,

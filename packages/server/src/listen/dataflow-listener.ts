@@ -11,7 +11,7 @@ import { noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
 import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveDataflow } from '../dataflow/session.js'
 import { RequestLimit } from '../sessions/request-limit.js'
-import type { DataflowContext } from '../sessions/session-context.js'
+import { watchedContext, type DataflowContext } from '../sessions/session-context.js'
 import { AcceptedConnections, type Connection, type ProxyTrust } from './accepted-connections.js'
 import type { AcceptConnections } from './accept-connections.js'
 import { tooManyUnstarted, type ConnectionCounter, type ConnectionLimits } from './connection-gate.js'
@@ -146,9 +146,10 @@ const streamHandler = (
       openTelemetry: context.openTelemetry,
       traceparent: traceparentOf(call),
     })
+    const watched = watchedContext({ ...context, admit }, watch)
     const converse = (incoming$: typeof link.incoming$) =>
-      serveDataflow(incoming$, link, { watch, ...context, admit }).pipe(watchConversation(watch))
-    const running = sessions.add(serveLink(link, converse, context))
+      serveDataflow(incoming$, link, watched).pipe(watchConversation(watch))
+    const running = sessions.add(serveLink(link, converse, watched))
     running.add(leaveUnstarted)
     // Only the call reports a client that disconnects after its half-close, or while it is not read from.
     call.once('cancelled', () => {

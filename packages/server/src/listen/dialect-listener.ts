@@ -276,7 +276,7 @@ const clientAdmission = (options: DialectListenerOptions) => {
       scheduler: context.scheduler,
       tenant: tenantOf(admission.rights),
       address: peer,
-      onFault: context.onFault,
+      onFault: (error) => context.onFault?.(error, { sessionId }),
       requests: new RequestLimit(context.limits, context.scheduler, admission.requests),
       ...modelsOf(options, admission),
       converse,

@@ -5,7 +5,13 @@ import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
 import { noopMonitor, type ServiceMonitor, type SessionInterface } from '../monitor/service-monitor.js'
 import { SessionWatch, watchConversation } from '../monitor/session-watch.js'
 import { serveRecognizer } from '../recognizer/session.js'
-import { contextOf, type Admission, type RecognizerContext, type SessionContext } from '../sessions/session-context.js'
+import {
+  contextOf,
+  watchedContext,
+  type Admission,
+  type RecognizerContext,
+  type SessionContext,
+} from '../sessions/session-context.js'
 import { serveLink, type SessionSet } from './serve-link.js'
 
 /** Answers the messages of a client (PROTOCOL 4). `client` is the one that the conversation belongs to. */
@@ -61,17 +67,16 @@ export const serveRecognition = (
   watch.granted(clientId)
   const recognizerContext: RecognizerContext = {
     rights,
-    ...contextOf(context, admission),
+    ...watchedContext(contextOf(context, admission), watch),
     ended$,
     requests,
-    watch,
     modelOfAddress,
     reportsSpeech,
     optionalLanguage,
   }
   const converse = (incoming$: typeof link.incoming$) =>
     recognizer(incoming$, link, recognizerContext, client).pipe(watchConversation(watch))
-  const session = sessions.add(serveLink(link, converse, context))
+  const session = sessions.add(serveLink(link, converse, recognizerContext))
   session.add(release)
   return session
 }

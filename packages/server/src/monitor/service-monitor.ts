@@ -40,6 +40,8 @@ export interface SessionFacts {
   readonly project?: string | undefined
   /** The model that the client or the project named. */
   readonly model?: string | undefined
+  /** The version of it that the session got; of a project with several models, that of the first. */
+  readonly modelVersion?: string | undefined
   /** On a WebSocket: the current or the last recognition. */
   readonly recognitionId?: string | undefined
   /** The trace of the session, if it is traced. */

@@ -32,7 +32,10 @@ export interface SessionWatchOptions {
 }
 
 /** What was granted at the start of a session. */
-export interface StartedSession extends Pick<SessionFacts, 'tenant' | 'project' | 'model' | 'recognitionId'> {
+export interface StartedSession extends Pick<
+  SessionFacts,
+  'tenant' | 'project' | 'model' | 'modelVersion' | 'recognitionId'
+> {
   readonly sampleRateHz: number
   /** Samples of one channel that were received and not yet consumed. */
   readonly pendingSamples: () => number

@@ -3,10 +3,13 @@ import type { EngineWork } from 'rxspeech-engines/lag'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { EngineUse, type EngineHealth } from './engine-use.js'
-import { Refusals, type Refusing } from './refusals.js'
+import { Refusals, type Refusing } from '../sessions/refusals.js'
 
 /** This many failures without a success in between suggest that the engine, not the audio, is the cause. */
 const suspiciousFaults = 3
+
+/** Models that are measured; beyond that, those that are gone are forgotten. */
+const maxModels = 200
 
 /** After this many failures without a result in between, two segments with their retries, a version is no canary. */
 const maxCanaryFaults = 6
@@ -73,7 +76,7 @@ export class EngineMeter {
       this.#refusals.get(label) ?? new Refusals(this.#now, (refusing) => this.onRefusing(label, refusing))
     this.#refusals.set(label, refusals)
     const reason = use.isBehind ? 'its engine is behind its speakers' : 'its results would come late'
-    return () => refusals.refused(reason)
+    return () => refusals.refused({ reason })
   }
 
   /** The work of all engines of this process together: the largest lag, now or to be expected; partials by model. */
@@ -104,8 +107,14 @@ export class EngineMeter {
   }
 
   /** The models have changed: those that failed may be other ones now. */
-  modelsChanged(): void {
+  modelsChanged(models: readonly ModelDescription[]): void {
     this.#faultsSinceResult.clear()
+    if (this.#uses.size <= maxModels) return
+    const labels = new Set(models.map(modelLabel))
+    for (const [label, { channels, segments }] of this.#uses) {
+      if (labels.has(label) || channels > 0 || segments > 0) continue
+      for (const known of [this.#uses, this.#faults, this.#refusals, this.#broken]) known.delete(label)
+    }
   }
 
   async #open(registry: ModelRegistry, model: ModelDescription): Promise<Engine> {

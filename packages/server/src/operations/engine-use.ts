@@ -18,6 +18,8 @@ interface OpenSegment {
 export interface UseSums {
   readonly opened: number
   readonly failed: number
+  /** Attempts of segments that failed. */
+  readonly faults: number
   /** Audio that the engine has read. */
   readonly audioMs: number
   /** How long its threads worked on it; undefined if the engine does not report it. */
@@ -36,7 +38,7 @@ export interface EngineHealth {
   readonly died: () => void
 }
 
-const noSums = { opened: 0, failed: 0, thinnedMs: 0 }
+const noSums = { opened: 0, failed: 0, faults: 0, thinnedMs: 0 }
 /** The interval of `sample`. */
 const sampleMs = 100
 
@@ -63,7 +65,7 @@ export class EngineUse implements EngineWork {
   #lagNowMs = 0
   readonly #lagsMs: number[] = []
   #isBehind = false
-  #sums: Pick<UseSums, 'opened' | 'failed' | 'thinnedMs'> = noSums
+  #sums: Pick<UseSums, 'opened' | 'failed' | 'faults' | 'thinnedMs'> = noSums
   /** Samples that the engine has read since the sums were last read. */
   #readSamples = 0
   #busyMs: (() => number | undefined) | undefined
@@ -193,6 +195,12 @@ export class EngineUse implements EngineWork {
       (settings) => (part$) =>
         new Observable((subscriber) => {
           const channel: OpenSegment[] = []
+          // The last attempt of a segment is a fault before it is the error of its channel.
+          let isCounted = false
+          const countFault = (): void => {
+            this.#sums = { ...this.#sums, faults: this.#sums.faults + 1 }
+            health?.faulted()
+          }
           this.channels += 1
           subscriber.add(() => {
             this.channels -= 1
@@ -204,12 +212,15 @@ export class EngineUse implements EngineWork {
               next: (hypothesis) => {
                 this.#countOutput(channel, hypothesis)
                 if (hypothesis.type === 'segment') health?.worked('result')
-                else if (hypothesis.type === 'fault') health?.faulted()
+                else if (hypothesis.type === 'fault') {
+                  isCounted = !hypothesis.retried
+                  countFault()
+                }
                 subscriber.next(hypothesis)
               },
               // An overloaded engine still works.
               error: (error: unknown) => {
-                if (isSpeechError(error) && error.code === 'engine-failed') health?.faulted()
+                if (!isCounted && isSpeechError(error) && error.code === 'engine-failed') countFault()
                 subscriber.error(error)
               },
               complete: () => subscriber.complete(),

@@ -65,7 +65,7 @@ export const metricTable = {
   },
   rxspeech_sessions_started_total: {
     type: 'counter',
-    labels: ['interface', 'tenant', 'model'],
+    labels: ['interface', 'tenant', 'model', 'version'],
     help: 'Granted starts; on a WebSocket each recognition.',
   },
   rxspeech_sessions_ended_total: {
@@ -113,13 +113,13 @@ export const metricTable = {
   },
   rxspeech_first_partial_seconds: {
     type: 'histogram',
-    labels: ['interface', 'model'],
+    labels: ['interface', 'model', 'version'],
     buckets: latencyBuckets,
     help: 'From the detection of speech to its first partial.',
   },
   rxspeech_milestone_seconds: {
     type: 'histogram',
-    labels: ['interface', 'model'],
+    labels: ['interface', 'model', 'version'],
     buckets: latencyBuckets,
     help: 'From the detection of the end of speech to its milestone.',
   },
@@ -158,6 +158,11 @@ export const metricTable = {
     type: 'counter',
     labels: ['model', 'outcome'],
     help: 'Requested engines: opened or failed.',
+  },
+  rxspeech_engine_faults_total: {
+    type: 'counter',
+    labels: ['model'],
+    help: 'Attempts to recognize a segment that failed, those that were repeated included.',
   },
   rxspeech_engine_loaded: {
     type: 'gauge',
@@ -200,6 +205,12 @@ export const metricTable = {
     type: 'gauge',
     labels: ['model'],
     help: 'Memory of the processes that have loaded the model. Only on Linux, and for engines with processes of their own.',
+  },
+  rxspeech_model_contents: {
+    type: 'gauge',
+    labels: ['model', 'digest'],
+    help: 'Engine processes that serve a model with this content, as the service sees them; 1 at each of them. `digest` is the beginning, as in lists.',
+    aggregator: 'max',
   },
   rxspeech_certificate_expiry_seconds: {
     type: 'gauge',

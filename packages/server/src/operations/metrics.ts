@@ -7,7 +7,7 @@ import type { ServiceLoad } from './service-load.js'
 import type { EngineMeter } from './engine-meter.js'
 import { readProcessMetrics, type ProcessMetric } from './merged-metrics.js'
 import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
-import { segmentLosses, type FleetUse, type NatsUse } from './nats-use.js'
+import { segmentLosses, shownDigest, type FleetUse, type ModelContent, type NatsUse } from './nats-use.js'
 import { processIdentity } from './process-identity.js'
 import type { RunningCount } from './slow-sessions.js'
 
@@ -49,8 +49,10 @@ export interface SpeechMetricsOptions {
   readonly running?: (() => readonly RunningCount[]) | undefined
 }
 
-/** The maximum number of tenants, models and kinds of nodes with a separate label value. */
+/** The maximum number of tenants, models, versions and kinds of nodes with a separate label value. */
 const maxNames = 200
+/** The maximum number of contents of models at a time. */
+const maxContents = 400
 
 /** The metrics of one service, in a separate registry. Rejects with `missing-dependency`. */
 export const openSpeechMetrics = async (options: SpeechMetricsOptions): Promise<SpeechMetrics> => {
@@ -125,6 +127,7 @@ class Meters {
   readonly #histograms = new Map<MetricName, Prometheus.Histogram>()
   readonly #tenants = new LabelLimiter(maxNames)
   readonly #models = new LabelLimiter(maxNames)
+  readonly #versions = new LabelLimiter(maxNames)
   readonly #nodes = new LabelLimiter(maxNames)
   /** Models that engine processes have served; without one their gauges are 0. */
   readonly #fleetModels = new Set<string>()
@@ -184,8 +187,9 @@ class Meters {
   }
 
   /** The labels of a granted session. */
-  use({ interface: by, tenant, model }: SessionFacts): { interface: string; tenant: string; model: string } {
-    return { interface: by, tenant: this.#tenants.of(tenant), model: this.#models.of(model) }
+  use({ interface: by, tenant, model, modelVersion }: SessionFacts) {
+    const version = this.#versions.of(modelVersion)
+    return { interface: by, tenant: this.#tenants.of(tenant), model: this.#models.of(model), version }
   }
 
   /** Tenants and models without a session have no value. */
@@ -198,7 +202,7 @@ class Meters {
     }
   }
 
-  readNats({ isUp, refused, places, fleet }: NatsUse): void {
+  readNats({ isUp, refused, places, contents = [], fleet }: NatsUse): void {
     this.#countUpTo('rxspeech_nats_refused_total', {}, refused)
     this.set('rxspeech_nats_up', {}, isUp ? 1 : 0)
     if (places !== undefined) {
@@ -207,7 +211,17 @@ class Meters {
       this.set('rxspeech_engine_places', { state: 'free' }, places.isBehind ? 0 : free)
       this.set('rxspeech_engine_places', { state: 'behind' }, places.isBehind ? free : 0)
     }
+    this.#readContents(contents)
     if (fleet !== undefined) this.#readFleet(fleet)
+  }
+
+  /** Contents that nobody serves any more have no value. */
+  #readContents(contents: readonly ModelContent[]): void {
+    this.#gauges.get('rxspeech_model_contents')?.reset()
+    for (const { label, digest, engines } of contents.slice(0, maxContents)) {
+      const labels = { model: this.#models.of(label), digest: shownDigest(digest) }
+      this.add('rxspeech_model_contents', labels, engines)
+    }
   }
 
   #readFleet({ processes, clockDifferenceMs, models, waiting, waitedMs, lost, full }: FleetUse): void {
@@ -246,7 +260,9 @@ class Meters {
     this.#counted.set(key, total)
   }
 
+  /** Models that are forgotten have no value. */
   readEngines(engines: EngineMeter): void {
+    for (const name of engineGauges) this.#gauges.get(name)?.reset()
     for (const { label, use } of engines.uses()) {
       const model = { model: this.#models.of(label) }
       this.set('rxspeech_engine_loaded', model, use.isLoaded ? 1 : 0)
@@ -255,15 +271,25 @@ class Meters {
       this.set('rxspeech_engine_queued_seconds', model, use.queuedMs / 1000)
       this.set('rxspeech_engine_lag_seconds', model, use.lagMs / 1000)
       if (use.memoryBytes !== undefined) this.set('rxspeech_engine_memory_bytes', model, use.memoryBytes)
-      const { opened, failed, audioMs, busyMs, thinnedMs } = use.sinceLast()
+      const { opened, failed, faults, audioMs, busyMs, thinnedMs } = use.sinceLast()
       this.count('rxspeech_engine_loads_total', { ...model, outcome: 'opened' }, opened)
       this.count('rxspeech_engine_loads_total', { ...model, outcome: 'failed' }, failed)
+      this.count('rxspeech_engine_faults_total', model, faults)
       this.count('rxspeech_engine_audio_seconds_total', model, audioMs / 1000)
       this.count('rxspeech_engine_thinned_seconds_total', model, thinnedMs / 1000)
       if (busyMs !== undefined) this.count('rxspeech_engine_busy_seconds_total', model, busyMs / 1000)
     }
   }
 }
+
+const engineGauges = [
+  'rxspeech_engine_loaded',
+  'rxspeech_engine_channels',
+  'rxspeech_engine_segments',
+  'rxspeech_engine_queued_seconds',
+  'rxspeech_engine_lag_seconds',
+  'rxspeech_engine_memory_bytes',
+] as const
 
 const metricsMonitor = (meters: Meters): ServiceMonitor => ({
   sessionMoved: ({ interface: by }, from, to) => {
@@ -273,8 +299,9 @@ const metricsMonitor = (meters: Meters): ServiceMonitor => ({
   sessionStarted: (session) => {
     const labels = meters.use(session)
     meters.count('rxspeech_sessions_started_total', labels)
+    const { tenant: _, ...ofModel } = labels
     for (const name of ['rxspeech_first_partial_seconds', 'rxspeech_milestone_seconds'] as const) {
-      meters.begin(name, { interface: labels.interface, model: labels.model })
+      meters.begin(name, ofModel)
     }
   },
   sessionEnded: ({ interface: by }, { outcome, durationMs }) => {
@@ -288,7 +315,8 @@ const metricsMonitor = (meters: Meters): ServiceMonitor => ({
     meters.count('rxspeech_auth_failures_total', { at, reason })
   },
   audio: (session, { audioMs, lateMs, queuedMs }) => {
-    meters.count('rxspeech_audio_seconds_total', meters.use(session), audioMs / 1000)
+    const { version: _, ...labels } = meters.use(session)
+    meters.count('rxspeech_audio_seconds_total', labels, audioMs / 1000)
     meters.observeMs('rxspeech_chunk_lag_seconds', { interface: session.interface }, lateMs)
     meters.observeMs('rxspeech_queued_audio_seconds', { interface: session.interface }, queuedMs)
   },

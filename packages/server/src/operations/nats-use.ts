@@ -40,6 +40,18 @@ export interface FleetUse extends FleetCounts {
   readonly waiting: number
 }
 
+/** What engine processes serve. */
+export interface ModelContent {
+  readonly label: string
+  /** Of the content of its folder. */
+  readonly digest: string
+  /** How many serve it. */
+  readonly engines: number
+}
+
+/** How much of a digest lists, lines of the log and labels show. */
+export const shownDigest = (digest: string): string => digest.slice(0, 8)
+
 /** What operators see of a connection to NATS, and of the engines on it. */
 export interface NatsUse {
   readonly isUp: boolean
@@ -47,6 +59,8 @@ export interface NatsUse {
   readonly refused: number
   /** The places of an engine process for segments. */
   readonly places?: { readonly used: number; readonly capacity: number; readonly isBehind: boolean } | undefined
+  /** Of this engine process, or of those that a service uses. */
+  readonly contents?: readonly ModelContent[] | undefined
   /** The engine processes that a service uses. */
   readonly fleet?: FleetUse | undefined
 }

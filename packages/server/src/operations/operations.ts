@@ -13,10 +13,10 @@ import { MetricHistory, type MetricHistoryReport } from './metric-history.js'
 import { openSpeechMetrics, type ExpiringCertificate, type SpeechMetrics } from './metrics.js'
 import type { NatsUse } from './nats-use.js'
 import { readinessSentences, ReadinessTracker, type Readiness } from './readiness.js'
-import type { Refusing as ModelRefusing } from './refusals.js'
-import { refusalOf } from '../sessions/counted-refusal.js'
+import type { OnFault } from '../sessions/client-error.js'
+import { refusalOf, type Refusing } from '../sessions/refusals.js'
 import type { ShareLimits } from '../sessions/tenant-shares.js'
-import { modelBehind, ServiceLoad, watchLoop, type LoadLimits, type Refusing } from './service-load.js'
+import { modelBehind, ServiceLoad, watchLoop, type BusyLoop, type LoadLimits } from './service-load.js'
 import { SlowSessions, type SlowSession } from './slow-sessions.js'
 import { logFault, modelRefusingLog, RateLimitedLog, readinessLog, refusingLog, sessionLog } from './service-log.js'
 import { openHttp, type HttpListener } from '../listen/http-listener.js'
@@ -35,7 +35,7 @@ export interface OperationsOptions {
   readonly reflection: boolean
   readonly logger?: Logger | undefined
   readonly monitor?: ServiceMonitor | undefined
-  readonly onFault?: ((error: unknown) => void) | undefined
+  readonly onFault?: OnFault | undefined
   readonly scheduler: SchedulerLike
   readonly limits: LoadLimits & ShareLimits
 }
@@ -43,7 +43,9 @@ export interface OperationsOptions {
 /** Everything that operators see of a service: metrics, health, readiness and the log. */
 export interface Operations {
   readonly monitor: ServiceMonitor
-  readonly onFault: (error: unknown) => void
+  readonly onFault: OnFault
+  /** The log, with a limit for each kind of line; of the whole process. */
+  readonly log: RateLimitedLog | undefined
   /** Whether the service can take another session. */
   readonly load: ServiceLoad
   /** Throws `overloaded` when the engine of the model is behind. */
@@ -160,7 +162,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
   const sessions = hasMetrics ? new SlowSessions(() => scheduler.now()) : undefined
   const running = sessions && (() => sessions.running())
   const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady, expiring, running }) : undefined
-  const { monitor, onFault, logRefusing, logModelRefusing, logCanaryFailing, logReadiness, closeLog } = openReports(
+  const { monitor, onFault, log, logRefusing, logModelRefusing, logCanaryFailing, logReadiness } = openReports(
     options,
     metrics,
   )
@@ -174,6 +176,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
   const unwatch = watchLoop(load)
   return {
     onFault,
+    log,
     metrics,
     load,
     monitor: combineMonitors([load.monitor, ...(sessions ? [{ ...noopMonitor, ...sessions.monitor }] : []), monitor]),
@@ -198,7 +201,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     close: () => {
       unwatch()
       tracker.close()
-      closeLog()
+      log?.close()
       metrics?.close()
     },
   }
@@ -206,12 +209,11 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
 
 export type ReportsOptions = Pick<OperationsOptions, 'logger' | 'monitor' | 'onFault' | 'scheduler'>
 
-export interface Reports extends Pick<Operations, 'monitor' | 'onFault'> {
-  readonly logRefusing: (refusing: Refusing) => void
-  readonly logModelRefusing: (model: string, refusing: ModelRefusing) => void
+export interface Reports extends Pick<Operations, 'monitor' | 'onFault' | 'log'> {
+  readonly logRefusing: (refusing: Refusing<BusyLoop>) => void
+  readonly logModelRefusing: (model: string, refusing: Refusing) => void
   readonly logCanaryFailing: (model: string) => void
   readonly logReadiness: (readiness: Readiness) => void
-  readonly closeLog: () => void
 }
 
 /** The receivers of events and faults: metrics, the log and the hooks of the options. */
@@ -226,15 +228,15 @@ export const openReports = (
     monitor: combineMonitors(
       [metrics?.monitor, limitedLog && sessionLog(logger, limitedLog), monitor].filter((one) => one !== undefined),
     ),
-    onFault: (error) => {
-      for (const handle of faultHandlers) notify(() => handle?.(error))
+    onFault: (error, origin) => {
+      for (const handle of faultHandlers) notify(() => handle?.(error, origin))
     },
+    log: limitedLog,
     logRefusing: (limitedLog && refusingLog(limitedLog)) ?? (() => undefined),
     logModelRefusing: (limitedLog && modelRefusingLog(limitedLog)) ?? (() => undefined),
     logCanaryFailing: (model) =>
       limitedLog?.write('Canary fails', 'error', 'A canary fails, and gets no further sessions', { model }),
     logReadiness: (limitedLog && readinessLog(limitedLog)) ?? (() => undefined),
-    closeLog: () => limitedLog?.close(),
   }
 }
 

@@ -66,7 +66,7 @@ export class ReadinessTracker {
 
   watchModels(registry: ModelRegistry): ModelRegistry {
     this.#change = registry.changed$?.subscribe(() => {
-      this.engines.modelsChanged()
+      this.engines.modelsChanged(registry.list())
       this.#update()
     })
     return (this.#models = this.engines.watch(registry))

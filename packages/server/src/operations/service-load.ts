@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
+import { Refusals, type Refusing } from '../sessions/refusals.js'
 import { reserveOf, type ShareLimits } from '../sessions/tenant-shares.js'
 
 /** When the service has too much to do for another session; 0 turns a limit off. */
@@ -41,18 +42,18 @@ export interface ServiceLoadOptions {
    */
   readonly isEngineBehind: (isThinned: boolean) => boolean
   /** Called when the first session is refused, and with their number when none was refused for 5 s. */
-  readonly onRefusing: (refusing: Refusing) => void
+  readonly onRefusing: (refusing: Refusing<BusyLoop>) => void
 }
 
-/** What the operator sees of a time in which sessions were refused. */
-export type Refusing =
-  | { readonly phase: 'begun'; readonly loadPercent: number; readonly loopDelayMs: number }
-  | { readonly phase: 'ended'; readonly refused: number }
+/** Why the service refuses sessions. */
+export interface BusyLoop {
+  readonly loadPercent: number
+  readonly loopDelayMs: number
+}
 
 const sampleMs = 100
 /** Half a second: short enough to refuse in time, long enough that a single long turn does not count. */
 const samplesInWindow = 5
-const samplesUntilEnded = 50
 /** With fewer sessions something else uses the thread, and refusing them would not help. */
 const fewSessions = 20
 const retryAfterMs = 2_000
@@ -79,11 +80,12 @@ export class ServiceLoad {
   #load = 0
   #isSlow = false
   #isEngineBehind = false
-  #refused = 0
-  #samplesSinceRefusal = 0
+  readonly #refusals: Refusals<BusyLoop>
+  #sampledMs = 0
 
   constructor(options: ServiceLoadOptions) {
     this.#options = options
+    this.#refusals = new Refusals(() => this.#sampledMs, options.onRefusing)
     this.monitor = {
       ...noopMonitor,
       sessionMoved: (_session, from, to) => {
@@ -117,18 +119,16 @@ export class ServiceLoad {
    */
   check(isAboveShare = false): void {
     if (!this.#isFull(isAboveShare) && !this.#isSlow) return
-    this.#refused += 1
-    this.#samplesSinceRefusal = 0
-    if (this.#refused === 1) {
-      const loadPercent = Math.round(this.#load * 100)
-      this.#options.onRefusing({ phase: 'begun', loadPercent, loopDelayMs: Math.round(this.loopDelayMs) })
-    }
+    this.#refusals.refused({
+      loadPercent: Math.round(this.#load * 100),
+      loopDelayMs: Math.round(this.loopDelayMs),
+    })
     throw busy('The service is too busy for another session; try again later.')
   }
 
   /** Takes in what the thread did; call it every 100 ms. */
   sample(sample: LoopSample): void {
-    const { limits, isEngineBehind, onRefusing } = this.#options
+    const { limits, isEngineBehind } = this.#options
     this.#window = [...this.#window, { ...sample, audioMs: this.#audioMs, started: this.#started }].slice(
       -samplesInWindow,
     )
@@ -137,11 +137,8 @@ export class ServiceLoad {
     this.#load = this.#measure()
     this.#isSlow = this.#measureSlow(limits.maxLoopDelayMs)
     this.#isEngineBehind = isEngineBehind(this.partialIntervalMs > 0)
-    this.#samplesSinceRefusal += 1
-    if (this.#refused > 0 && this.#samplesSinceRefusal >= samplesUntilEnded) {
-      onRefusing({ phase: 'ended', refused: this.#refused })
-      this.#refused = 0
-    }
+    this.#sampledMs += sampleMs
+    this.#refusals.tick()
   }
 
   get #isComplete(): boolean {

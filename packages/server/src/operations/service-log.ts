@@ -2,8 +2,9 @@ import { Subscription, type SchedulerLike } from 'rxjs'
 import type { LogFields, Logger, LogLevel } from './logger.js'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { readinessSentences, type Readiness } from './readiness.js'
-import type { Refusing as ModelRefusing } from './refusals.js'
-import type { Refusing } from './service-load.js'
+import type { BusyLoop } from './service-load.js'
+import type { FaultOrigin } from '../sessions/client-error.js'
+import type { Refusing } from '../sessions/refusals.js'
 import type { ServiceMonitor, SessionEnd, SessionFacts } from '../monitor/service-monitor.js'
 
 const minuteMs = 60_000
@@ -117,7 +118,7 @@ export const sessionLog = (logger: Logger, limited: RateLimitedLog): ServiceMoni
 /** Logs when the load of the service begins to refuse sessions, and when it ends. */
 export const refusingLog =
   (limited: RateLimitedLog) =>
-  ({ phase, ...fields }: Refusing): void => {
+  ({ phase, ...fields }: Refusing<BusyLoop>): void => {
     if (phase === 'begun') limited.write('Overloaded', 'warn', 'Overloaded: new sessions are refused', fields)
     else limited.write('Overload over', 'info', 'New sessions are accepted again', fields)
   }
@@ -125,7 +126,7 @@ export const refusingLog =
 /** Logs when sessions of a model begin to be refused, and when that ends. */
 export const modelRefusingLog =
   (limited: RateLimitedLog) =>
-  (model: string, { phase, ...fields }: ModelRefusing): void => {
+  (model: string, { phase, ...fields }: Refusing): void => {
     if (phase === 'begun') {
       limited.write('Model refused', 'warn', 'Overloaded: new sessions of a model are refused', { model, ...fields })
     } else limited.write('Model accepted', 'info', 'New sessions of a model are accepted again', { model, ...fields })
@@ -147,17 +148,17 @@ export const readinessLog = (limited: RateLimitedLog): ((readiness: Readiness) =
 
 /**
  * Logs internal errors: the messages of this package, and of other errors only the stack frames, because their messages
- * can contain anything. Each code has its own rate limit.
+ * can contain anything. Each code has its own rate limit. `origin` is the session, and the attempt at its segment.
  */
 export const logFault =
   (limited: RateLimitedLog, now: () => number) =>
-  (error: unknown): void => {
+  (error: unknown, origin: FaultOrigin = {}): void => {
     const known = isSpeechError(error) ? { code: error.code } : {}
     // The error for the client refers to the operator, who needs the reason, such as a fault in a model's files.
     const cause = isSpeechError(error) && isSpeechError(error.cause) ? { cause: error.cause.message } : {}
     const message = isSpeechError(error) ? error.message : 'Internal error; the log level debug shows its origin.'
     const kind = isSpeechError(error) ? error.code : 'internal'
-    limited.write(`fault ${kind}`, 'error', message, { ...known, ...cause })
+    limited.write(`fault ${kind}`, 'error', message, { ...known, ...cause, ...origin })
     if (error instanceof Error && error.stack !== undefined)
       limited.write(`fault ${kind}, debug`, 'debug', 'Origin of the internal error', {
         stack: framesOf(error.stack),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Unsubscribable } from 'rxjs'
-import type { Engine } from 'rxspeech-engines/engine'
+import { withSession } from 'rxspeech-engines/engine'
 import { languageRefusal } from 'rxspeech-engines/session-language'
 import { requirePhrases } from 'rxspeech-engines/session-phrases'
 import { traceSegments } from 'rxspeech-engines/traced-engine'
@@ -18,7 +18,7 @@ import { defaultSegmenterParameters } from '../recognition/segmenter-parameters.
 import { AudioIntake, batchModels, PaceLimit } from '../sessions/audio-intake.js'
 import { AudioBacklog, type Pausable } from '../sessions/back-pressure.js'
 import { HeldAudio } from '../sessions/held-audio.js'
-import { openModel, tenantOf } from '../sessions/rights.js'
+import { openModel, tenantOf, type OpenedModel } from '../sessions/rights.js'
 import type { RecognizerContext } from '../sessions/session-context.js'
 import { audioWarningMessage, resultMessage } from './protocol.js'
 
@@ -38,7 +38,7 @@ export class RecognitionSession {
   readonly #request: RecognizeRequest
   readonly #asked: ReadParameters
   readonly #context: RecognizerContext
-  readonly #engine: Engine
+  readonly #opened: OpenedModel
   readonly #backlog: AudioBacklog
   readonly #audio: HeldAudio
   readonly #warned: Set<SoundFault>
@@ -69,24 +69,24 @@ export class RecognitionSession {
     const { phrases, language } = asked.settings
     const { models, allowBatch } = batchModels(context.models)
     const { rights, checkModel, watch } = context
-    const model = await openModel(models, rights, { name, tenant, version }, checkModel, watch?.key)
-    const { languages } = model.capabilities
+    const opened = await openModel(models, rights, { name, tenant, version }, checkModel, watch?.key)
+    const { languages } = opened.engine.capabilities
     const hasNoLanguage = languages === undefined && language === context.optionalLanguage
-    const refusal = hasNoLanguage ? undefined : languageRefusal(model, language, 'language')
+    const refusal = hasNoLanguage ? undefined : languageRefusal(opened.engine, language, 'language')
     if (refusal !== undefined) throw refusal
-    await requirePhrases(model, phrases, 'phrases')
-    const engine = traceSegments(model, watch?.span)
+    await requirePhrases(opened.engine, phrases, 'phrases')
+    const engine = traceSegments(withSession(opened.engine, watch?.facts.sessionId), watch?.span)
     const { limits, scheduler } = context
     const pace = new PaceLimit({ limits, scheduler, sampleRateHz, requestedAtMs, allowBatch })
     const settings = hasNoLanguage ? { ...asked.settings, language: undefined } : asked.settings
-    return new RecognitionSession(request, { ...asked, settings }, context, engine, pace, link, warned)
+    return new RecognitionSession(request, { ...asked, settings }, context, { ...opened, engine }, pace, link, warned)
   }
 
   constructor(
     request: RecognizeRequest,
     asked: ReadParameters,
     context: RecognizerContext,
-    engine: Engine,
+    opened: OpenedModel,
     pace: PaceLimit,
     link: Pausable,
     warned: Set<SoundFault>,
@@ -94,7 +94,7 @@ export class RecognitionSession {
     this.#request = request
     this.#asked = asked
     this.#context = context
-    this.#engine = engine
+    this.#opened = opened
     this.#warned = warned
     this.#isAnswering = link.isAnswering
     const { sampleRateHz } = request
@@ -121,7 +121,7 @@ export class RecognitionSession {
     this.#observer = observer
     const channel = new RecognitionChannel(
       {
-        engine: this.#engine,
+        engine: this.#opened.engine,
         ...this.#asked,
         sampleRateHz: this.#request.sampleRateHz,
         finalizeAfterMs: limits.idleMs,
@@ -169,6 +169,7 @@ export class RecognitionSession {
     return {
       tenant: tenantOf(this.#context.rights),
       model: this.#request.modelName,
+      modelVersion: this.#opened.model.version,
       recognitionId: this.recognitionId,
       sampleRateHz: this.#request.sampleRateHz,
       pendingSamples: () => this.#backlog.pendingSamples,

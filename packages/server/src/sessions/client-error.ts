@@ -1,3 +1,4 @@
+import type { SegmentAttempt } from 'rxspeech-engines/engine'
 import { codesWith, errorTable } from 'rxspeech/internal/errors/error-table'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 
@@ -11,8 +12,11 @@ const unreadableCodes = codesWith('unreadable')
 export const isUnreadable = (error: unknown): error is SpeechError =>
   isSpeechError(error) && unreadableCodes.has(error.code)
 
+/** The session of a fault, and the attempt at a segment that failed, as far as they are known. */
+export type FaultOrigin = Partial<SegmentAttempt>
+
 /** Receives faults of the service, of which clients see only the code. */
-type OnFault = (error: unknown) => void
+export type OnFault = (error: unknown, origin?: FaultOrigin) => void
 
 export interface FaultOptions {
   /** Receives faults of the service, which clients only see as `internal`, `engine-failed` or `missing-dependency`. */

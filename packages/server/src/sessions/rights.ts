@@ -3,7 +3,7 @@ import type { ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { versionsFor } from 'rxspeech-engines/models/releases'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { everything, isGranted, isGrantedByName } from '../identity/clients/client.js'
-import { countRefusals } from './counted-refusal.js'
+import { countRefusals } from './refusals.js'
 
 // Sessions check rights, and do not know how clients are identified.
 export { isGranted, isGrantedByName }
@@ -34,8 +34,14 @@ export interface ModelRequest {
   readonly version?: string | undefined
 }
 
+/** The version of a model that a session got, and its engine. */
+export interface OpenedModel {
+  readonly model: ModelDescription
+  readonly engine: Engine
+}
+
 /**
- * The engine of a model that the rights allow, unless `check` throws for each version that the session can have; see
+ * The model that the rights allow and its engine, unless `check` throws for each version that the session can have; see
  * `versionsFor`. A model that does not exist and one that is not granted get the same refusal, so that a client cannot
  * find out which models others have.
  */
@@ -45,7 +51,7 @@ export const openModel = async (
   request: ModelRequest,
   check?: (model: ModelDescription) => void,
   session = '',
-): Promise<Engine> => {
+): Promise<OpenedModel> => {
   const { name } = request
   const tenant = request.tenant === undefined || request.tenant === '' ? sharedTenant : request.tenant
   const isAllowed = isModelGranted(rights, { tenant, name })
@@ -58,7 +64,7 @@ export const openModel = async (
   for (const model of models) {
     try {
       check?.(model)
-      return await openEngine(registry, model)
+      return { model, engine: await openEngine(registry, model) }
     } catch (error) {
       if (isSpeechError(error) && error.code === 'going-away') throw error
       refusals.push(error)

@@ -99,6 +99,13 @@ export const contextOf = <Context extends SessionContext>(
   { isAboveShare }: Pick<Admission, 'isAboveShare'>,
 ): Context => ({ ...context, checkModel: (model) => context.checkModel?.(model, isAboveShare) })
 
+/** The context of a session that is watched, whose faults have its id. */
+export const watchedContext = <Context extends SessionContext>(context: Context, watch: SessionWatch): Context => ({
+  ...context,
+  watch,
+  onFault: (error, origin) => context.onFault?.(error, { sessionId: watch.facts.sessionId, ...origin }),
+})
+
 /** The context of a dataflow stream. */
 export interface DataflowContext extends SessionContext {
   readonly projects: ProjectRegistry

@@ -2,6 +2,7 @@ import { NEVER, Subject, type Subscription } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { Engine, Hypothesis, ModelDescription, SegmentPart } from '../../../engines/src/engine.js'
 import type { ModelRegistry } from '../../../engines/src/models/model-registry.js'
+import { SpeechError } from '../../../../src/errors/speech-error.js'
 import { EngineMeter } from '../../src/operations/engine-meter.js'
 import { EngineUse } from '../../src/operations/engine-use.js'
 
@@ -50,6 +51,20 @@ describe('EngineUse', () => {
     expect(use.channels).toBe(0)
     expect(received.map(({ type }) => type)).toEqual(['open', 'audio', 'close'])
     expect(hypotheses).toEqual([{ type: 'progress', sampleCount: 800 }, decided])
+  })
+
+  it('counts each failed attempt once, also the last one, whose error ends the channel', () => {
+    const { use, output$, watched } = usedEngine()
+    const error = new SpeechError('engine-failed', 'Failed.')
+    const read = (): Subscription => NEVER.pipe(watched.recognize()).subscribe({ error: () => undefined })
+    read()
+    for (const retried of [true, true, false]) output$.next({ type: 'fault', startMs: 0, error, retried })
+    output$.error(error)
+    expect(use.sinceLast().faults).toBe(3)
+    // An engine process does not retry.
+    read()
+    expect(use.sinceLast().faults).toBe(1)
+    expect(use.sinceLast().faults).toBe(0)
   })
 
   it('counts progress for the oldest segment, and no more than was sent', () => {

@@ -204,14 +204,14 @@ describe('/metrics', () => {
     expect(type).toContain('text/plain; version=0.0.4')
     const metric = (line: string): number | undefined => valueOf(body, line)
     expect(metric('rxspeech_ready')).toBe(1)
-    expect(metric('rxspeech_sessions_started_total{interface="grpc",tenant="Default",model="m"}')).toBe(1)
-    expect(metric('rxspeech_sessions_started_total{interface="websocket",tenant="Default",model="m"}')).toBe(1)
+    expect(metric('rxspeech_sessions_started_total{interface="grpc",tenant="Default",model="m",version="1"}')).toBe(1)
+    expect(metric('rxspeech_sessions_started_total{interface="websocket",tenant="Default",model="m",version="1"}')).toBe(1)
     expect(metric('rxspeech_sessions_ended_total{interface="grpc",outcome="completed"}')).toBe(1)
     expect(metric('rxspeech_audio_seconds_total{interface="grpc",tenant="Default",model="m"}')).toBeCloseTo(3, 5)
     expect(metric('rxspeech_audio_seconds_total{interface="websocket",tenant="Default",model="m"}')).toBeCloseTo(1, 5)
     expect(metric('rxspeech_chunk_lag_seconds_count{interface="grpc"}')).toBeGreaterThanOrEqual(2)
-    expect(metric('rxspeech_first_partial_seconds_count{interface="grpc",model="m"}')).toBeGreaterThan(0)
-    expect(metric('rxspeech_milestone_seconds_count{interface="grpc",model="m"}')).toBeGreaterThan(0)
+    expect(metric('rxspeech_first_partial_seconds_count{interface="grpc",model="m",version="1"}')).toBeGreaterThan(0)
+    expect(metric('rxspeech_milestone_seconds_count{interface="grpc",model="m",version="1"}')).toBeGreaterThan(0)
     expect(metric('rxspeech_engine_audio_seconds_total{model="Default/m/1"}')).toBeGreaterThan(0)
     // A scrape each time, each of which finds a quarter of a second more
     expect(metric('rxspeech_engine_busy_seconds_total{model="Default/m/1"}')).toBe(worked.ms / 1000)
@@ -338,11 +338,11 @@ describe('the tenant of a session on the WebSocket', () => {
     }
     const started = lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
     expect(started.filter(({ msg }) => msg === 'Session started')).toMatchObject([
-      { tenant: 'Acme', model: 'm', clientId: 'acme' },
-      { tenant: 'Acme', model: 'n', clientId: 'acme' },
+      { tenant: 'Acme', model: 'm', modelVersion: '1', clientId: 'acme' },
+      { tenant: 'Acme', model: 'n', modelVersion: '1', clientId: 'acme' },
     ])
     const body = await (await fetch(`${service.started.operationsUrl ?? ''}/metrics`)).text()
-    expect(body).toContain('rxspeech_sessions_started_total{interface="websocket",tenant="Acme",model="m"} 1')
+    expect(body).toContain('rxspeech_sessions_started_total{interface="websocket",tenant="Acme",model="m",version="1"} 1')
     await service.close()
   })
 })

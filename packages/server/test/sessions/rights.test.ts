@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
-import { refusalOf } from '../../src/sessions/counted-refusal.js'
-import { openModel } from '../../src/sessions/rights.js'
+import { refusalOf } from '../../src/sessions/refusals.js'
+import { openModel, type OpenedModel } from '../../src/sessions/rights.js'
 import type { Engine } from '../../../engines/src/engine.js'
 import type { ModelRegistry } from '../../../engines/src/models/model-registry.js'
 import { scriptedEngine } from '../../../service/src/testing/scripted-engine.js'
@@ -32,7 +32,7 @@ const denied = expect.objectContaining({ code: 'model-denied' }) as unknown
 describe('a requested model', () => {
   it('is of the tenant Default and the newest version unless the request names others', async () => {
     const { models, asked } = registry()
-    expect(await openModel(models, rights, { name: 'English' })).toBe(engine)
+    expect(await openModel(models, rights, { name: 'English' })).toMatchObject({ engine })
     await openModel(models, rights, { name: 'English', tenant: '', version: '' })
     await openModel(models, rights, { name: 'English', tenant: 'Acme', version: '2' })
     expect(asked).toEqual(['Default/English/', 'Default/English/', 'Acme/English/2'])
@@ -73,12 +73,12 @@ describe('a requested model', () => {
       isServed: () => true,
     }
     const counted: string[] = []
-    const open = (...full: readonly string[]): Promise<Engine> =>
+    const open = (...full: readonly string[]): Promise<OpenedModel> =>
       openModel(two, rights, { name: 'English' }, ({ version }) => {
         if (!full.includes(version)) return
         throw refusalOf(new SpeechError('overloaded', version), () => counted.push(version))
       })
-    expect(await open('2')).toBe(engine)
+    expect(await open('2')).toEqual({ model: versionOf('1'), engine })
     expect(counted).toEqual([])
     const broken = (): Promise<Engine> => Promise.reject(new SpeechError('invalid-model', 'Broken.'))
     const full = new SpeechError('overloaded', 'Full.')

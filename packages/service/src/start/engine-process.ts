@@ -34,6 +34,7 @@ import {
 import { listenAddressCodec } from '../configuration/listen-address.js'
 import { builtInEngines } from './built-ins.js'
 import { finishReload, Reloader, withCertificateReload, type PreparedReload, type ReloadResult } from './reload.js'
+import { attemptLog } from './attempt-log.js'
 import { closeAll, type Opened } from './running-service.js'
 import { logConnection } from './service-models.js'
 import { openTracing } from './tracing.js'
@@ -162,7 +163,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   })
   const tracing = openTracing()
   opened.push(['The listener of operations', operation.close], ['The export of spans', () => tracing?.flush()])
-  const { onFault } = operation
+  const { onFault, log } = operation
   const bus = createBus(await connectNats(options.nats, { name: 'rxspeech engine', scheduler }))
   opened.push(['The connection to NATS', () => bus.close()], ['The log', logConnection(bus, logger)])
   const found = createModelRegistry({
@@ -186,6 +187,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
     instance,
     region,
     onFault,
+    ...(logger && log && { onAttempt: attemptLog({ logger, log }, 'Segment lost', ({ name: edge }) => ({ edge })) }),
     scheduler,
     work: operation.work,
     openTelemetry: tracing?.openTelemetry,
@@ -195,6 +197,7 @@ const openEngineProcess = async (options: EngineProcessOptions, opened: Opened):
   operation.watchNats(() => ({
     isUp: bus.isUp,
     refused: bus.refusedCount,
+    contents: served.map(({ advert }) => ({ label: modelLabel(advert), digest: advert.digest, engines: 1 })),
     places: { used: host.used, capacity: host.capacity, isBehind: operation.work().isBehind },
   }))
   operation.opened(models.list()[0])

@@ -21,10 +21,12 @@ import { connectNats } from 'rxspeech-nats/connection/connection'
 import { createFleetModels } from 'rxspeech-nats/engines/fleet-models'
 import { Fleet } from 'rxspeech-nats/engines/fleet'
 import type { Logger } from 'rxspeech-server/operations/logger'
-import type { NatsUse } from 'rxspeech-server/operations/nats-use'
-import { modelRefusingLog, RateLimitedLog } from 'rxspeech-server/operations/service-log'
+import { shownDigest, type NatsUse } from 'rxspeech-server/operations/nats-use'
+import type { Operations } from 'rxspeech-server/operations/operations'
+import { modelRefusingLog, type RateLimitedLog } from 'rxspeech-server/operations/service-log'
 import { sharedTenant } from 'rxspeech-server/sessions/rights'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { attemptLog } from './attempt-log.js'
 import { openModels } from './models-and-projects.js'
 import { readReleases } from '../configuration/releases-file.js'
 import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
@@ -44,25 +46,32 @@ export interface ServiceModels {
  * The models of the folders of a service and, with `natsEngines`, those of engine processes. Rejects with the errors of
  * `connectNats`, and with `invalid-model` if no engine process has reported a model in time and there is none here.
  *
+ * @param operation receives faults and lines
  * @param cpus how many CPUs the built-in engines may use; default: all
  */
-export const openServiceModels = async (options: ServiceOptions, cpus?: number): Promise<ServiceModels> => {
-  const { natsEngines, onFault = () => undefined, scheduler = asyncScheduler } = options
+export const openServiceModels = async (
+  given: ServiceOptions,
+  { onFault, log }: Pick<Operations, 'onFault' | 'log'>,
+  cpus?: number,
+): Promise<ServiceModels> => {
+  const options = { ...given, onFault }
+  const { natsEngines, logger, scheduler = asyncScheduler } = options
   const local = openModels(options, cpus)
   if (natsEngines === undefined) return { models: await released(local, options), natsUse: undefined }
   const { name, region, otherRegions, models: modelsByName, waitMs = 10_000, ...nats } = natsEngines
   const bus = createBus(await connectNats(nats, { name: 'rxspeech service', scheduler }))
-  const unlog = logConnection(bus, options.logger)
+  const unlog = logConnection(bus, logger)
   // Without a user everyone on the bus can take any name, and processes have those of their hosts.
   const prefersFirstName = modelsByName === undefined && (nats.user ?? nats.credentials) !== undefined
   const { maxLagMs, refusesBehind } = lagLimits(options)
   const roster = { region, otherRegions, models: modelsByName, prefersFirstName, maxLagMs }
   const fleet = new Fleet({ bus, name, ...roster, onFault, scheduler })
-  const { logger } = options
-  const log = logger && new RateLimitedLog({ logger, scheduler, maxLinesPerMinute })
   const onRefusing = log && modelRefusingLog(log)
   const { reservePercent } = resolveServiceLimits(options)
   const registry = createFleetModels({ fleet, local, refusesBehind, reservePercent, onFault, onRefusing, scheduler })
+  if (logger && log) {
+    fleet.onAttempt = attemptLog({ logger, log }, 'Segment not taken', ({ name, instance }) => ({ engine: name, instance }))
+  }
   const endLog = log && logProcesses(fleet, registry, log)
   const models = {
     ...registry,
@@ -84,7 +93,7 @@ export const openServiceModels = async (options: ServiceOptions, cpus?: number):
     await models.close()
     throw error
   }
-  return { models: withFile, natsUse: () => ({ isUp: bus.isUp, refused: bus.refusedCount, fleet: fleet.use }) }
+  return { models: withFile, natsUse: () => ({ isUp: bus.isUp, refused: bus.refusedCount, contents: fleet.contents, fleet: fleet.use }) }
 }
 
 /** The models with the releases of the file of the options, if there is one. */
@@ -116,8 +125,6 @@ export const logConnection = (bus: MessageBus, logger: Logger | undefined): (() 
   return () => subscription.unsubscribe()
 }
 
-/** The limit for each kind of line: engine processes cause them. */
-const maxLinesPerMinute = 60
 /** Models that one line names. */
 const maxNamed = 10
 
@@ -125,7 +132,7 @@ const maxNamed = 10
 const logProcesses = (fleet: Fleet, models: ModelRegistry, log: RateLimitedLog): (() => void) => {
   fleet.onJoined = ({ address, models: offered, capacity, host: engineHost, software: engineVersion, hasReturned }) => {
     const { name: engine, instance } = address
-    const served = [...offered].slice(0, maxNamed).map(([label, { digest }]) => `${label} (${digest.slice(0, 8)})`)
+    const served = [...offered].slice(0, maxNamed).map(([label, { digest }]) => `${label} (${shownDigest(digest)})`)
     log.write('joined', 'info', 'Engine process joined', {
       engine,
       instance,
@@ -141,8 +148,8 @@ const logProcesses = (fleet: Fleet, models: ModelRegistry, log: RateLimitedLog):
     const sentence = 'The clock of an engine process differs from that of this machine; run NTP on both'
     log.write('clock', 'warn', sentence, { engine, instance, aheadMs: clockAheadMs })
   }
-  fleet.onLeft = ({ name: engine, instance }, how) => {
-    log.write('left', how === 'gone' ? 'info' : 'warn', 'Engine process left', { engine, instance, how })
+  fleet.onLeft = ({ name: engine, instance }, how, segments) => {
+    log.write('left', how === 'gone' ? 'info' : 'warn', 'Engine process left', { engine, instance, how, segments })
   }
   let unserved: readonly string[] = []
   const subscription = models.changed$?.subscribe(() => {
@@ -160,10 +167,7 @@ const logProcesses = (fleet: Fleet, models: ModelRegistry, log: RateLimitedLog):
     if (lost.length > 0) log.write('unserved', 'warn', 'No engine process serves these models', fieldsOf(lost))
     if (back.length > 0) log.write('served', 'info', 'These models are served again, or forgotten', fieldsOf(back))
   })
-  return () => {
-    subscription?.unsubscribe()
-    log.close()
-  }
+  return () => subscription?.unsubscribe()
 }
 
 /**

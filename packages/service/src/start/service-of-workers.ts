@@ -55,8 +55,8 @@ export const sessionsInWorkers = (
 
   return {
     openOperation: () => openWorkerOperations(operationsOptions(options, scheduler, limits), workers),
-    openModels: async ({ onFault }) => {
-      const { models } = await openServiceModels({ ...options, scheduler, onFault })
+    openModels: async (operation) => {
+      const { models } = await openServiceModels({ ...options, scheduler }, operation)
       return { models, natsUse: undefined }
     },
     // Only the workers load engines.

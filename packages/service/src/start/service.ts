@@ -59,7 +59,7 @@ const sessionsHere = (options: ServiceOptions): ServiceRole<Operations, ServiceH
   const origin = { gate: new ConnectionGate(limits) }
   return {
     openOperation: () => openOperations(operationsOptions(options, scheduler, limits)),
-    openModels: ({ onFault }) => openServiceModels({ ...options, scheduler, onFault }),
+    openModels: (operation) => openServiceModels({ ...options, scheduler }, operation),
     openHttp: (operation) => openServiceHttp(options, origin, operation),
     serve: (parts) => openSessionServer({ ...parts, origin }),
     reload: async (prepare, isClosed) => {

@@ -63,7 +63,7 @@ const openWorker = async (
         warmsUp: start.warmsUp,
         onReadiness: (readiness) => channel.tell('readiness', readiness),
       }),
-    openModels: ({ onFault }) => openServiceModels({ ...options, onFault }, start.cpus),
+    openModels: (operation) => openServiceModels(options, operation, start.cpus),
     openHttp: (operation) => openServiceHttp(options, origin, operation),
     openAuthority: ({ addressOf }) => ({
       admit: admission.admit,

@@ -17,7 +17,7 @@ import type { RunningWorker, WorkerSet, WorkerSetListener } from './worker-set.j
 /** What operators see of a service of workers: the metrics of all processes as those of one, and one readiness. */
 export interface WorkerOperations
   extends
-    Pick<Operations, 'monitor' | 'onFault' | 'watchIdentity' | 'reloaded' | 'url' | 'scrape' | 'report'>,
+    Pick<Operations, 'monitor' | 'onFault' | 'log' | 'watchIdentity' | 'reloaded' | 'url' | 'scrape' | 'report'>,
     WorkerSetListener {
   readonly close: () => Promise<void>
 }
@@ -39,7 +39,7 @@ export const openWorkerOperations = async (
   const load = { load: 0, loopDelayMs: 0, partialIntervalMs: 0 }
   const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady }) : undefined
   const merged = hasMetrics ? await openMergedMetrics() : undefined
-  const { monitor, onFault, closeLog } = openReports(options, metrics)
+  const { monitor, onFault, log } = openReports(options, metrics)
 
   /** Undefined from a worker that does not answer in time. */
   const inTime = <A>(answer: Promise<A>): Promise<A | undefined> =>
@@ -90,6 +90,7 @@ export const openWorkerOperations = async (
   return {
     monitor,
     onFault,
+    log,
     url: listener?.url,
     scrape,
     report,
@@ -103,7 +104,7 @@ export const openWorkerOperations = async (
     ended: ({ process }) => merged?.ended(process),
     close: async () => {
       history?.close()
-      closeLog()
+      log?.close()
       metrics?.close()
       await listener?.close()
     },

@@ -8,7 +8,9 @@ import type { SessionOptions } from '../../../../src/client/options.js'
 import type { Recognition } from '../../../../src/client/session.js'
 import { isSpeechError } from '../../../../src/errors/speech-error.js'
 import type { SessionEvent } from '../../../../src/protocol/session-event.js'
+import type { ServiceOptions } from '../../src/configuration/service-options.js'
 import { scriptedEngine } from '../../src/testing/scripted-engine.js'
+import type { Logger } from '../../../server/src/operations/logger.js'
 import { breakingEngine } from '../../../engines/test/breaking-engine.js'
 import { plainService, type PlainService } from '../plain-service.js'
 import { spoken } from '../../../server/test/sessions/spoken.js'
@@ -17,10 +19,10 @@ const open: PlainService[] = []
 afterEach(() => Promise.all(open.splice(0).map((service) => service.close())))
 
 /** A service whose engine fails at the second part of no channel, of three (a segment and its retries) or of all. */
-const started = async (failing: number): Promise<PlainService> => {
+const started = async (failing: number, options: Partial<ServiceOptions> = {}): Promise<PlainService> => {
   const engine = scriptedEngine({ texts: ['hello world'] })
   const service = await plainService(
-    {},
+    options,
     [],
     breakingEngine(
       engine,
@@ -121,4 +123,18 @@ describe.each(Object.entries(sessions))('a session of %s whose engine failed for
       finalsOf(whole),
     ])
   })
+})
+
+it.each(Object.entries(sessions))('each fault of a session of %s is a line with its id and attempt', async (_name, sessionOf) => {
+  const lines: Readonly<Record<string, unknown>>[] = []
+  const logger: Logger = { log: (level, msg, fields) => void (level === 'debug' || lines.push({ level, msg, ...fields })) }
+  const service = await started(3, { logger, operations: { host: '127.0.0.1', port: 0 } })
+  await outcomeOf(sessionOf(service, { resumption: false })([await spoken(2_000)]))
+  const { sessionId } = lines.find(({ msg }) => msg === 'Session started') ?? {}
+  expect(sessionId).toEqual(expect.any(String))
+  const faults = lines.filter(({ level }) => level === 'error')
+  expect(faults.map(({ attempt }) => attempt)).toEqual([1, 2, undefined])
+  expect(new Set(faults.map((fault) => fault['sessionId']))).toEqual(new Set([sessionId]))
+  const metrics = await (await fetch(`${service.started.operationsUrl ?? ''}/metrics`)).text()
+  expect(metrics).toMatch(/^rxspeech_engine_faults_total\{model="Default\/m\/1"\} 3$/m)
 })

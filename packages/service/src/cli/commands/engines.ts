@@ -3,6 +3,7 @@ import { createBus } from 'rxspeech-nats/connection/bus'
 import { connectNats } from 'rxspeech-nats/connection/connection'
 import { listEngines } from 'rxspeech-nats/engines/list-engines'
 import type { RosterEngine } from 'rxspeech-nats/engines/placement'
+import { shownDigest } from 'rxspeech-server/operations/nats-use'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { defineCommand, type CommandCall, type CommandContext } from '../parsing/command.js'
 import { flagOr } from '../parsing/flags.js'
@@ -79,7 +80,6 @@ const titles = [
   ...['NAME', 'INSTANCE', 'HOST', 'VERSION', 'REGION', 'USED', 'CAPACITY', 'LAG', 'CLOCK', 'STATE', 'SINCE'],
   'MODELS',
 ]
-const shownDigest = 8
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
 
@@ -93,7 +93,7 @@ const engineTable = (engines: readonly EngineJson[]): string =>
         ...[String(used), String(capacity), seconds(times.lagMs)],
         times.clockAheadMs === null ? '-' : `${times.clockAheadMs < 0 ? '' : '+'}${seconds(times.clockAheadMs)}`,
         ...[draining ? 'draining' : behind ? 'behind' : 'serving', since],
-        models.map(({ model, digest }) => `${model} (${digest.slice(0, shownDigest)})`).join(', '),
+        models.map(({ model, digest }) => `${model} (${shownDigest(digest)})`).join(', '),
       ],
     ),
   )
