@@ -219,9 +219,7 @@ export const withRecognize = (engine: Engine, recognize: Engine['recognize']): E
 
 /** The same engine for a session, whose id lines of the log about its segments have. */
 export const withSession = (engine: Engine, sessionId: string | undefined): Engine =>
-  sessionId === undefined
-    ? engine
-    : withRecognize(engine, (settings) => engine.recognize({ ...settings, sessionId }))
+  sessionId === undefined ? engine : withRecognize(engine, (settings) => engine.recognize({ ...settings, sessionId }))
 
 /** The text of a segment, and its confidence from 0 to 1. */
 export interface SegmentText {

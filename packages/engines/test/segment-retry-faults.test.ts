@@ -80,8 +80,13 @@ describe('retrySegments with an engine that is lost', () => {
         ),
     }
     const sessions: unknown[] = []
-    const engine = withSession(withSegmentRetry(watched, { onFault: (_error, { sessionId }) => sessions.push(sessionId) }), 's')
-    of(...twoSegments).pipe(engine.recognize()).subscribe()
+    const engine = withSession(
+      withSegmentRetry(watched, { onFault: (_error, { sessionId }) => sessions.push(sessionId) }),
+      's',
+    )
+    of(...twoSegments)
+      .pipe(engine.recognize())
+      .subscribe()
     expect(sessions).toEqual(['s', 's'])
     // The second segment begins once.
     expect(attempts).toEqual([undefined, 2, 3, undefined])
@@ -184,7 +189,7 @@ describe('a segment that is decided in parts', () => {
     outputs[0]?.error(new SpeechError('engine-failed', 'broken', { retryable: true }))
     input$.next(close(105))
     expect(attempts[1]).toEqual([
-      { type: 'open', startMs: 103, before: Int16Array.of(2, 3) },
+      { type: 'open', startMs: 103, before: Int16Array.of(2, 3), attempt: 2 },
       { type: 'audio', samples: Int16Array.of(4, 5) },
       close(105),
     ])

@@ -34,7 +34,9 @@ const atRest = async (by: string): Promise<void> => {
   const sessions = async () =>
     Promise.all(states.map((state) => metric(`rxspeech_sessions{interface="${by}",state="${state}"}`)))
   while ((await sessions()).some((session) => session !== 0)) await new Promise(setImmediate)
-  expect(await metric(`rxspeech_sessions_started_total{interface="${by}",tenant="Default",model="m",version="1"}`)).toBe(count)
+  expect(
+    await metric(`rxspeech_sessions_started_total{interface="${by}",tenant="Default",model="m",version="1"}`),
+  ).toBe(count)
 }
 
 describe('20 consecutive recognitions, each ended by the service', () => {

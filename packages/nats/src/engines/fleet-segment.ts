@@ -478,7 +478,10 @@ const lossSentence = ({ name, instance }: ProcessAddress, cause: LossCause): str
 
 /** Without the code of a loss, so that it is retried as a failure of the decoder. */
 const undecoded = ({ name, instance }: ProcessAddress): SpeechError =>
-  new SpeechError('engine-failed', `The engine process ${name} (${instance}) could not decode the segment; its log says why.`)
+  new SpeechError(
+    'engine-failed',
+    `The engine process ${name} (${instance}) could not decode the segment; its log says why.`,
+  )
 
 const engineFailed = (options: { readonly cause?: SpeechError; readonly retryable?: boolean }): SpeechError =>
   new SpeechError('engine-failed', 'The recognition engine failed; try again.', options)

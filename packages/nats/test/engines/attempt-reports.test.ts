@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { AttemptReport } from '../../src/engines/attempt-report.js'
-import { createAddress, encodeRequest, engineSubject, attemptSubject, decodeRequest } from '../../src/engines/protocol.js'
+import {
+  createAddress,
+  encodeRequest,
+  engineSubject,
+  attemptSubject,
+  decodeRequest,
+} from '../../src/engines/protocol.js'
 import { closeFleet, requests } from './fleet-of.js'
 import { VirtualFleet, type VirtualEngine } from './virtual-fleet.js'
 
@@ -76,7 +82,9 @@ describe('reports of attempts', () => {
     lane.write()
     await fleet.pass(3_000)
     const lost = atEngines.filter((report) => report.lost !== undefined)
-    expect(lost.slice(0, 1).map(brief)).toMatchObject([{ sessionId: 'session-1', attempt: 1, model: label, lost: cause }])
+    expect(lost.slice(0, 1).map(brief)).toMatchObject([
+      { sessionId: 'session-1', attempt: 1, model: label, lost: cause },
+    ])
   })
 
   it('say at the edge which engine process did not take a segment', async () => {
@@ -85,7 +93,12 @@ describe('reports of attempts', () => {
     lane.open()
     await fleet.pass(700)
     const [, untaken] = atEdge
-    expect(untaken).toMatchObject({ sessionId: 'session-1', attempt: 1, lost: 'unanswered', peer: engines[0]?.host.address })
+    expect(untaken).toMatchObject({
+      sessionId: 'session-1',
+      attempt: 1,
+      lost: 'unanswered',
+      peer: engines[0]?.host.address,
+    })
   })
 
   it('need no session: an edge of an older version names none, and gets its result', async () => {
@@ -101,16 +114,23 @@ describe('reports of attempts', () => {
     expect(atEngines).toMatchObject([{ sessionId: undefined, attempt: 1 }])
   })
 
-  it.each(['a b', 'x'.repeat(65), 'line\nbreak', ''])('leave out the session %j, whose segment is recognized', async (id) => {
-    const { atEngines, engines } = await reporting(1)
-    const [engine] = engines
-    const edge = createAddress('other')
-    const request = { type: 'open', v: 1, model: label, startMs: 0, session: id, attempt: 3, later: true } as const
-    fleet.edgeBus.publish(engineSubject(engine?.host.address ?? edge), encodeRequest(request), attemptSubject(edge, 7))
-    await fleet.pass(100)
-    expect(atEngines).toMatchObject([{ sessionId: undefined, attempt: 3, peer: edge }])
-    expect(engine?.engine.open()).toBe(1)
-  })
+  it.each(['a b', 'x'.repeat(65), 'line\nbreak', ''])(
+    'leave out the session %j, whose segment is recognized',
+    async (id) => {
+      const { atEngines, engines } = await reporting(1)
+      const [engine] = engines
+      const edge = createAddress('other')
+      const request = { type: 'open', v: 1, model: label, startMs: 0, session: id, attempt: 3, later: true } as const
+      fleet.edgeBus.publish(
+        engineSubject(engine?.host.address ?? edge),
+        encodeRequest(request),
+        attemptSubject(edge, 7),
+      )
+      await fleet.pass(100)
+      expect(atEngines[0]).toMatchObject({ sessionId: undefined, attempt: 3, peer: edge })
+      expect(engine?.engine.opened()).toBe(1)
+    },
+  )
 
   it('send no session that a line of the log cannot have', async () => {
     await reporting(1)

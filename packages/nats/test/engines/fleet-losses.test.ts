@@ -230,7 +230,7 @@ describe('segments whose engine process is lost or wrong', () => {
     expect(lane.error).toMatchObject({ code: 'engine-failed', retryable: true })
     expect(lane.faults.map(causeOf)).toEqual(['connection-lost', 'connection-lost'])
     expect(lane.faults.map(({ cause }) => (cause as Error).message)).toEqual([
-      'The engine process engine-0 ended, or gave the segment back.',
+      'The engine process engine-0 (eeeeeeeeeeeeeee0) ended, or gave the segment back.',
       'There is no engine process for this model.',
     ])
   })
@@ -250,7 +250,9 @@ describe('segments whose engine process is lost or wrong', () => {
     for (const { cause } of lane.faults) {
       expect(cause).toMatchObject({
         code: 'engine-failed',
-        message: expect.stringMatching(/^The engine process engine-[01] could not decode the segment;/) as string,
+        message: expect.stringMatching(
+          /^The engine process engine-[01] \(e{15}[01]\) could not decode the segment;/,
+        ) as string,
       })
     }
   })

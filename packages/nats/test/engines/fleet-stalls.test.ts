@@ -29,7 +29,7 @@ describe('segments at an engine process that lives, but does not go on', () => {
     await fleet.pass(300)
     return { fleet, lane, stalled }
   }
-  const stalledSentence = 'The engine process engine-0 accepted the segment, but made no progress.'
+  const stalledSentence = 'The engine process engine-0 (eeeeeeeeeeeeeee0) accepted the segment, but made no progress.'
 
   it('reads a segment again elsewhere that has no result 10 s and twice its length after its end', async () => {
     const { fleet, lane, stalled } = await stalling({ decideAfterMs: Infinity })
@@ -176,12 +176,12 @@ describe('segments at an engine process that advertises places, but answers noth
   const causes: readonly (readonly [string, string, (fleet: VirtualFleet) => void])[] = [
     [
       'it does not receive them',
-      'The engine process engine-0 did not answer.',
+      'The engine process engine-0 (eeeeeeeeeeeeeee0) did not answer.',
       (fleet) => (fleet.broker.loses = ({ subject }) => subject.startsWith('rxspeech.engine.engine-0.')),
     ],
     [
       'NATS does not deliver them to it',
-      'The engine process engine-0 ended, or gave the segment back.',
+      'The engine process engine-0 (eeeeeeeeeeeeeee0) ended, or gave the segment back.',
       (fleet) => (fleet.broker.isDeaf = (subject) => subject.startsWith('rxspeech.engine.engine-0.')),
     ],
   ]

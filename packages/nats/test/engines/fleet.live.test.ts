@@ -37,7 +37,9 @@ describe.skipIf(natsIsSkipped)(natsTitle('a service whose engines are other proc
     const service = await fleet.startService({ logger })
     await callThrough(service, { speed: 8 }, async () => (await fleet.busy()).kill())
     const read = (all: readonly string[]) =>
-      all.filter((line) => /^\{.*\}\s*$/.test(line)).map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
+      all
+        .filter((line) => /^\{.*\}\s*$/.test(line))
+        .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
     const begunOf = (all: readonly string[]) =>
       read(all).flatMap(({ msg, sessionId, startMs, attempt }) =>
         msg === 'Segment begun' ? [JSON.stringify({ sessionId, startMs, attempt })] : [],

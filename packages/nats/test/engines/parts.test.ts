@@ -25,6 +25,7 @@ const edge = () => {
   const fleet: SegmentFleet = {
     send: (_engine, _attempt, request) => sent.push(request) > 0,
     onLost: (cause) => events.push(`lost ${cause}`),
+    onUntaken: (_segment, _engine, cause) => events.push(`lost ${cause}`),
     isSlow: () => false,
     hasFaster: () => false,
     ...{ queue: nothing, release: nothing, leave: nothing, onDecided: nothing, onFailed: nothing, onFull: nothing },

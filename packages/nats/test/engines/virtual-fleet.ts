@@ -71,8 +71,16 @@ export class VirtualFleet {
     readonly engine?: CountingEngine
   } = {}): VirtualEngine {
     const bus = this.broker.connect()
+    const at = this.#engines.length
     const host = new EngineHost({
-      ...{ bus, capacity, onFault: () => undefined, scheduler: this.clock, name: `engine-${this.#engines.length}` },
+      ...{
+        bus,
+        capacity,
+        onFault: () => undefined,
+        scheduler: this.clock,
+        name: `engine-${at}`,
+        instance: String(at).padStart(16, 'e'),
+      },
       models: [{ advert: model, engine }],
       ...options,
     })

@@ -1,5 +1,5 @@
 import { defer, Observable, firstValueFrom, Subject, Subscription } from 'rxjs'
-import { clientError, type FaultOptions } from '../sessions/client-error.js'
+import { clientError, isClientError, type FaultOptions } from '../sessions/client-error.js'
 import type { Link } from 'rxspeech/internal/transport/link'
 
 /** How many bytes a client can leave unread (PROTOCOL 5.14). Results are small, so a client with more is not reading. */
@@ -35,7 +35,8 @@ export const serveLink = <In, Out>(
           subscriber.complete()
         },
         error: (error: unknown) => {
-          link.close(clientError(error, context))
+          // Of a conversation, which has reported it.
+          link.close(isClientError(error) ? error : clientError(error, context))
           subscriber.complete()
         },
       }),

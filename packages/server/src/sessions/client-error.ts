@@ -15,6 +15,10 @@ export const isUnreadable = (error: unknown): error is SpeechError =>
 /** The session of a fault, and the attempt at a segment that failed, as far as they are known. */
 export type FaultOrigin = Partial<SegmentAttempt>
 
+/** Whether it is an error for clients already. */
+export const isClientError = (error: unknown): error is SpeechError =>
+  isSpeechError(error) && clientCodes.has(error.code)
+
 /** Receives faults of the service, of which clients see only the code. */
 export type OnFault = (error: unknown, origin?: FaultOrigin) => void
 

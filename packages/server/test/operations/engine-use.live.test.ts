@@ -249,17 +249,17 @@ describe('EngineUse', () => {
     part$.next({ type: 'open', startMs: 0 })
     part$.next(audio(300))
     output$.next({ type: 'progress', sampleCount: 1600 })
-    expect(use.sinceLast()).toEqual({ opened: 1, failed: 0, thinnedMs: 0, audioMs: 200, busyMs: 40 })
+    expect(use.sinceLast()).toEqual({ opened: 1, failed: 0, faults: 0, thinnedMs: 0, audioMs: 200, busyMs: 40 })
     clock.ms = 65
     output$.next(decided)
-    expect(use.sinceLast()).toEqual({ opened: 0, failed: 0, thinnedMs: 0, audioMs: 100, busyMs: 25 })
-    expect(use.sinceLast()).toEqual({ opened: 0, failed: 0, thinnedMs: 0, audioMs: 0, busyMs: 0 })
+    expect(use.sinceLast()).toEqual({ opened: 0, failed: 0, faults: 0, thinnedMs: 0, audioMs: 100, busyMs: 25 })
+    expect(use.sinceLast()).toEqual({ opened: 0, failed: 0, faults: 0, thinnedMs: 0, audioMs: 0, busyMs: 0 })
   })
 
   it('omits the time of an engine that does not report it, and counts failures', () => {
     const { use, watched } = usedEngine()
     use.failed()
-    expect(use.sinceLast()).toEqual({ opened: 1, failed: 1, thinnedMs: 0, audioMs: 0 })
+    expect(use.sinceLast()).toEqual({ opened: 1, failed: 1, faults: 0, thinnedMs: 0, audioMs: 0 })
     expect(watched.busyMs?.()).toBeUndefined()
   })
 })

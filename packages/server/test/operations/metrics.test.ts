@@ -11,7 +11,9 @@ const opened = async (engines = newMeter()) => {
   const load = { load: 0, loopDelayMs: 0, partialIntervalMs: 0 }
   const metrics = await openSpeechMetrics({ engines, load, isReady: () => true })
   const valuesOf = async (name: string) =>
-    (await metrics.collect()).find((metric) => metric.name === name)?.values.map(({ labels, value }) => ({ ...labels, value }))
+    (await metrics.collect())
+      .find((metric) => metric.name === name)
+      ?.values.map(({ labels, value }) => ({ ...labels, value }))
   return { metrics, valuesOf }
 }
 

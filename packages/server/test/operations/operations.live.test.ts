@@ -205,7 +205,9 @@ describe('/metrics', () => {
     const metric = (line: string): number | undefined => valueOf(body, line)
     expect(metric('rxspeech_ready')).toBe(1)
     expect(metric('rxspeech_sessions_started_total{interface="grpc",tenant="Default",model="m",version="1"}')).toBe(1)
-    expect(metric('rxspeech_sessions_started_total{interface="websocket",tenant="Default",model="m",version="1"}')).toBe(1)
+    expect(
+      metric('rxspeech_sessions_started_total{interface="websocket",tenant="Default",model="m",version="1"}'),
+    ).toBe(1)
     expect(metric('rxspeech_sessions_ended_total{interface="grpc",outcome="completed"}')).toBe(1)
     expect(metric('rxspeech_audio_seconds_total{interface="grpc",tenant="Default",model="m"}')).toBeCloseTo(3, 5)
     expect(metric('rxspeech_audio_seconds_total{interface="websocket",tenant="Default",model="m"}')).toBeCloseTo(1, 5)
@@ -342,7 +344,9 @@ describe('the tenant of a session on the WebSocket', () => {
       { tenant: 'Acme', model: 'n', modelVersion: '1', clientId: 'acme' },
     ])
     const body = await (await fetch(`${service.started.operationsUrl ?? ''}/metrics`)).text()
-    expect(body).toContain('rxspeech_sessions_started_total{interface="websocket",tenant="Acme",model="m",version="1"} 1')
+    expect(body).toContain(
+      'rxspeech_sessions_started_total{interface="websocket",tenant="Acme",model="m",version="1"} 1',
+    )
     await service.close()
   })
 })

@@ -1,18 +1,19 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { isSpeechError } from '../../../../src/errors/speech-error.js'
+import type { Refusing } from '../../src/sessions/refusals.js'
 import type { SessionFacts } from '../../src/monitor/service-monitor.js'
 import {
   ServiceLoad,
   watchLoop,
+  type BusyLoop,
   type LoadLimits,
   type LoopSample,
-  type Refusing,
 } from '../../src/operations/service-load.js'
 
 const session: SessionFacts = { sessionId: 's', interface: 'grpc', peer: '127.0.0.1' }
 
 const testLoad = (limits: Partial<LoadLimits> = {}) => {
-  const reports: Refusing[] = []
+  const reports: Refusing<BusyLoop>[] = []
   const engine = { isBehind: false }
   const load = new ServiceLoad({
     limits: { reservePercent: 10, maxLoadPercent: 85, maxLoopDelayMs: 100, maxEngineDelayMs: 1000, ...limits },

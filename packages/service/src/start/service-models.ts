@@ -70,7 +70,10 @@ export const openServiceModels = async (
   const { reservePercent } = resolveServiceLimits(options)
   const registry = createFleetModels({ fleet, local, refusesBehind, reservePercent, onFault, onRefusing, scheduler })
   if (logger && log) {
-    fleet.onAttempt = attemptLog({ logger, log }, 'Segment not taken', ({ name, instance }) => ({ engine: name, instance }))
+    fleet.onAttempt = attemptLog({ logger, log }, 'Segment not taken', ({ name, instance }) => ({
+      engine: name,
+      instance,
+    }))
   }
   const endLog = log && logProcesses(fleet, registry, log)
   const models = {
@@ -93,7 +96,10 @@ export const openServiceModels = async (
     await models.close()
     throw error
   }
-  return { models: withFile, natsUse: () => ({ isUp: bus.isUp, refused: bus.refusedCount, contents: fleet.contents, fleet: fleet.use }) }
+  return {
+    models: withFile,
+    natsUse: () => ({ isUp: bus.isUp, refused: bus.refusedCount, contents: fleet.contents, fleet: fleet.use }),
+  }
 }
 
 /** The models with the releases of the file of the options, if there is one. */

@@ -62,11 +62,26 @@ describe.skipIf(needed.areAbsent)(needed.title('a deployment with Prometheus'), 
     await mkdir(join(folder, 'tls'))
     const beforeMs = 364 * 86_400_000
     const tls = await developmentCertificates(join(folder, 'tls'), { now: () => Date.now() - beforeMs })
-    const [ca, cert, key] = ['ca.crt', 'engine.crt', 'engine.key'].map((name) => join(folder, name)) as [string, string, string]
+    const [ca, cert, key] = ['ca.crt', 'engine.crt', 'engine.key'].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ]
     await writeFile(ca, tls.ca)
     await writeFile(cert, tls.certificate)
     await writeFile(key, tls.key, { mode: 0o600 })
-    engineFlags = ['--models', embedded, '--capacity', '1', '--operations', `0.0.0.0:${operations}`, '--cert', cert, '--key', key]
+    engineFlags = [
+      '--models',
+      embedded,
+      '--capacity',
+      '1',
+      '--operations',
+      `0.0.0.0:${operations}`,
+      '--cert',
+      cert,
+      '--key',
+      key,
+    ]
     await fleet.startEngine(engineFlags)
     const keysFile = join(folder, 'keys.json')
     await run(['keys', 'rotate', '--file', keysFile])

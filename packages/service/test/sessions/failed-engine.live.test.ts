@@ -125,16 +125,21 @@ describe.each(Object.entries(sessions))('a session of %s whose engine failed for
   })
 })
 
-it.each(Object.entries(sessions))('each fault of a session of %s is a line with its id and attempt', async (_name, sessionOf) => {
-  const lines: Readonly<Record<string, unknown>>[] = []
-  const logger: Logger = { log: (level, msg, fields) => void (level === 'debug' || lines.push({ level, msg, ...fields })) }
-  const service = await started(3, { logger, operations: { host: '127.0.0.1', port: 0 } })
-  await outcomeOf(sessionOf(service, { resumption: false })([await spoken(2_000)]))
-  const { sessionId } = lines.find(({ msg }) => msg === 'Session started') ?? {}
-  expect(sessionId).toEqual(expect.any(String))
-  const faults = lines.filter(({ level }) => level === 'error')
-  expect(faults.map(({ attempt }) => attempt)).toEqual([1, 2, undefined])
-  expect(new Set(faults.map((fault) => fault['sessionId']))).toEqual(new Set([sessionId]))
-  const metrics = await (await fetch(`${service.started.operationsUrl ?? ''}/metrics`)).text()
-  expect(metrics).toMatch(/^rxspeech_engine_faults_total\{model="Default\/m\/1"\} 3$/m)
-})
+it.each(Object.entries(sessions))(
+  'each fault of a session of %s is a line with its id and attempt',
+  async (_name, sessionOf) => {
+    const lines: Readonly<Record<string, unknown>>[] = []
+    const logger: Logger = {
+      log: (level, msg, fields) => void (level === 'debug' || lines.push({ level, msg, ...fields })),
+    }
+    const service = await started(3, { logger, operations: { host: '127.0.0.1', port: 0 } })
+    await outcomeOf(sessionOf(service, { resumption: false })([await spoken(2_000)]))
+    const { sessionId } = lines.find(({ msg }) => msg === 'Session started') ?? {}
+    expect(sessionId).toEqual(expect.any(String))
+    const faults = lines.filter(({ level }) => level === 'error')
+    expect(faults.map(({ attempt }) => attempt)).toEqual([1, 2, undefined])
+    expect(new Set(faults.map((fault) => fault['sessionId']))).toEqual(new Set([sessionId]))
+    const metrics = await (await fetch(`${service.started.operationsUrl ?? ''}/metrics`)).text()
+    expect(metrics).toMatch(/^rxspeech_engine_faults_total\{model="Default\/m\/1"\} 3$/m)
+  },
+)
