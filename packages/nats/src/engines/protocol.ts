@@ -83,6 +83,14 @@ const places = t.refinement(count, (value) => value <= maxPlaces, 'places')
 const part = t.refinement(t.string, (value) => /^[^/\p{Cc}]{1,255}$/u.test(value), 'part')
 const address = t.readonly(t.type({ name: processName, instance: engineInstance }))
 
+/** As many as an engine process can serve. */
+export const maxEngineModels = 200
+/** By the label of a model, of three parts. They are kept, so not any number of them. */
+const intervals = t.record(t.refinement(t.string, ({ length }) => length <= 3 * 256, 'label'), count)
+const fewIntervals = t.readonly(
+  t.refinement(intervals, (value) => Object.keys(value).length <= maxEngineModels, 'intervals'),
+)
+
 const engineAdvert = t.readonly(
   t.intersection([
     t.type({
@@ -97,7 +105,7 @@ const engineAdvert = t.readonly(
     t.partial({
       lagMs: count,
       progress: count,
-      partialIntervalsMs: t.readonly(t.record(t.string, count)),
+      partialIntervalsMs: fewIntervals,
       /** By the clock of the engine. */
       sentAtMs: time,
     }),
@@ -132,8 +140,6 @@ const advertisedModel = t.readonly(
 
 export type AdvertisedModel = t.TypeOf<typeof advertisedModel>
 
-/** As many as an engine process can serve. */
-export const maxEngineModels = 200
 const advertisedModels = t.readonlyArray(advertisedModel)
 /** What exceeds the limit is not even decoded. */
 const firstModels = new t.Type<readonly AdvertisedModel[]>(

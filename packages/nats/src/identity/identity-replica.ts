@@ -1,6 +1,6 @@
 import { Subject, type Observable } from 'rxjs'
 import type { StoredClient } from 'rxspeech-server/identity/clients/client'
-import { tokenLifetimeMs } from 'rxspeech-server/identity/keys/key-list'
+import { revocationLifetimeMs } from 'rxspeech-server/identity/keys/key-list'
 import { maxRevocations } from 'rxspeech-server/identity/tokens/revocations'
 import type { BucketEntry } from './bucket.js'
 import { decodeClient, decodeRevocation, encodeClient, encodeRevocation, keyOf, nameOf } from './entries.js'
@@ -146,7 +146,7 @@ export class IdentityReplica {
       return true
     }
     const untilMs = decodeRevocation(value)
-    this.#revokedUntilMs.set(name.tokenId, untilMs ?? this.#now() + tokenLifetimeMs)
+    this.#revokedUntilMs.set(name.tokenId, untilMs ?? this.#now() + revocationLifetimeMs)
     return untilMs !== undefined
   }
 }

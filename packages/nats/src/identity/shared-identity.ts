@@ -1,5 +1,5 @@
 import { checkTokenLifetime, type StoredClient, validateClient } from 'rxspeech-server/identity/clients/client'
-import { tokenLifetimeMs } from 'rxspeech-server/identity/keys/key-list'
+import { revocationLifetimeMs } from 'rxspeech-server/identity/keys/key-list'
 import type { SharedIdentity } from 'rxspeech-server/identity/shared-identity'
 import { maxRevocations, tooManyRevocations } from 'rxspeech-server/identity/tokens/revocations'
 import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
@@ -149,7 +149,7 @@ export const openSharedIdentity = async (options: SharedIdentityOptions): Promis
         ...(seconds !== undefined && { tokenLifetimeSeconds: seconds }),
       }))
     },
-    revoke: (tokenId, untilMs = now() + tokenLifetimeMs) =>
+    revoke: (tokenId, untilMs = now() + revocationLifetimeMs) =>
       confirmed(async () => {
         const expired = [...replica.revoked()].filter(([, endsAtMs]) => endsAtMs <= now()).map(([id]) => id)
         const running = replica.revoked().size - expired.length

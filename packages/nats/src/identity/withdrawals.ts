@@ -17,9 +17,11 @@ export interface WithdrawalExchange {
   readonly received$: Observable<Withdrawal>
 }
 
+/** The id of a token is kept, so not of any length. */
+const tokenId = t.refinement(t.string, ({ length }) => length <= 1_024, 'id of a token')
 const codec = t.intersection([
   t.type({ v: t.literal(1) }),
-  t.union([t.type({ tokenId: t.string, untilMs: t.number }), t.type({ clientId: t.string })]),
+  t.union([t.type({ tokenId, untilMs: t.number }), t.type({ clientId: t.string })]),
 ])
 
 /** The exchange of a bucket, by messages of its own subject. */

@@ -18,9 +18,14 @@ export interface MachineExchangeOptions {
   readonly onFault: (error: unknown) => void
 }
 
-/** How often the counts are sent, and for how long they count without a newer message. */
+/** How often the counts that have changed are sent; without a change too, so that others know of this machine. */
 const publishEveryMs = 1_000
+/** How often those that have not changed are sent, too: messages can be lost. */
+const repeatEveryMs = 5_000
+/** For how long a machine counts as there without a message. */
 const forgetAfterMs = 3_000
+/** For how long a count is valid that its machine does not send again. */
+const keptMs = (repeatMs: number): number => 2 * repeatMs + publishEveryMs
 /** The size of one message, below the limit of NATS in the configuration that this package ships. */
 const maxMessageBytes = 32_768
 /** Machines that count. */
@@ -34,39 +39,51 @@ const counts = t.readonlyArray(t.tuple([t.string, count]))
 const sender = t.refinement(t.string, ({ length }) => length <= 64, 'sender')
 /** It becomes a part of a line of the log. */
 const originPart = t.refinement(t.string, ({ length }) => length <= 2_048, 'part of an origin')
-const countsCodec = t.type({
-  v: t.literal(1),
-  from: sender,
-  issuer: originPart,
-  audience: originPart,
-  tenants: counts,
-  tokens: counts,
-})
-const failuresCodec = t.type({ v: t.literal(1), from: sender, keys: t.readonlyArray(t.string) })
+/** Machines of older versions send all of their counts each second, and expect it of others. */
+const repeatMs = t.refinement(count, (ms) => ms >= publishEveryMs && ms <= 60_000, 'interval')
+const countsCodec = t.intersection([
+  t.type({
+    v: t.literal(1),
+    from: sender,
+    issuer: originPart,
+    audience: originPart,
+    tenants: counts,
+    tokens: counts,
+  }),
+  t.partial({ repeatMs }),
+])
+/** A wrong secret has one of its client and address, and one of its address. */
+const failureKey = t.refinement(t.string, ({ length }) => length <= 256, 'key of a failure')
+const failuresCodec = t.type({ v: t.literal(1), from: sender, keys: t.readonlyArray(failureKey) })
+
+interface Machine {
+  readonly untilMs: number
+  readonly repeatMs: number
+}
 
 /**
- * Sends the number of sessions of each tenant and token to the other machines of a service, once a second, and each
- * wrong secret, and receives theirs. Limits are soft: what starts within a second on several machines can exceed them.
+ * Sends the numbers of sessions of tenants and tokens to the other machines of a service, once a second those that have
+ * changed, and each wrong secret, and receives theirs. Limits are soft: what starts within a second on several machines
+ * can exceed them.
  * Nothing waits for an answer; while the bus is down every machine counts for itself.
  */
 export class MachineExchange implements OtherCounts, FailureExchange {
   readonly #options: MachineExchangeOptions
   readonly #id = randomBytes(8).toString('base64url')
   readonly #work = new Subscription()
-  readonly #tenants: CountsOfOthers
-  readonly #tokens: CountsOfOthers
-  /** Until when each other machine is there. */
-  readonly #machines = new Map<string, number>()
+  readonly #tenants = new CountsOfOthers((tenant, change) => this.#tenantChanged(tenant, change))
+  readonly #tokens = new CountsOfOthers()
+  /** The other machines that are there. */
+  readonly #machines = new Map<string, Machine>()
   readonly #origins = new Set<string>()
   #published: SessionCounts = { tenants: new Map(), tokens: new Map() }
+  /** When all counts are due again. */
+  #repeatAtMs = 0
   #tenantChanged: (tenant: string, change: number) => void = () => undefined
   #recordFailure: (keys: readonly string[]) => void = () => undefined
 
   constructor(options: MachineExchangeOptions) {
     this.#options = options
-    const now = (): number => options.scheduler.now()
-    this.#tenants = new CountsOfOthers(now, (tenant, change) => this.#tenantChanged(tenant, change))
-    this.#tokens = new CountsOfOthers(now)
     const { bus, onFault } = options
     const receive = <A>(name: string, codec: t.Decoder<unknown, A>, next: (message: A) => void): void => {
       this.#work.add(jsonMessages(bus, this.#subject(name), codec).subscribe({ next, error: onFault }))
@@ -77,7 +94,7 @@ export class MachineExchange implements OtherCounts, FailureExchange {
     })
   }
 
-  /** From now on sends the counts of this machine, at once and each second. */
+  /** From now on sends the counts of this machine, all at once and then each second those that have changed. */
   publishCounts(own: () => SessionCounts): void {
     const publish = (): void => this.#publish(own())
     publish()
@@ -118,30 +135,49 @@ export class MachineExchange implements OtherCounts, FailureExchange {
   }
 
   /** A count that has become 0 is sent once. */
-  #publish({ tenants, tokens }: SessionCounts): void {
+  #publish(counts: SessionCounts): void {
+    const { bus, origin, scheduler } = this.#options
+    const nowMs = scheduler.now()
+    const isRepeated = nowMs >= this.#repeatAtMs || this.#hasOlderMachine
     const counted = {
-      tenants: withEnded(tenants, this.#published.tenants),
-      tokens: withEnded(tokens, this.#published.tokens),
+      tenants: changes(counts.tenants, this.#published.tenants, isRepeated),
+      tokens: changes(counts.tokens, this.#published.tokens, isRepeated),
     }
-    this.#published = { tenants: new Map(tenants), tokens: new Map(tokens) }
-    const { bus, origin } = this.#options
-    for (const part of partsOf(counted)) {
-      const { issuer, audience } = origin
-      bus.publish(this.#subject('counts'), JSON.stringify({ v: 1, from: this.#id, issuer, audience, ...part }))
-    }
-    const nowMs = this.#options.scheduler.now()
-    for (const [from, untilMs] of this.#machines) if (untilMs <= nowMs) this.#machines.delete(from)
-    this.#tenants.forgetOld()
-    this.#tokens.forgetOld()
+    this.#published = { tenants: new Map(counts.tenants), tokens: new Map(counts.tokens) }
+    const head = { v: 1, from: this.#id, ...origin, repeatMs: repeatEveryMs }
+    const sent = partsOf(counted).map((part) => bus.publish(this.#subject('counts'), JSON.stringify({ ...head, ...part })))
+    if (isRepeated) this.#repeatAtMs = nowMs + repeatEveryMs
+    if (sent.includes(false)) this.#repeatAtMs = 0
+    this.#forgetOld(nowMs)
   }
 
-  #takeCounts({ from, issuer, audience, tenants, tokens }: t.TypeOf<typeof countsCodec>): void {
+  get #hasOlderMachine(): boolean {
+    return [...this.#machines.values()].some((machine) => machine.repeatMs < repeatEveryMs)
+  }
+
+  #forgetOld(nowMs: number): void {
+    for (const [from, { untilMs }] of this.#machines) {
+      if (untilMs > nowMs) continue
+      this.#machines.delete(from)
+      for (const counted of [this.#tenants, this.#tokens]) counted.forget((one) => one === from)
+    }
+    for (const counted of [this.#tenants, this.#tokens]) counted.forget((_from, { untilMs }) => untilMs <= nowMs)
+  }
+
+  #takeCounts(message: t.TypeOf<typeof countsCodec>): void {
+    const { from, issuer, audience, tenants, tokens, repeatMs: every = publishEveryMs } = message
     if (from === this.#id) return
-    if (this.#machines.has(from) || this.#machines.size < maxMachines)
-      this.#machines.set(from, this.#options.scheduler.now() + forgetAfterMs)
-    for (const [tenant, count] of tenants) this.#tenants.take(from, tenant, count)
-    for (const [tokenId, count] of tokens) this.#tokens.take(from, tokenId, count)
-    const { origin, onFault } = this.#options
+    const { origin, onFault, scheduler } = this.#options
+    const nowMs = scheduler.now()
+    if (!this.#machines.has(from)) {
+      if (this.#machines.size >= maxMachines) return
+      // It knows no counts yet.
+      this.#repeatAtMs = 0
+    }
+    this.#machines.set(from, { untilMs: nowMs + forgetAfterMs, repeatMs: every })
+    const untilMs = nowMs + keptMs(every)
+    for (const [tenant, count] of tenants) this.#tenants.take(from, tenant, { count, untilMs })
+    for (const [tokenId, count] of tokens) this.#tokens.take(from, tokenId, { count, untilMs })
     const key = issuer === origin.issuer ? 'audience' : 'issuer'
     const [theirs, ours] = key === 'issuer' ? [issuer, origin.issuer] : [audience, origin.audience]
     if (theirs === ours || this.#origins.has(theirs) || this.#origins.size >= maxReportedOrigins) return
@@ -164,8 +200,13 @@ interface CountsMessage {
   readonly tokens: Counts
 }
 
-const withEnded = (now: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): Counts => [
-  ...now,
+/** The counts that have changed, or all, and those that have ended. */
+const changes = (
+  now: ReadonlyMap<string, number>,
+  before: ReadonlyMap<string, number>,
+  isRepeated: boolean,
+): Counts => [
+  ...[...now].filter(([name, count]) => isRepeated || before.get(name) !== count),
   ...[...before.keys()].filter((name) => !now.has(name)).map((name) => [name, 0] as const),
 ]
 
@@ -192,16 +233,14 @@ interface CountOfOther {
   readonly untilMs: number
 }
 
-/** Counts by name and machine, each valid for 3 s. */
+/** Counts by name and machine, each valid for a time. */
 class CountsOfOthers {
-  readonly #now: () => number
   readonly #changed: (name: string, change: number) => void
   readonly #byName = new Map<string, Map<string, CountOfOther>>()
   #size = 0
 
   /** @param changed is called with the difference of each count that is taken in */
-  constructor(now: () => number, changed: (name: string, change: number) => void = () => undefined) {
-    this.#now = now
+  constructor(changed: (name: string, change: number) => void = () => undefined) {
     this.#changed = changed
   }
 
@@ -215,25 +254,23 @@ class CountsOfOthers {
     for (const name of this.#byName.keys()) yield [name, this.of(name)]
   }
 
-  take(from: string, name: string, count: number): void {
+  take(from: string, name: string, given: CountOfOther): void {
     const counted = this.#byName.get(name) ?? new Map<string, CountOfOther>()
     const before = counted.get(from)?.count ?? 0
     if (counted.delete(from)) this.#size -= 1
-    const taken = count > 0 && this.#size < maxCounts ? count : 0
-    if (taken > 0) {
-      counted.set(from, { count: taken, untilMs: this.#now() + forgetAfterMs })
+    const isTaken = given.count > 0 && this.#size < maxCounts
+    if (isTaken) {
+      counted.set(from, given)
       this.#size += 1
     }
     if (counted.size > 0) this.#byName.set(name, counted)
     else this.#byName.delete(name)
-    this.#changed(name, taken - before)
+    this.#changed(name, (isTaken ? given.count : 0) - before)
   }
 
-  /** Removes the counts of machines that have gone. */
-  forgetOld(): void {
-    const nowMs = this.#now()
+  forget(isOver: (from: string, count: CountOfOther) => boolean): void {
     for (const [name, counted] of [...this.#byName]) {
-      for (const [from, { untilMs }] of [...counted]) if (untilMs <= nowMs) this.take(from, name, 0)
+      for (const [from, count] of [...counted]) if (isOver(from, count)) this.take(from, name, { ...count, count: 0 })
     }
   }
 }

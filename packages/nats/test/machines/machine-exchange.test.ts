@@ -13,9 +13,12 @@ class FakeBus {
   readonly #messages$ = new Subject<BusMessage>()
   readonly published: { readonly subject: string; readonly text: string }[] = []
   isUp = true
+  /** Whether messages get lost on the way. */
+  losing = false
 
   publish(subject: string, payload: Uint8Array | string): boolean {
     if (!this.isUp) return false
+    if (this.losing) return true
     const text = String(payload)
     this.published.push({ subject, text })
     this.#messages$.next({ subject, payload: Buffer.from(text), replyTo: '', hasNoReceiver: false })
@@ -154,6 +157,70 @@ describe('the counts of sessions', () => {
     expect(two.exchange.ofToken('t')).toBe(3)
     pass(1)
     expect([two.exchange.ofToken('t'), two.exchange.ofTenant('a')]).toEqual([0, 0])
+  })
+
+  /** What a machine sends within some seconds, as lists of counts of tokens. */
+  const sentTokens = (seconds: number): readonly unknown[] => {
+    const before = bus.published.length
+    pass(seconds)
+    return bus.published.slice(before).map(({ text }) => (JSON.parse(text) as { readonly tokens: unknown }).tokens)
+  }
+
+  it('are sent when they have changed, and all of them each 5 seconds', () => {
+    const { admissions } = machine()
+    admissions.admit('t', 'a')
+    expect(sentTokens(1)).toEqual([[['t', 1]]])
+    expect(sentTokens(3)).toEqual([[], [], []])
+    admissions.admit('u', 'a')
+    expect(sentTokens(2)).toEqual([[['t', 1], ['u', 1]], []]) // prettier-ignore
+    expect(sentTokens(5)).toEqual([[], [], [], [['t', 1], ['u', 1]], []]) // prettier-ignore
+  })
+
+  it('are all sent to a machine that comes, and stay valid while they do not change', () => {
+    const one = machine()
+    one.admissions.admit('t', 'a')
+    pass(2)
+    const two = machine()
+    pass(1)
+    expect(two.exchange.ofToken('t')).toBe(1)
+    pass(60)
+    expect([two.exchange.ofToken('t'), two.exchange.ofTenant('a')]).toEqual([1, 1])
+  })
+
+  it('are all sent again after messages that were lost, and ended ones are forgotten', () => {
+    const [one, two] = [machine(), machine()]
+    pass(1)
+    bus.isUp = false
+    const { release } = one.admissions.admit('t', 'a')
+    pass(2)
+    bus.isUp = true
+    expect(two.exchange.ofToken('t')).toBe(0)
+    pass(1)
+    expect(two.exchange.ofToken('t')).toBe(1)
+    // The message that it has ended is lost on the way.
+    bus.losing = true
+    release()
+    pass(1)
+    bus.losing = false
+    pass(11)
+    expect(two.exchange.ofToken('t')).toBe(0)
+  })
+
+  it('are all sent each second while a machine of version 0.2.0 is there, and its own are forgotten after 3', () => {
+    const { admissions, exchange } = machine()
+    admissions.admit('t', 'a')
+    pass(1)
+    const older = { v: 1, from: 'older', issuer: 'https://speech.example.com', audience: 'urn:a', tenants: [] }
+    const tell = (tokens: unknown): unknown =>
+      bus.publish('rxspeech.identity.b.counts', JSON.stringify({ ...older, tokens }))
+    tell([['o', 1]])
+    for (let second = 0; second < 2; second += 1) {
+      expect(sentTokens(1)).toEqual([[['t', 1]]])
+      tell([])
+    }
+    expect(exchange.ofToken('o')).toBe(1)
+    pass(1)
+    expect(exchange.ofToken('o')).toBe(0)
   })
 
   it('are those of one machine alone while the bus is down', () => {

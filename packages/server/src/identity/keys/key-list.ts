@@ -26,6 +26,12 @@ export type SigningKeyList = readonly [SigningJwk, ...SigningJwk[]]
 /** How long an access token is valid: 365 days (PROTOCOL 2). */
 export const tokenLifetimeMs = 31_536_000_000
 
+/** How much the clocks of machines of one service may differ. NTP keeps them far closer. */
+export const clockToleranceMs = 60_000
+
+/** How long a revocation is kept: longer than any token, also of a machine whose clock is ahead. */
+export const revocationLifetimeMs = tokenLifetimeMs + 2 * clockToleranceMs
+
 /**
  * How long a new key is published before it signs: twice the cache time of `/jwks`. By then, processes that created a
  * key at the same time also use the one that remained in the file.

@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from 'rxspeech/internal/errors/speech-error'
-import { tokenLifetimeMs } from '../keys/key-list.js'
+import { revocationLifetimeMs } from '../keys/key-list.js'
 import type { Database } from '../state/sqlite.js'
 import {
   maxRevocations,
@@ -30,7 +30,7 @@ export const revocationTable = (database: Database): RevocationTable => {
   const add = (tokenId: string, nowMs: number): void => {
     removeExpired.run(nowMs)
     if (find.get(tokenId) === undefined && (count.get()?.total ?? 0) >= maxRevocations) throw tooManyRevocations()
-    insert.run(tokenId, nowMs + tokenLifetimeMs)
+    insert.run(tokenId, nowMs + revocationLifetimeMs)
   }
   const list = database.prepare<[], RevokedToken>('SELECT token_id AS tokenId, until_ms AS untilMs FROM revoked_tokens')
   return {

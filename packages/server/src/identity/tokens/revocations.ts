@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { either } from 'fp-ts'
 import * as t from 'io-ts'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { tokenLifetimeMs } from '../keys/key-list.js'
+import { revocationLifetimeMs } from '../keys/key-list.js'
 import { readPrivateJson, writePrivateFile, type ReadOptions } from '../state/state-files.js'
 
 /** Single tokens that are no longer valid. To end all tokens of a client, cancel its registration. */
@@ -55,7 +55,7 @@ export const openRevocations = async ({ stateFolder, now }: RevocationsOptions):
     add: async (tokenId) => {
       for (const [id, untilMs] of revoked) if (untilMs <= now()) revoked.delete(id)
       if (revoked.size >= maxRevocations) throw tooManyRevocations()
-      revoked.set(tokenId, now() + tokenLifetimeMs)
+      revoked.set(tokenId, now() + revocationLifetimeMs)
       version += 1
       const written = stored.then(store)
       stored = written.catch(() => undefined)

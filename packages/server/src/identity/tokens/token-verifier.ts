@@ -2,7 +2,7 @@ import { either } from 'fp-ts'
 import { codeOf, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { AuthFailure } from '../../monitor/service-monitor.js'
 import { loadJose } from '../keys/load-jose.js'
-import type { SigningJwk } from '../keys/key-list.js'
+import { clockToleranceMs, type SigningJwk } from '../keys/key-list.js'
 import type { SigningKeys } from '../keys/signing-keys.js'
 import type { Revocations } from './revocations.js'
 import { grantedByBoth, isInForce, type ClientRegistration, type ClientStore } from '../clients/client.js'
@@ -63,9 +63,6 @@ const refusal = (error: unknown): SpeechError =>
     ? expired()
     : unauthenticated('invalid-token', 'The token is not valid; present a bearer token from the token endpoint.')
 
-/** How far the clock of a signing machine can be ahead of a verifying one, in seconds. Does not extend the expiry. */
-const clockSkewS = 5
-
 /** Why no session can use the token: it was revoked, or its registration is not valid. */
 const endOfToken = (
   { revocations, now }: TokenVerifierOptions,
@@ -110,7 +107,8 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
       issuer,
       audience,
       currentDate: new Date(now()),
-      clockTolerance: clockSkewS,
+      // The clock of the machine that signed it may be ahead. Below, the expiry has no tolerance.
+      clockTolerance: clockToleranceMs / 1000,
       requiredClaims: ['exp', 'iat', 'jti', 'sub', 'client_id'],
     })
     const claims = tokenClaimsCodec.decode(payload)
@@ -122,7 +120,7 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
     if (typeof token !== 'string' || Buffer.byteLength(token) > maxTokenBytes) throw refusal(undefined)
     const claims = await signedClaims(token).catch((error: unknown) => Promise.reject(refusal(error)))
     if (claims.exp * 1000 <= now()) throw expired()
-    if (claims.scope !== tokenScope || claims.iat * 1000 > now() + clockSkewS * 1000) throw refusal(undefined)
+    if (claims.scope !== tokenScope || claims.iat * 1000 > now() + clockToleranceMs) throw refusal(undefined)
     return claims
   }
 

@@ -5,7 +5,7 @@ import { importJWK, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import { VirtualTimeScheduler } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { IdentityOptions } from '../../../src/identity/identity.js'
-import { publishAheadMs } from '../../../src/identity/keys/key-list.js'
+import { clockToleranceMs, publishAheadMs } from '../../../src/identity/keys/key-list.js'
 import type { ClientRegistration } from '../../../src/identity/clients/client.js'
 import { issuer, open, subscriber, tokenFrom } from '../service-under-test.js'
 import { everyNth } from '../../../../../test/thorough.js'
@@ -103,7 +103,8 @@ describe('verify', () => {
     ['without a scope', { scope: undefined }],
     ['that has expired', { exp: startMs / 1000 }],
     ['without an expiry', { exp: undefined }],
-    ['that is not valid yet', { nbf: startMs / 1000 + 60 }],
+    ['that is not valid yet', { nbf: startMs / 1000 + 61 }],
+    ['of a machine whose clock is ahead by more than a minute', { iat: startMs / 1000 + 61, exp: startMs / 1000 + 120 }],
     ['without an id', { jti: undefined }],
     ['without a client', { client_id: undefined }],
     ['of an unknown client', { client_id: 'nobody' }],
@@ -198,6 +199,20 @@ describe('verify', () => {
       code: 'unauthenticated',
       message: expect.stringContaining('expired') as string,
     })
+  })
+
+  it('accepts tokens of machines whose clocks differ by a minute, and no longer than they say', async () => {
+    const { identity, ...endpoint } = await openHere()
+    const token = await tokenFrom(endpoint)
+    scheduler.frame = startMs - clockToleranceMs
+    expect(await identity.verify(token)).toMatchObject({ expiresAtMs: startMs + yearMs })
+    scheduler.frame -= 1_000
+    await expect(identity.verify(token)).rejects.toMatchObject({ code: 'unauthenticated', cause: 'invalid-token' })
+    scheduler.frame = startMs + clockToleranceMs
+    const short = await forge({ iat: startMs / 1000, exp: startMs / 1000 + 61 })
+    expect(await identity.verify(short)).toMatchObject({ expiresAtMs: startMs + 61_000 })
+    scheduler.frame += 1_000
+    await expect(identity.verify(short)).rejects.toMatchObject({ cause: 'expired-token' })
   })
 
   it('accepts a token after a restart with the same state folder, and refuses it with another', async () => {

@@ -13,6 +13,7 @@ import {
   registerClient,
   rotateSecret,
 } from 'rxspeech-server/identity/clients/manage-clients'
+import { clockToleranceMs } from 'rxspeech-server/identity/keys/key-list'
 import { tokenIdOf } from 'rxspeech-server/identity/tokens/token-claims'
 import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { defineCommand, defineCommandGroup, type CommandCall, type CommandContext } from '../parsing/command.js'
@@ -134,7 +135,8 @@ const create = async (call: CommandCall<typeof createFlags, undefined>): Promise
 }
 
 const planSubscription = (flags: FlagValues<typeof createFlags>, nowMs: number): ClientInput => {
-  const { validFrom: validFromMs = nowMs, validUntil: validUntilMs = Infinity } = flags
+  // Another machine, whose clock is behind, has to accept it at once.
+  const { validFrom: validFromMs = nowMs - clockToleranceMs, validUntil: validUntilMs = Infinity } = flags
   if (validUntilMs <= validFromMs) throw usageError('--valid-until must be after --valid-from.')
   if (validUntilMs <= nowMs) throw usageError('--valid-until is in the past; set a later time.')
   return {
