@@ -67,6 +67,7 @@ const haproxyFile: BalancerFile = {
     ])
     const changes: Changes = [
       ...haproxyChanges(ports),
+      ['127.0.0.1:8404', `127.0.0.1:${await freePort()}`],
       // On loopback /readyz is plain text.
       ['check-ssl verify required ca-file /etc/haproxy/services-ca.pem ', ''],
       ...addresses,
@@ -278,7 +279,7 @@ describe.each([haproxyFile, nginxFile])('behind $name', ({ name, needs, trust, s
       })
 
       // Only haproxy asks the edges whether they are ready.
-      const itBehindHaproxy = name === 'haproxy' ? it : () => undefined
+      const itBehindHaproxy = name === 'HAProxy' ? it : () => undefined
       itBehindHaproxy(
         'issue tokens and let a call wait while no engine process runs, and it has every word',
         async () => {

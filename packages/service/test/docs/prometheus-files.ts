@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 
 /** A file of `docs/deploy/prometheus`. */
 export const deployFile = (name: string): string => join(__dirname, '../../../../docs/deploy/prometheus', name)
@@ -29,11 +29,11 @@ interface ScaledObject {
   readonly spec: { readonly triggers: readonly { readonly metadata: { readonly query: string } }[] }
 }
 
-const { spec } = parse(read('../kubernetes/scaling.yaml')) as ScaledObject
+const scaled = parseAllDocuments(read('../kubernetes/scaling.yaml')).map((document) => document.toJS() as ScaledObject)
 
 /** The queries of alerts, of panels and of the scaling. */
 export const queries: readonly string[] = [
   ...alertRules.map(({ expr }) => expr),
   ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
-  ...spec.triggers.map(({ metadata }) => metadata.query),
+  ...scaled.flatMap(({ spec }) => spec.triggers.map(({ metadata }) => metadata.query)),
 ]

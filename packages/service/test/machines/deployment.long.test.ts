@@ -24,7 +24,7 @@ const cutMs = 5_000
 const log = (text: string): void => void process.stderr.write(`${text}\n`)
 const over = ['grpc', 'websocket'] as const
 
-describe.skipIf(deploymentIsSkipped)(deploymentTitle('the deployment of docs/SCALING.md, on ten machines'), () => {
+describe.skipIf(deploymentIsSkipped)(deploymentTitle('the deployment of docs/SCALING.md, on machines of its own'), () => {
   const opened: Deployment[] = []
   let deployment: Deployment
   let callers: Callers

@@ -1,17 +1,17 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { callModels } from '../cli/command.js'
+import { callModels, main } from '../cli/command.js'
 import { hasPrograms, needPackages } from '../interop/debian-packages.js'
 import { Callers, type Answer } from './callers.js'
-import { machinesPackage, Network, type Machine } from './network.js'
+import { checkoutFolder, machinesPackage, Network, type Machine } from './network.js'
 import { commandsOf, filesOf, installCommand, prepareSecrets, type Step } from './page-commands.js'
 
-const packages = needPackages(['nats-server', 'haproxy', 'iproute2', 'openssl'], () =>
-  hasPrograms('nats-server', 'haproxy', 'ip', 'bridge', 'openssl'),
+const packages = needPackages(['nats-server', 'haproxy', 'iproute2', 'openssl', 'prometheus', 'systemd'], () =>
+  hasPrograms('nats-server', 'haproxy', 'ip', 'bridge', 'openssl', 'prometheus', 'systemd-sysusers'),
 )
 export const deploymentIsSkipped = packages.areAbsent || machinesPackage.areAbsent
 export const deploymentTitle = (text: string): string => machinesPackage.title(packages.title(text))
@@ -92,8 +92,10 @@ export class Deployment {
   }
 
   static async create(): Promise<Deployment> {
-    const names = [...natsNames, ...engineNames, ...edgeNames, 'balancer', 'client']
+    const names = [...natsNames, ...engineNames, ...edgeNames, 'balancer', 'client', 'monitor']
     const folder = await mkdtemp(join(tmpdir(), 'deployment-'))
+    // Edges and engine processes run as users of their own.
+    await chmod(folder, 0o711)
     const deployment = new Deployment(folder, await Network.create(names, natsNames))
     try {
       await deployment.#open()
@@ -162,6 +164,11 @@ export class Deployment {
     await cp(models, target, { recursive: true })
   }
 
+  /** All servers, of which none runs. */
+  async startNats(): Promise<void> {
+    await Promise.all(natsNames.map(async (name) => (await this.#launch('NATS', name)).logged(/Server is ready/)))
+  }
+
   async startEngine(name: EngineName): Promise<Running> {
     const engine = await this.#launch('Engine processes', name)
     await engine.logged(/The engine process is ready/)
@@ -184,6 +191,20 @@ export class Deployment {
     }
   }
 
+  /** With other times than those of the files, if `adapt` changes the commands of the page. */
+  async startPrometheus(adapt?: (commands: string) => string): Promise<void> {
+    await (await this.#launch('Prometheus', 'monitor', adapt)).logged(/Server is ready to receive web requests/)
+  }
+
+  /** The alerts that fire, each with the labels of its series. */
+  async alerts(): Promise<readonly Readonly<Record<string, string>>[]> {
+    const argv = ['promtool', 'query', 'instant', '-o', 'json', 'http://monitor:9090', 'ALERTS{alertstate="firing"}']
+    const { code, stdout, stderr } = await this.network.machine('monitor').run(argv, this.#options('monitor'))
+    if (code !== 0) throw new Error(stderr)
+    const series = JSON.parse(stdout) as readonly { readonly metric: Readonly<Record<string, string>> }[]
+    return series.map(({ metric }) => metric)
+  }
+
   async close(): Promise<void> {
     await this.network.close()
     await rm(this.#folder, { recursive: true, force: true })
@@ -195,10 +216,10 @@ export class Deployment {
   }
 
   async #open(): Promise<void> {
-    await installCommand(join(this.#folder, 'bin'))
+    await installCommand(join(this.#folder, 'bin'), join(checkoutFolder, relative('.', main)))
     await this.#prepare()
     await Promise.all(engineNames.map((name) => this.installModels(name, callModels)))
-    await Promise.all(natsNames.map(async (name) => (await this.#launch('NATS', name)).logged(/Server is ready/)))
+    await this.startNats()
     await Promise.all(engineNames.map((name) => this.startEngine(name)))
     await Promise.all(edgeNames.map((name) => this.startEdge(name)))
     await (await this.#launch('The balancer', 'balancer')).logged(/Loading success/)
@@ -215,7 +236,7 @@ export class Deployment {
       await mkdir(folder)
       const ofMachine = made.filter((file) => file.startsWith(`${name}.`) || file.startsWith(`${name}-`))
       for (const file of [...(await filesOf(name.replace(/-\d$/, ''))), ...ofMachine]) {
-        await copyFile(join(own, file), join(folder, file))
+        await copyFile(join(own, file), join(folder, basename(file)))
       }
     }
     await writeFile(join(this.#folder, 'client/call.wav'), await beginningOf('samples/call.wav', playedMs))
@@ -231,8 +252,12 @@ export class Deployment {
   }
 
   /** Carries out a step that ends with a program that stays. */
-  async #launch(step: Step, name: string): Promise<Running> {
-    const argv = ['bash', '-euc', await commandsOf(step)]
+  async #launch(
+    step: Step,
+    name: string,
+    adapt: (commands: string) => string = (commands) => commands,
+  ): Promise<Running> {
+    const argv = ['bash', '-euc', adapt(await commandsOf(step))]
     const running = new Running(this.network.machine(name).start(argv, this.#options(name)))
     this.#running.set(name, running)
     return running

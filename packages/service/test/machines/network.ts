@@ -30,6 +30,9 @@ export type Lan = 'main' | 'cluster'
 
 /** What a machine has of its own besides its network: folders in place of those of the host. */
 const ownFolders = ['/etc', '/run', '/srv', '/var/lib']
+/** Where each machine has this checkout, so that users other than root can read it wherever it is. */
+export const checkoutFolder = '/mnt'
+const checkout = join(__dirname, '../../../..')
 /** Files of `/etc` that programs need. */
 const sharedFiles = ['passwd', 'group', 'nsswitch.conf', 'ld.so.cache']
 
@@ -63,7 +66,8 @@ export class Machine {
 
   /** Starts a program; the process id is that of the program. */
   start(argv: readonly string[], { env, folder, ipc = false }: RunOptions = {}): ChildProcess {
-    const mounts = ownFolders.map((own) => `mount --bind '${this.root}${own}' ${own}`)
+    const folders = [[checkout, checkoutFolder], ...ownFolders.map((own) => [this.root + own, own])]
+    const mounts = folders.map(([from, to]) => `mount --bind '${from}' ${to}`)
     const script = [`hostname ${this.name}`, ...mounts, 'exec "$@"'].join(' && ')
     const args = ['netns', 'exec', this.#namespace, 'unshare', '--uts', 'sh', '-c', script, 'sh', ...argv]
     const { PATH = '' } = process.env

@@ -5,7 +5,8 @@ import { promisify } from 'node:util'
 import { main } from '../cli/command.js'
 
 /** The steps of docs/SCALING.md. */
-export type Step = 'Secrets' | 'NATS' | 'Engine processes' | 'Edges' | 'The balancer' | 'A subscription' | 'A client'
+export type Step =
+  'Secrets' | 'NATS' | 'Engine processes' | 'Edges' | 'The balancer' | 'A subscription' | 'A client' | 'Prometheus'
 
 const page = 'docs/SCALING.md'
 
@@ -30,10 +31,10 @@ export const filesOf = async (kind: string): Promise<readonly string[]> => {
 }
 
 /** The command `rxspeech` of the build, in a folder for PATH. */
-export const installCommand = async (folder: string): Promise<void> => {
+export const installCommand = async (folder: string, program = main): Promise<void> => {
   await mkdir(folder)
   const command = join(folder, 'rxspeech')
-  await writeFile(command, `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`)
+  await writeFile(command, `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`)
   await chmod(command, 0o755)
 }
 
