@@ -79,8 +79,15 @@ export const engineInstance: Codec<string> = codec(
 /** As many places as an engine process can have. */
 export const maxPlaces = 100_000
 const places = t.refinement(count, (value) => value <= maxPlaces, 'places')
-/** A name as folders have it, which becomes a part of a label and of lines of the log. */
-const part = t.refinement(t.string, (value) => /^[^/\p{Cc}]{1,255}$/u.test(value), 'part')
+/**
+ * A name as folders have it, which becomes a part of a label and of lines of the log: without characters that end lines
+ * or turn the direction of text.
+ */
+const part = t.refinement(
+  t.string,
+  (value) => /^[^/\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]{1,255}$/u.test(value),
+  'part',
+)
 const address = t.readonly(t.type({ name: processName, instance: engineInstance }))
 
 /** As many as an engine process can serve. */

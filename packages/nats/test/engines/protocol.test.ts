@@ -104,6 +104,20 @@ describe('the messages between edges and engines', () => {
     }
   })
 
+  it('refuses intervals of partials of more models, or with longer names, than an engine process can have', () => {
+    const alive = { v: 1, engine, capacity: 4, used: 1, state: 'serving' }
+    const intervalsOf = (labels: readonly string[]) =>
+      decodeEngineAdvert(
+        advertOf({ ...alive, partialIntervalsMs: Object.fromEntries(labels.map((label) => [label, 250])) }),
+      )?.partialIntervalsMs
+    const labels = Array.from({ length: 201 }, (_, index) => `Default/${index}/1`)
+    expect(Object.keys(intervalsOf(labels.slice(1)) ?? {})).toHaveLength(200)
+    expect(intervalsOf(labels)).toBeUndefined()
+    const longest = [255, 255, 255].map((length) => 'n'.repeat(length)).join('/')
+    expect(intervalsOf([longest])).toEqual({ [longest]: 250 })
+    expect(intervalsOf([`${longest}nn`])).toBeUndefined()
+  })
+
   it('reads anything else as undefined, and never throws', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
@@ -123,6 +137,10 @@ describe('the messages between edges and engines', () => {
     }
     for (const startedAtMs of [-1, 1e300, '5']) {
       const models = { v: 1, engine, startedAtMs, models: [callsModel] }
+      expect(decodeModelsAdvert(advertOf(models))).toBeUndefined()
+    }
+    for (const host of ['a\nb', 'a\u2028b', 'a\u202eb', 'h'.repeat(256)]) {
+      const models = { v: 1, engine, startedAtMs: 5, models: [callsModel], host }
       expect(decodeModelsAdvert(advertOf(models))).toBeUndefined()
     }
     const spoofed = { v: 1, engine: { ...engine, name: 'a.b' }, capacity: 4, used: 1, state: 'serving' }

@@ -263,6 +263,16 @@ describe('a machine exchange', () => {
     expect([exchange.ofTenant('a'), faults]).toEqual([0, []])
   })
 
+  it('takes no key of a wrong secret that is longer than any of its own', () => {
+    const taken: (readonly string[])[] = []
+    exchangeOf().onFailure((keys) => taken.push(keys))
+    for (const length of [256, 257]) {
+      const message = { v: 1, from: 'x', keys: ['k'.repeat(length)] }
+      bus.publish('rxspeech.identity.b.failures', JSON.stringify(message))
+    }
+    expect(taken.flat().map((key) => key.length)).toEqual([256])
+  })
+
   it('reports once that another machine has another issuer or audience', () => {
     machine()
     machine({ origin: { issuer: 'https://other.example.com', audience: 'urn:a' } })
