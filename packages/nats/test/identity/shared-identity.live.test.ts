@@ -91,12 +91,13 @@ describe.skipIf(natsIsSkipped)(natsTitle('a shared identity over NATS'), () => {
     await connection.flush()
     await identity.revoke('t1', 9e12)
     await expect.poll(() => sent).toEqual([{ v: 1, tokenId: 't1', untilMs: 9e12 }])
-    for (const text of ['junk', '{"v":2,"clientId":"acme"}', '{"v":1,"tokenId":"t2"}'])
+    const tooLong = { v: 1, tokenId: 't'.repeat(1_025), untilMs: 9e12 }
+    for (const text of ['junk', '{"v":2,"clientId":"acme"}', '{"v":1,"tokenId":"t2"}', JSON.stringify(tooLong)])
       connection.publish(subject, text)
     expect(identity.find('acme')?.cancelled).toBe(false)
     connection.publish(subject, '{"v":1,"clientId":"acme"}')
     await expect.poll(() => identity.find('acme')?.cancelled).toBe(true)
-    expect(identity.isRevoked('t2')).toBe(false)
+    expect([identity.isRevoked('t2'), identity.isRevoked(tooLong.tokenId)]).toEqual([false, false])
     await connection.close()
   })
 
