@@ -66,8 +66,8 @@ export class Machine {
 
   /** Starts a program; the process id is that of the program. */
   start(argv: readonly string[], { env, folder, ipc = false }: RunOptions = {}): ChildProcess {
-    const folders = [[checkout, checkoutFolder], ...ownFolders.map((own) => [this.root + own, own])]
-    const mounts = folders.map(([from, to]) => `mount --bind '${from}' ${to}`)
+    const own = ownFolders.map((folder) => [this.root + folder, folder] as const)
+    const mounts = [[checkout, checkoutFolder] as const, ...own].map(([from, to]) => `mount --bind '${from}' ${to}`)
     const script = [`hostname ${this.name}`, ...mounts, 'exec "$@"'].join(' && ')
     const args = ['netns', 'exec', this.#namespace, 'unshare', '--uts', 'sh', '-c', script, 'sh', ...argv]
     const { PATH = '' } = process.env
