@@ -107,7 +107,9 @@ describe.skipIf(natsIsSkipped)(natsTitle('machines whose clocks differ by 50 s')
     const heard = [0, 50_000, -50_000, 70_000].map(async (aheadMs) => {
       const service = await fleet.startService({
         scheduler: clockAhead(aheadMs),
-        logger: { log: (_level, sentence) => void (/^The clock/.test(sentence) && lines.push(`${aheadMs} ${sentence}`)) },
+        logger: {
+          log: (_level, sentence) => void (/^The clock/.test(sentence) && lines.push(`${aheadMs} ${sentence}`)),
+        },
       })
       return wordsOf(await callThrough(service, { speed: 5 }))
     })

@@ -93,7 +93,10 @@ const address = t.readonly(t.type({ name: processName, instance: engineInstance 
 /** As many as an engine process can serve. */
 export const maxEngineModels = 200
 /** By the label of a model, of three parts. They are kept, so not any number of them. */
-const intervals = t.record(t.refinement(t.string, ({ length }) => length <= 3 * 256, 'label'), count)
+const intervals = t.record(
+  t.refinement(t.string, ({ length }) => length <= 3 * 256, 'label'),
+  count,
+)
 const fewIntervals = t.readonly(
   t.refinement(intervals, (value) => Object.keys(value).length <= maxEngineModels, 'intervals'),
 )

@@ -145,7 +145,9 @@ export class MachineExchange implements OtherCounts, FailureExchange {
     }
     this.#published = { tenants: new Map(counts.tenants), tokens: new Map(counts.tokens) }
     const head = { v: 1, from: this.#id, ...origin, repeatMs: repeatEveryMs }
-    const sent = partsOf(counted).map((part) => bus.publish(this.#subject('counts'), JSON.stringify({ ...head, ...part })))
+    const sent = partsOf(counted).map((part) =>
+      bus.publish(this.#subject('counts'), JSON.stringify({ ...head, ...part })),
+    )
     if (isRepeated) this.#repeatAtMs = nowMs + repeatEveryMs
     if (sent.includes(false)) this.#repeatAtMs = 0
     this.#forgetOld(nowMs)

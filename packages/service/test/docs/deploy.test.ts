@@ -139,7 +139,7 @@ describe('docs/deploy/kubernetes', () => {
     readonly containers: readonly { readonly image: string; readonly securityContext: object }[]
   }
   const ofKind = (...kinds: readonly string[]): readonly Workload[] =>
-    manifests.filter(({ kind }) => kinds.includes(kind)) as readonly Workload[]
+    manifests.filter((one): one is Workload => kinds.includes(one.kind))
   const pods = ofKind('Deployment', 'StatefulSet')
 
   it.each(pods.map((pod) => [pod.metadata.name, pod] as const))('confines the pods of %s', (name, { spec }) => {
@@ -171,7 +171,8 @@ describe('docs/deploy/kubernetes', () => {
     expect(kinds).toHaveLength(manifests.length + 2)
     expect(built.stdout.match(/image: registry\.example\.com\/rxspeech:[\d.]+/g)).toHaveLength(2)
     const folder = folderOfTest()
-    const commands = /^### Kubernetes$[^]*?^```sh\n([^]*?)^```/m.exec(readFileSync('docs/OPERATING.md', 'utf8'))?.[1] ?? ''
+    const commands =
+      /^### Kubernetes$[^]*?^```sh\n([^]*?)^```/m.exec(readFileSync('docs/OPERATING.md', 'utf8'))?.[1] ?? ''
     // Without a cluster, and with files in place of those that the commands before make.
     const script = [
       'certify() { touch $1.crt $1.key; }',
@@ -182,7 +183,9 @@ describe('docs/deploy/kubernetes', () => {
     const made = spawnSync('bash', ['-euc', script.join('\n')], { cwd: folder, encoding: 'utf8' })
     const secrets = ['nats-tls', 'nats-routes-tls', 'edge-tls', 'engine-tls', 'rxspeech-keys', 'rxspeech-nats']
     expect([made.stderr, made.stdout.trim().split('\n')]).toEqual(['', secrets.map((name) => `secret/${name}`)])
-    const needed = built.stdout.matchAll(/secretName: (\S+)|secretKeyRef:\n.*\n\s+name: (\S+)|secretRef:\n\s+name: (\S+)/g)
+    const needed = built.stdout.matchAll(
+      /secretName: (\S+)|secretKeyRef:\n.*\n\s+name: (\S+)|secretRef:\n\s+name: (\S+)/g,
+    )
     expect(new Set([...needed].map((found) => found.slice(1).find(Boolean)))).toEqual(new Set(secrets))
   })
 
@@ -214,11 +217,13 @@ describe('the units of systemd', () => {
       writeFileSync(join(folder, `${unit}.service`), text)
     }
     const files = units.map((unit) => `./${unit}.service`)
-    const analyze = (...args: readonly string[]) => spawnSync('systemd-analyze', args, { cwd: folder, encoding: 'utf8' })
+    const analyze = (...args: readonly string[]) =>
+      spawnSync('systemd-analyze', args, { cwd: folder, encoding: 'utf8' })
     const { status, stderr } = analyze('verify', ...files)
     expect([status, stderr]).toEqual([0, ''])
     for (const file of files) {
-      const [, exposure = ''] = /Overall exposure level[^\d]*([\d.]+)/.exec(analyze('security', '--offline=true', file).stdout) ?? []
+      const [, exposure = ''] =
+        /Overall exposure level[^\d]*([\d.]+)/.exec(analyze('security', '--offline=true', file).stdout) ?? []
       expect(Number(exposure || NaN)).toBeLessThan(4)
     }
   })
@@ -238,9 +243,13 @@ describe('the units of systemd', () => {
 describe('docs/deploy/Dockerfile', () => {
   it('has Node 24 by the digest that the build names, and no user that is root', () => {
     const lines = read('Dockerfile').split('\n')
-    expect(lines).toEqual(expect.arrayContaining(['ARG NODE_DIGEST', 'FROM node:24-bookworm-slim@${NODE_DIGEST}', 'USER 1000:1000']))
+    expect(lines).toEqual(
+      expect.arrayContaining(['ARG NODE_DIGEST', 'FROM node:24-bookworm-slim@${NODE_DIGEST}', 'USER 1000:1000']),
+    )
     expect(lines.lastIndexOf('USER 1000:1000')).toBeLessThan(lines.findIndex((line) => line.startsWith('ENTRYPOINT')))
-    const { version } = JSON.parse(readFileSync('packages/service/package.json', 'utf8')) as { readonly version: string }
+    const { version } = JSON.parse(readFileSync('packages/service/package.json', 'utf8')) as {
+      readonly version: string
+    }
     expect(lines).toContain(`ARG RXSPEECH_VERSION=${version}`)
   })
 })

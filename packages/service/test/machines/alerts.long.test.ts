@@ -113,11 +113,22 @@ describe.skipIf(deploymentIsSkipped)(deploymentTitle('the deployment of docs/SCA
   })
 
   it('says that revocations may be missed while the bucket has no majority, and that NATS is away', async () => {
-    const kill = (...names: readonly (typeof natsNames)[number][]) => Promise.all(names.map((name) => deployment.on(name).end('SIGKILL')))
+    const kill = (...names: readonly (typeof natsNames)[number][]) =>
+      Promise.all(names.map((name) => deployment.on(name).end('SIGKILL')))
     const stale = { on: 'edge-1', sentence: /^Shared identity is stale$/ }
-    await expectAlert('two servers of NATS killed', () => kill('nats-0', 'nats-1'), { alertname: 'IdentityStale' }, stale)
+    await expectAlert(
+      'two servers of NATS killed',
+      () => kill('nats-0', 'nats-1'),
+      { alertname: 'IdentityStale' },
+      stale,
+    )
     const lost = { on: 'edge-2', sentence: /^The connection to NATS is lost/ }
-    await expectAlert('all servers of NATS killed', () => kill('nats-2'), { alertname: 'NatsDown', instance: 'edge-2:9464' }, lost)
+    await expectAlert(
+      'all servers of NATS killed',
+      () => kill('nats-2'),
+      { alertname: 'NatsDown', instance: 'edge-2:9464' },
+      lost,
+    )
     await deployment.startNats()
     await quiet()
     expect(edgeNames.map((name) => linesOf(name).filter(({ level }) => level === 'error'))).toEqual([[], []])

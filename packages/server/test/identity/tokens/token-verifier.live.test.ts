@@ -104,7 +104,10 @@ describe('verify', () => {
     ['that has expired', { exp: startMs / 1000 }],
     ['without an expiry', { exp: undefined }],
     ['that is not valid yet', { nbf: startMs / 1000 + 61 }],
-    ['of a machine whose clock is ahead by more than a minute', { iat: startMs / 1000 + 61, exp: startMs / 1000 + 120 }],
+    [
+      'of a machine whose clock is ahead by more than a minute',
+      { iat: startMs / 1000 + 61, exp: startMs / 1000 + 120 },
+    ],
     ['without an id', { jti: undefined }],
     ['without a client', { client_id: undefined }],
     ['of an unknown client', { client_id: 'nobody' }],
