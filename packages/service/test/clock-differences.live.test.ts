@@ -34,7 +34,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('machines whose clocks differ by 50 s')
     configuration = join(folder, 'service.yaml')
     await writeFile(configuration, stringify({ identity: { issuer, keysFile, nats } }))
     const options = { issuer, identity: { keysFile, nats }, limits: { sessionsPerToken: 4 } }
-    services = await Promise.all([0, 50_000, -50_000, 70_000].map((aheadMs) => start(aheadMs, options)))
+    services = await Promise.all([0, 50_000, 70_000].map((aheadMs) => start(aheadMs, options)))
   })
   afterAll(async () => {
     await Promise.all(services.map((service) => service.close()))
@@ -66,7 +66,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('machines whose clocks differ by 50 s')
   }
 
   it('accept a new subscription and the tokens of each other at once, and end the sessions of a revoked one', async () => {
-    const near = services.slice(0, 3)
+    const near = services.slice(0, 2)
     const subscriber = await subscribe()
     for (const service of near) await expect.poll(() => tokenOf(service, subscriber)).not.toBe('')
     for (const issuing of near) {
@@ -81,7 +81,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('machines whose clocks differ by 50 s')
   })
 
   it('refuse a token of a machine that is ahead by more than 60 s', async () => {
-    const [near, , , ahead] = services
+    const [near, , ahead] = services
     if (near === undefined || ahead === undefined) throw new Error('no services')
     const subscriber = await subscribe()
     await expect.poll(() => tokenOf(ahead, subscriber)).not.toBe('')

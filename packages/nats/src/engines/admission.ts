@@ -6,11 +6,6 @@ import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 const maxUse = 0.9
 /** The use is a mean of this time, because places are held only during speech. */
 const windowMs = 5_000
-/**
- * A tenant above its share is measured by a slower mean, too, of about this time. Otherwise it would fill each pause in
- * which by chance few speak, and leave no place to others when it is over.
- */
-const slowMs = 20_000
 const minRetryMs = 2_000
 const maxRetryMs = 10_000
 
@@ -44,7 +39,6 @@ export class Admission {
   #samples: readonly Sample[] = []
   #startedAtMs: readonly number[] = []
   #hasEngines = false
-  #slowUse = 0
 
   constructor(
     now: () => number,
@@ -60,10 +54,6 @@ export class Admission {
   sample(engines: readonly EnginePlaces[]): void {
     const atMs = this.#now()
     const used = engines.reduce((total, engine) => total + engine.used, 0)
-    const before = this.#samples.at(-1)
-    if (before !== undefined) {
-      this.#slowUse += (before.used - this.#slowUse) * (1 - Math.exp((before.atMs - atMs) / slowMs))
-    }
     const sample = { atMs, used, capacity: capacityOf(engines.filter(({ isBehind }) => isBehind !== true)) }
     this.#hasEngines = capacityOf(engines) > 0
     this.#samples = [...this.#samples.filter((one) => one.atMs > atMs - windowMs), sample]
@@ -89,8 +79,7 @@ export class Admission {
     if (!this.#hasEngines) {
       throw this.#refuse('no engine process serves it', 'No engine for this model is running; try again later.')
     }
-    const mean = Math.max(this.#meanUse(atMs), reservePercent > 0 ? this.#slowUse : 0)
-    const used = mean + this.started + startedElsewhere
+    const used = this.#meanUse(atMs) + this.started + startedElsewhere
     // A session is always possible when there is no other one, however small the engines are.
     const places = maxUse * capacity
     const room = places - reserveOf.places(places, reservePercent)

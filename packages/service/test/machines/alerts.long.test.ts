@@ -35,7 +35,6 @@ describe.skipIf(deploymentIsSkipped)(deploymentTitle('the deployment of docs/SCA
     await deployment.startPrometheus(isReal ? undefined : shortTimes)
     callers = deployment.openCallers()
     token = await deployment.newToken(callers)
-    await expect.poll(() => deployment.alerts(), { timeout: 60_000, interval: 500 }).toEqual([])
   })
   afterAll(() => Promise.all(opened.map((one) => one.close())))
 
@@ -74,6 +73,7 @@ describe.skipIf(deploymentIsSkipped)(deploymentTitle('the deployment of docs/SCA
     expect.poll(() => deployment.alerts(), { timeout: isReal ? 900_000 : 60_000, interval: 250 }).toEqual([])
 
   it('has no alert while calls run, also while an edge and an engine process are restarted', async () => {
+    await quiet()
     const running = (['grpc', 'websocket'] as const).map((over) =>
       callers.start(token, { over, repeats: true, toMs: playedMs, markMs: 1_200 }),
     )

@@ -229,7 +229,10 @@ export class Deployment {
   /** The first step is carried out in a folder of its own, and its files are copied to the machines. */
   async #prepare(): Promise<void> {
     const own = join(this.#folder, 'deploy')
-    await prepareSecrets(own, this.#options('deploy').env)
+    // Not on one of the machines.
+    const bin = join(this.#folder, 'own-bin')
+    await installCommand(bin)
+    await prepareSecrets(own, { PATH: `${bin}:${this.#options('deploy').env.PATH}` })
     const made = await readdir(own)
     for (const { name } of this.network.machines) {
       const folder = join(this.#folder, name)
