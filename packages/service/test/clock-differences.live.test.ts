@@ -7,6 +7,7 @@ import { callThrough, LiveFleet, wordsOf } from '../../nats/test/engines/live-fl
 import { natsIsSkipped, natsTitle } from '../../nats/test/connection/nats-server.js'
 import { rotateKeysFile } from '../../server/src/identity/keys/keys-file.js'
 import { temporaryFolder } from '../../../test/temporary-folder.js'
+import { longIt } from '../../../test/thorough.js'
 import type { ServiceOptions } from '../src/configuration/service-options.js'
 import { runInProcess } from './cli/in-process.js'
 import { openSocket } from './interop/plain-socket-client.js'
@@ -101,7 +102,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('machines whose clocks differ by 50 s')
     for (const socket of sockets) socket.close()
   })
 
-  it('recognize a call with the words and times of one with a clock that is right, and report more than 60 s', async () => {
+  longIt('recognize a call with the words and times of one with a clock that is right, and report more than 60 s', async () => {
     await fleet.startEngine()
     const lines: string[] = []
     const heard = [0, 50_000, -50_000, 70_000].map(async (aheadMs) => {
