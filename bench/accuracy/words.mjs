@@ -1,7 +1,7 @@
 // How many words are read right by the engine alone and through a service over both transports, on clean and noisy
 // lines; how soon after its end a sentence is decided, and how often one is cut or something is heard where nobody
 // speaks.
-import wordErrors from '../../packages/service/dist/cli/view/word-errors.js'
+import wordErrors from '../../packages/engines/dist/word-errors.js'
 import { plusNoise, withNoise } from './noises.mjs'
 import { withWays } from './ways.mjs'
 

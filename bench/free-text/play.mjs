@@ -1,6 +1,6 @@
 // One recording through one server at the pace of speech, and what came of it.
 import { setTimeout as delay } from 'node:timers/promises'
-import wordErrors from '../../packages/service/dist/cli/view/word-errors.js'
+import wordErrors from '../../packages/engines/dist/word-errors.js'
 import { spelledWords } from './spelled-words.mjs'
 
 const { alignWords, countErrors } = wordErrors

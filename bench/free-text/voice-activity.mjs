@@ -2,7 +2,7 @@
 // speech in noise, music, clicks of a keyboard, breath and from afar: that of the service, Silero v5, and both joined
 // by "or". Without SILERO, the path of silero_vad_v5.onnx, only that of the service is measured.
 import { createHash } from 'node:crypto'
-import wordErrors from '../../packages/service/dist/cli/view/word-errors.js'
+import wordErrors from '../../packages/engines/dist/word-errors.js'
 import segmenterModule from '../../packages/server/dist/recognition/segmenter.js'
 import parametersModule from '../../packages/server/dist/recognition/segmenter-parameters.js'
 import detectorModule from '../../packages/server/dist/recognition/voice-activity/voice-detector.js'

@@ -14,7 +14,7 @@ import { channelAt, englishModels, hasPeople, ofPeople, people } from '../intero
 import { callFile } from '../interop/sample-call.js'
 import { patience } from '../interop/session-options.js'
 import type { ServiceOptions } from '../../src/configuration/service-options.js'
-import { comparedWords } from '../../src/cli/view/word-errors.js'
+import { comparedWords } from 'rxspeech-engines/word-errors'
 import type { InstalledClients, Steps } from './client-programs.js'
 
 /** What is recognized. */

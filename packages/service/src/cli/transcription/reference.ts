@@ -8,7 +8,7 @@ import { usageError } from '../process/failure.js'
 import { Segments } from '../view/segments.js'
 import type { View } from '../view/view.js'
 import type { ComparedText } from '../view/word-errors-view.js'
-import { comparedWords } from '../view/word-errors.js'
+import { comparedWords } from 'rxspeech-engines/word-errors'
 
 /** What was said in a recording: a text for each speaker, or one for the whole recording. */
 export interface Reference {

@@ -5,7 +5,7 @@ import type { Segment, Segments } from './segments.js'
 import type { TranscriptReader } from './transcript-reader.js'
 import type { View } from './view.js'
 import { escapeControls } from './ndjson-view.js'
-import { wordErrorRate, type WordErrors } from './word-errors.js'
+import { wordErrorRate, type WordErrors } from 'rxspeech-engines/word-errors'
 
 /** What is known of a recording at its end. */
 export interface RecordingFacts {

@@ -6,7 +6,7 @@ import {
   wordErrorRate,
   type AlignedWords,
   type WordErrors,
-} from './word-errors.js'
+} from 'rxspeech-engines/word-errors'
 import type { Paint } from './paint.js'
 import { displayWidth, plainText } from './plain-text.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { alignWords, comparedWords, countErrors, wordErrorRate } from '../../../src/cli/view/word-errors.js'
+import { alignWords, comparedWords, countErrors, wordErrorRate } from '../src/word-errors.js'
 
 const compare = (said: string, read: string) => countErrors(alignWords(comparedWords(said), comparedWords(read)))
 
