@@ -4,7 +4,7 @@ import { toSpeechError } from '../errors/speech-error.js'
 import type { Inputs } from '../kernel/machine.js'
 import type { UpdateRequest } from '../protocol/dataflow-messages.js'
 import type { Dial, Link } from '../transport/link.js'
-import type { DecodedMessage, WireProtocol } from './protocol.js'
+import type { DecodedMessage, ServiceSession, WireProtocol } from './protocol.js'
 import type { ConnectionInput, TokenNeed } from './states.js'
 import type { SessionToken } from './token.js'
 
@@ -16,7 +16,18 @@ export interface Opening<In, Out> {
 }
 
 /** Includes the updates of earlier connections. */
-export type Connect<In, Out> = (token: string, update: UpdateRequest | undefined) => Opening<In, Out>
+export type Connect<In, Out> = (
+  token: string,
+  update: UpdateRequest | undefined,
+  session: ServiceSession,
+) => Opening<In, Out>
+
+/** Where the connections of a session lead, and what they present there. */
+export interface Route<In, Out> {
+  readonly connect: Connect<In, Out>
+  readonly tokens: SessionToken
+  readonly session: ServiceSession
+}
 
 /** An open link with the state that belongs to it. */
 export interface OpenLink<In, Out> extends Omit<Opening<In, Out>, 'dial'> {
@@ -33,6 +44,7 @@ export interface OpenLink<In, Out> extends Omit<Opening<In, Out>, 'dial'> {
 export class Connection<In, Out> implements Unsubscribable, Observer<In> {
   readonly id: number
   readonly #connect: Connect<In, Out>
+  readonly #session: ServiceSession
   readonly #inputs: Inputs<ConnectionInput>
   #accessToken = ''
   #open: OpenLink<In, Out> | undefined
@@ -41,9 +53,10 @@ export class Connection<In, Out> implements Unsubscribable, Observer<In> {
   #dialed: Subscription | undefined
   #reading: Subscription | undefined
 
-  constructor(id: number, connect: Connect<In, Out>, inputs: Inputs<ConnectionInput>) {
+  constructor(id: number, { connect, session }: Route<In, Out>, inputs: Inputs<ConnectionInput>) {
     this.id = id
     this.#connect = connect
+    this.#session = session
     this.#inputs = inputs
   }
 
@@ -74,7 +87,7 @@ export class Connection<In, Out> implements Unsubscribable, Observer<In> {
   }
 
   dial(update: UpdateRequest | undefined): void {
-    const { dial, protocol } = this.#connect(this.#accessToken, update)
+    const { dial, protocol } = this.#connect(this.#accessToken, update, this.#session)
     const mask = new SecretMask([this.#accessToken])
     this.#authorizing = undefined
     this.#dialed = defer(dial).subscribe({

@@ -25,6 +25,12 @@ export interface DecodedMessage {
   readonly violation?: SpeechError
 }
 
+/** What a service knows a session by, over all of its connections. */
+export interface ServiceSession {
+  /** The first one that the service gives, if it gives any. */
+  id?: string | undefined
+}
+
 /** Differences between the interfaces at the end of a session. */
 export interface Ending {
   /** Whether a normal end of the stream ends the session (gRPC), or only the final result does (WebSocket). */

@@ -15,7 +15,7 @@ import type { SessionEvent, Slots } from '../protocol/session-event.js'
 import { checkSource, isPulled } from './audio/audio-feed.js'
 import { AudioPump } from './audio/audio-pump.js'
 import { ReplayBuffer, type Gap } from './audio/replay-buffer.js'
-import { Connection, type Connect } from './connection.js'
+import { Connection, type Connect, type Route } from './connection.js'
 import { LedgerReporter } from './ledger-reporter.js'
 import { ClientMachine } from './machine.js'
 import { pulledBounds } from './options.js'
@@ -63,12 +63,6 @@ export interface SessionHost<In, Out> extends MachineHost<
   /** Completes an input whose turn has come. */
   observe(input: ClientInput): ObservedInput
   readonly snapshot: Snapshot
-}
-
-/** Where a connection leads, and whose tokens it presents. */
-export interface Route<In, Out> {
-  readonly connect: Connect<In, Out>
-  readonly tokens: SessionToken
 }
 
 /** `route`: that of the chosen service, if there are several. */
@@ -164,7 +158,7 @@ class Session<In, Out> implements SessionHost<In, Out> {
     const bounds = isPulled(source) ? pulledBounds(settings.bounds) : settings.bounds
     this.#plan = plan
     this.#subscriber = subscriber
-    this.#route = { connect: plan.connect, tokens: new SessionToken(settings) }
+    this.#route = { connect: plan.connect, tokens: new SessionToken(settings), session: {} }
     this.#buffer = new ReplayBuffer(bounds)
     this.#results = new ResultTimeline(this.#buffer, bounds.format, settings.scheduler)
     this.#pump = new AudioPump(this.#buffer, source, settings)
@@ -357,10 +351,10 @@ class Session<In, Out> implements SessionHost<In, Out> {
 
   /** Gets a token and runs the connection during its lifetime. */
   #authorize(action: RoutedAction<In, Out>, inputs: Inputs<ClientInput>): TeardownLogic {
-    const { connect, tokens } = action.route ?? this.#route
-    const connection = new Connection(action.connection, connect, inputs)
+    const route = action.route ?? this.#route
+    const connection = new Connection(action.connection, route, inputs)
     this.#connections = this.#connections.concat(connection)
-    connection.authorize(tokens, action.need)
+    connection.authorize(route.tokens, action.need)
     return () => {
       this.#connections = this.#connections.filter((open) => open !== connection)
       connection.unsubscribe()

@@ -18,6 +18,7 @@ import {
   type NameIndex,
 } from './message-codec.js'
 import { fieldsOf, recognitionParameters, type RecognitionParameters } from './recognition-parameters.js'
+import { sessionId } from './session-id.js'
 import { codec, jsonObject, nonEmptyText, oneOf, text, type Codec } from './validation.js'
 
 /**
@@ -89,6 +90,8 @@ export interface StartRequest {
   readonly language?: string | undefined
   readonly settings?: Settings | undefined
   readonly callProperties?: Settings | undefined
+  /** That of the first response of the session, in its later starts. */
+  readonly sessionId?: string | undefined
 }
 
 /** Merged into the settings and call properties that the nodes see (PROTOCOL 3.1, Update). */
@@ -124,6 +127,7 @@ const startFields = (nameIndex: NameIndex): Fields<StartRequest> => ({
   language: optional(text, 'Language', 'language'),
   settings: optional(settings, 'Settings', 'settings'),
   callProperties: optional(settings, 'CallProperties', 'call-properties'),
+  sessionId: optional(sessionId, 'SessionId', 'session-id'),
 })
 
 const updateFields: Fields<UpdateRequest> = {
@@ -234,11 +238,14 @@ export const writeDataflowRequest = (message: DataflowRequest, dialect: Dialect 
 export interface DataflowResponse {
   readonly messageName?: string | undefined
   readonly operationResult: string
+  /** Of a `StartResponse`. */
+  readonly sessionId?: string | undefined
 }
 
 export const dataflowResponse: MessageCodec<DataflowResponse> = messageCodec<DataflowResponse>({
   messageName: lenient(text, 'MessageName', 'message-name'),
   operationResult: required(text, 'operation-result', 'OperationResult'),
+  sessionId: lenient(sessionId, 'SessionId', 'session-id'),
 })
 
 export const readDataflowResponse = (json: string): either.Either<SpeechError, DataflowResponse> =>
@@ -248,7 +255,11 @@ export const readDataflowResponse = (json: string): either.Either<SpeechError, D
   )
 
 /** Named `StartResponse` for `Start`, and so on; without a name where the request could not be read. */
-export const writeDataflowResponse = (operationResult: string, request?: DataflowRequestName): string =>
-  JSON.stringify(
-    dataflowResponse.encode({ messageName: request === undefined ? undefined : `${request}Response`, operationResult }),
-  )
+export const writeDataflowResponse = (
+  operationResult: string,
+  request?: DataflowRequestName,
+  session?: string,
+): string => {
+  const messageName = request === undefined ? undefined : `${request}Response`
+  return JSON.stringify(dataflowResponse.encode({ messageName, operationResult, sessionId: session }))
+}

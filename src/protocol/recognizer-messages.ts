@@ -21,6 +21,7 @@ import {
   type MessageCodec,
 } from './message-codec.js'
 import { fieldsOf, recognitionParameters, type RecognitionParameters } from './recognition-parameters.js'
+import { sessionId } from './session-id.js'
 import type { Slots, Word } from './session-event.js'
 import { anything, codec, nonEmptyText, oneOf, text, type Codec } from './validation.js'
 
@@ -32,6 +33,8 @@ export interface RecognizeRequest extends RecognitionParameters {
   readonly modelTenant?: string | undefined
   readonly modelVersion?: string | undefined
   readonly sampleRateHz: number
+  /** That of the first response of the session, in its later requests. */
+  readonly sessionId?: string | undefined
 }
 
 const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeRequest>({
@@ -40,6 +43,7 @@ const recognizeRequest: MessageCodec<RecognizeRequest> = messageCodec<RecognizeR
   modelTenant: optional(text, 'model-tenant'),
   modelVersion: optional(text, 'model-version'),
   sampleRateHz: required(integer({ min: minSampleRateHz, max: maxSampleRateHz, unit: 'Hz' }), 'sample-rate'),
+  sessionId: optional(sessionId, 'session-id'),
   ...fieldsOf(recognitionParameters, ({ field }) => [field]),
 })
 
@@ -99,6 +103,8 @@ export const writeRecognizerRequest = (message: RecognizerRequest): string =>
 export interface RecognizerResponse {
   readonly operationResult: string
   readonly recognitionId?: string
+  /** Of a `recognize-response`. */
+  readonly sessionId?: string | undefined
 }
 
 /** The common fields of the results (PROTOCOL 4.2, Results). Other services may send only the text. */
@@ -153,6 +159,7 @@ export type RecognizerMessage =
 const response: MessageCodec<RecognizerResponse> = messageCodec<RecognizerResponse>({
   operationResult: required(text, 'operation-result'),
   recognitionId: lenient(text, 'recognition-id'),
+  sessionId: lenient(sessionId, 'session-id'),
 })
 
 const recognitionId = lenient(text, 'recognition-id')

@@ -31,6 +31,7 @@ const start: Required<StartRequest> & { request: 'Start' } = {
   language: 'en-US',
   settings: { ModelName: 'English', ChannelTags: ['agent', 'customer'] },
   callProperties: { CallId: '17', Inbound: true },
+  sessionId: 's-1',
 }
 const update: Required<UpdateRequest> & { request: 'Update' } = {
   request: 'Update',
@@ -61,7 +62,7 @@ describe('a dataflow request in the form of the description', () => {
         '"Audio":{"SampleRate":8000,"ChannelCount":2,"Encoding":"ulaw","Output":{"Encoding":"pcm"}},' +
         '"Tenant":"acme","Token":"very-secret","ProjectName":"transcribe","Language":"en-US",' +
         '"Settings":{"ModelName":"English","ChannelTags":["agent","customer"]},' +
-        '"CallProperties":{"CallId":"17","Inbound":true}}',
+        '"CallProperties":{"CallId":"17","Inbound":true},"SessionId":"s-1"}',
     )
     expect(writeDataflowRequest(update)).toBe(
       '{"MessageName":"Update","Settings":{"Threshold":0.5},"CallProperties":{"CallId":"18"}}',
@@ -84,7 +85,7 @@ describe('a dataflow request in the kebab form', () => {
         '"audio":{"sample-rate":8000,"channel-count":2,"encoding":"ulaw","output":{"Encoding":"pcm"}},' +
         '"tenant":"acme","token":"very-secret","project-name":"transcribe","language":"en-US",' +
         '"settings":{"ModelName":"English","ChannelTags":["agent","customer"]},' +
-        '"call-properties":{"CallId":"17","Inbound":true}}',
+        '"call-properties":{"CallId":"17","Inbound":true},"session-id":"s-1"}',
     )
     expect(writeDataflowRequest(update, 'kebab')).toBe(
       '{"message-name":"update","settings":{"Threshold":0.5},"call-properties":{"CallId":"18"}}',
@@ -209,8 +210,13 @@ describe('a dataflow response', () => {
   })
 
   it('accepts the names of either dialect', () => {
-    const full: Required<DataflowResponse> = { messageName: 'StartResponse', operationResult: 'Success' }
-    expect(rightOf(readDataflowResponse('{"message-name":"StartResponse","OperationResult":"Success"}'))).toEqual(full)
+    const full: Required<DataflowResponse> = {
+      messageName: 'StartResponse',
+      operationResult: 'Success',
+      sessionId: 's-1',
+    }
+    const kebab = '{"message-name":"StartResponse","OperationResult":"Success","session-id":"s-1"}'
+    expect(rightOf(readDataflowResponse(kebab))).toEqual(full)
   })
 
   it('rejects a missing or ill-typed field by its name', () => {

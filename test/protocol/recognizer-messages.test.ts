@@ -24,6 +24,7 @@ const full: Required<RecognizeRequest> & { request: 'recognize' } = {
   modelTenant: 'Default',
   modelVersion: '2',
   sampleRateHz: 16000,
+  sessionId: 's-1',
   audioSplitter: 'audio-segmenter',
   sensitivity: 6,
   preSpeechBufferMs: 300,
@@ -45,7 +46,7 @@ describe('a recognizer request', () => {
   it('writes requests as PROTOCOL 4.2 defines them', () => {
     expect(writeRecognizerRequest(full)).toBe(
       '{"message-name":"recognize","audio-format":"pcm","model-name":"English","model-tenant":"Default",' +
-        '"model-version":"2","sample-rate":16000,"audio-splitter":"audio-segmenter","vad-sensitivity":6,' +
+        '"model-version":"2","sample-rate":16000,"session-id":"s-1","audio-splitter":"audio-segmenter","vad-sensitivity":6,' +
         '"vad-pre-speech-buffer-msec":300,"vad-post-speech-buffer-msec":400,"vad-max-speech-duration-msec":-1,' +
         '"vad-silence-trigger-msec":401,"vad-complete-silence-msec":120,' +
         '"vad-graceful-silence-threshold-msec":10000,"reject":"high","phrases":["ask for maria","no"],"language":"en-US"}',
@@ -109,7 +110,7 @@ describe('a recognizer request', () => {
 })
 
 /** Every key of the models, so that a new key must be given its bytes here. */
-const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r-1' }
+const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r-1', sessionId: 's-1' }
 const result: Required<RecognizerResult> = {
   recognitionId: 'r-1',
   text: ' hello',
@@ -135,7 +136,7 @@ describe('a recognizer message', () => {
   it('writes results as PROTOCOL 4.2 defines them, with strings for all fields', () => {
     for (const message of responseNames) {
       expect(writeRecognizerMessage({ message, ...response })).toBe(
-        `{"message-name":"${message}","operation-result":"Success","recognition-id":"r-1"}`,
+        `{"message-name":"${message}","operation-result":"Success","recognition-id":"r-1","session-id":"s-1"}`,
       )
     }
     const fields = '"recognition-id":"r-1","text":" hello","channel":"0","start-msec":"100","end-msec":"900"'

@@ -107,7 +107,7 @@ describe('streams before their Start', () => {
     const next = openStream(client)
     next.request(startOf(service.token))
     await next.answered
-    expect(next.responses).toEqual([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
+    expect(next.responses).toMatchObject([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
     for (const item of [...waiting, next]) item.stream.cancel()
     client.close()
   })

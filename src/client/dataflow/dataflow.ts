@@ -141,8 +141,8 @@ const planOf = (options: DataflowOptions, metadata: GrpcDialOptions['metadata'])
   return {
     settings,
     policy: policyOf(settings, { endsWith: 'end-of-stream', finalizeBy }),
-    connect: (_token, update) => {
-      const protocol = new DataflowProtocol({ start, dialect, update })
+    connect: (_token, update, session) => {
+      const protocol = new DataflowProtocol({ start, dialect, update, session })
       const withStatus = map((link: Link<DataflowMessage, DataflowMessage>) =>
         protocol.awaitStatus(link, settings.scheduler),
       )

@@ -18,13 +18,21 @@ import {
 import { isSuccess } from '../../protocol/operation-result.js'
 import { readEventEnvelope, sessionEventOf } from '../../protocol/dataflow-events.js'
 import type { DataflowMessage, Link } from '../../transport/link.js'
-import { unreadableStart, type ControlSignal, type DecodedMessage, type WireProtocol } from '../protocol.js'
+import {
+  unreadableStart,
+  type ControlSignal,
+  type DecodedMessage,
+  type ServiceSession,
+  type WireProtocol,
+} from '../protocol.js'
 
 export interface DataflowProtocolOptions {
   readonly start: Omit<StartRequest, 'token'>
   readonly dialect: Dialect
   /** The updates of earlier connections. */
   readonly update?: UpdateRequest | undefined
+  /** Gets its id from the first response. @default {} */
+  readonly session?: ServiceSession | undefined
 }
 
 const noBytes = new Uint8Array(0)
@@ -40,19 +48,22 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
   readonly #start: DataflowProtocolOptions['start']
   readonly #dialect: Dialect
   readonly #update: UpdateRequest | undefined
+  readonly #session: ServiceSession
   /** Requests without a response. Some services send responses without names, in the order of the requests. */
   #pendingRequests: readonly string[] = []
   #retryAfterMs: number | undefined
 
-  constructor({ start, dialect, update }: DataflowProtocolOptions) {
+  constructor({ start, dialect, update, session = {} }: DataflowProtocolOptions) {
     this.#start = start
     this.#dialect = dialect
     this.#update = update
+    this.#session = session
   }
 
   start(token: string): DataflowMessage {
     const start = this.#start
-    return this.#write({ request: 'Start', ...start, ...changed(start, this.#update), token })
+    const { id: sessionId } = this.#session
+    return this.#write({ request: 'Start', ...start, ...changed(start, this.#update), token, sessionId })
   }
 
   audio(bytes: Uint8Array): DataflowMessage {
@@ -143,6 +154,7 @@ export class DataflowProtocol implements WireProtocol<DataflowMessage, DataflowM
   }
 
   #requestOf(response: DataflowResponse): string {
+    this.#session.id ??= response.sessionId
     const named = requestNames.find((name) => response.messageName?.toLowerCase() === `${name}Response`.toLowerCase())
     const request = named ?? this.#pendingRequests[0] ?? ''
     this.#pendingRequests = this.#pendingRequests.filter(

@@ -16,7 +16,7 @@ export const probe = <In, Out>(
   const late = (): Observable<never> =>
     throwError(() => new SpeechError('start-timeout', 'The service did not answer a probe in time.'))
   return tokens.take().pipe(
-    mergeMap(({ accessToken }) => started(connect(accessToken, undefined), accessToken)),
+    mergeMap(({ accessToken }) => started(connect(accessToken, undefined, {}), accessToken)),
     timeout({ first: deadlines.authorizing + deadlines.connecting + deadlines.starting, with: late, scheduler }),
     take(1),
     ignoreElements(),

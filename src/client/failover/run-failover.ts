@@ -2,8 +2,8 @@ import { Subscription, type SchedulerLike, type Subscriber, type TeardownLogic, 
 import { MachineRun, observing, type Inputs, type MachineHost } from '../../kernel/machine.js'
 import { schedule } from '../../kernel/timers.js'
 import type { SessionEvent } from '../../protocol/session-event.js'
-import type { Connect } from '../connection.js'
-import type { Route, RunSession, SessionHost, SessionPlan } from '../session.js'
+import type { Route } from '../connection.js'
+import type { RunSession, SessionHost, SessionPlan } from '../session.js'
 import type { Resumption } from '../settings.js'
 import { SessionToken } from '../token.js'
 import {
@@ -49,7 +49,11 @@ class FailoverHost<In, Out> implements MachineHost<FailoverInput, FailoverOutput
   constructor(plan: FailoverPlan<In, Out>, session: SessionHost<In, Out>) {
     this.#plan = plan
     this.#session = session
-    this.#routes = plan.services.map(({ connect, settings }) => ({ connect, tokens: new SessionToken(settings) }))
+    this.#routes = plan.services.map(({ connect, settings }) => ({
+      connect,
+      tokens: new SessionToken(settings),
+      session: {},
+    }))
   }
 
   run(subscriber: Subscriber<SessionEvent>): ReturnType<RunSession<In, Out>> {
@@ -114,8 +118,7 @@ class FailoverHost<In, Out> implements MachineHost<FailoverInput, FailoverOutput
     if (route === undefined || settings === undefined) return undefined
     const monitor = new LagMonitor(settings.bounds.format, settings.scheduler)
     this.#monitors.set(connection, monitor)
-    const connect: Connect<In, Out> = (token, update) => monitor.measure(route.connect(token, update))
-    return { connect, tokens: route.tokens }
+    return { ...route, connect: (...args) => monitor.measure(route.connect(...args)) }
   }
 
   #watchLag(connection: number, inputs: Inputs<FailoverInput>): TeardownLogic {

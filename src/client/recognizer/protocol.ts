@@ -17,21 +17,26 @@ import {
 import type { FinalEvent, PartialEvent } from '../../protocol/session-event.js'
 import { stablePart } from '../../protocol/stable-length.js'
 import type { SocketMessage } from '../../transport/link.js'
-import { unreadableStart, type WireProtocol, type DecodedMessage } from '../protocol.js'
+import { unreadableStart, type WireProtocol, type DecodedMessage, type ServiceSession } from '../protocol.js'
 
 /** The client's side of the recognition socket (PROTOCOL 4.2). */
 export class RecognizerProtocol implements WireProtocol<SocketMessage, SocketMessage> {
   readonly #request: RecognizeRequest
   readonly #encoding: Encoding
+  readonly #session: ServiceSession
 
-  /** @param encoding of the source; the socket carries only PCM (PROTOCOL 4.2) */
-  constructor(request: RecognizeRequest, encoding: Encoding) {
+  /**
+   * @param encoding of the source; the socket carries only PCM (PROTOCOL 4.2)
+   * @param session gets its id from the first response
+   */
+  constructor(request: RecognizeRequest, encoding: Encoding, session: ServiceSession = {}) {
     this.#request = request
     this.#encoding = encoding
+    this.#session = session
   }
 
   start(): SocketMessage {
-    return writeRecognizerRequest({ request: 'recognize', ...this.#request })
+    return writeRecognizerRequest({ request: 'recognize', ...this.#request, sessionId: this.#session.id })
   }
 
   audio(bytes: Uint8Array): SocketMessage {
@@ -48,7 +53,7 @@ export class RecognizerProtocol implements WireProtocol<SocketMessage, SocketMes
   }
 
   read(message: SocketMessage): DecodedMessage {
-    return readMessage(message)
+    return readMessage(message, this.#session)
   }
 
   text(message: SocketMessage): string {
@@ -62,13 +67,13 @@ const emptyMessage = (raw: string | number): DecodedMessage => ({
   violation: new SpeechError('protocol-violation', 'The service sent an empty message, which the protocol has not.'),
 })
 
-const readMessage = (message: SocketMessage): DecodedMessage => {
+const readMessage = (message: SocketMessage, session: ServiceSession): DecodedMessage => {
   if (message.length === 0) return emptyMessage(typeof message === 'string' ? message : 0)
   if (typeof message !== 'string') {
     return { event: { type: 'unknown', reason: 'A binary message.', raw: message.length } }
   }
   const read = readRecognizerMessage(message)
-  if (either.isRight(read)) return decodeMessage(read.right)
+  if (either.isRight(read)) return decodeMessage(read.right, session)
   const { error, message: name } = read.left
   return {
     event: { type: 'unknown', reason: error.message, raw: message },
@@ -82,7 +87,7 @@ const responses = {
   'stop-recognition-response': { request: 'stop-recognition', type: 'stop-answer' },
 } as const
 
-const decodeMessage = (message: RecognizerMessage): DecodedMessage => {
+const decodeMessage = (message: RecognizerMessage, session: ServiceSession): DecodedMessage => {
   switch (message.message) {
     case 'partial-result':
       return { event: partialOf(message) }
@@ -97,6 +102,7 @@ const decodeMessage = (message: RecognizerMessage): DecodedMessage => {
     default: {
       const { request, type } = responses[message.message]
       const { operationResult, recognitionId } = message
+      session.id ??= message.sessionId
       const success = isSuccess(operationResult)
       return {
         event: {

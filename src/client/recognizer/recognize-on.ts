@@ -77,9 +77,9 @@ export const recognizeOn = (
   const planOf = ({ channel, abort$, traceparent }: SessionRequest): SessionPlan<SocketMessage, SocketMessage> => ({
     settings: channelSettings,
     policy,
-    connect: (token) => ({
+    connect: (token, _update, session) => ({
       dial: () => dial({ ...dialOptions, channel, ...presentToken(url, token, options.presentToken) }, traceparent),
-      protocol: new RecognizerProtocol(request, format.encoding),
+      protocol: new RecognizerProtocol(request, format.encoding, session),
     }),
     abort$,
   })

@@ -204,7 +204,7 @@ const graphSession = (
   variables: Variables,
   incoming: HeldAudio,
 ): GraphSession => {
-  const { audio, language = '' } = request
+  const { audio, language = '', sessionId } = request
   const { limits, watch, models, scheduler, recordingsFolder, onFault } = context
   return {
     format: formatOf(request),
@@ -233,7 +233,8 @@ const graphSession = (
       callProperties: () => variables.callProperties,
       updated$: variables.updated$.asObservable(),
       engine: async ({ name = '', ...rest }) => {
-        const { model, engine } = await openModel(models, rights, { name, ...rest }, context.checkModel, watch?.key)
+        const key = sessionId ?? watch?.key
+        const { model, engine } = await openModel(models, rights, { name, ...rest }, context.checkModel, key)
         variables.model ??= model
         return traceSegments(withSession(engine, watch?.facts.sessionId), watch?.span)
       },

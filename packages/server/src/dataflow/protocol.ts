@@ -72,10 +72,14 @@ const textAsAudio = (): SpeechError =>
 
 const noBytes = new Uint8Array(0)
 
-/** The response to a request, without a name if the request has none. */
-export const responseMessage = (operationResult: string, request?: DataflowRequestName): DataflowMessage => ({
+/** The response to a request, without a name if the request has none, and with the id of the session if it is given. */
+export const responseMessage = (
+  operationResult: string,
+  request?: DataflowRequestName,
+  sessionId?: string,
+): DataflowMessage => ({
   contentType: contentType.response,
-  content: writeDataflowResponse(operationResult, request),
+  content: writeDataflowResponse(operationResult, request, sessionId),
   binaryContent: noBytes,
 })
 

@@ -78,8 +78,10 @@ class DataflowHost
   emit(output: DataflowOutput): void {
     switch (output.type) {
       case 'response': {
-        const result = output.error === undefined ? dataflowSuccess : refusalText(output.error)
-        return this.#client.next(responseMessage(result, output.request))
+        const { error, request } = output
+        const sessionId = error === undefined && request === 'Start' ? this.context.watch?.key : undefined
+        const result = error === undefined ? dataflowSuccess : refusalText(error)
+        return this.#client.next(responseMessage(result, request, sessionId))
       }
       case 'leaving':
         if (output.isDrained) this.context.watch?.ended('drained')

@@ -4,7 +4,7 @@ import type { SoundWarning } from 'rxspeech/internal/audio/sound-check/sound-war
 import type { ErrorCode } from 'rxspeech/internal/errors/error-table'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { type OpenTelemetry, type SpanAttributes, type TraceSpan } from 'rxspeech/internal/tracing/open-telemetry'
-import { beginRemoteSpan } from './remote-span.js'
+import { beginRemoteSpan, parseTraceparent } from './remote-span.js'
 import {
   authFailureOf,
   type NodeFailed,
@@ -85,9 +85,9 @@ export class SessionWatch {
     return this.#facts
   }
 
-  /** The same for all connections of a session whose client is traced, on each machine; otherwise of this connection. */
+  /** Of this connection, or of all of a session whose client is traced. Clients present it again when they resume. */
   get key(): string {
-    return this.#tracing.traceparent?.split('-')[1] ?? this.#facts.sessionId
+    return parseTraceparent(this.#tracing.traceparent)?.traceId ?? this.#facts.sessionId
   }
 
   /** The span of the session, if it is traced. */

@@ -33,15 +33,17 @@ export const decodeMessage = (text: string): ClientRequest | End<'unreadable'> =
   return read.right.request === 'recognize' ? { type: 'recognize', request: read.right } : { type: read.right.request }
 }
 
-/** The response to a request: success, or the error. */
+/** The response to a request: success, with the id of the session if it is given, or the error. */
 export const responseMessage = (
   request: RecognizerRequestName,
   recognitionId: string,
   error: SpeechError | undefined,
+  sessionId?: string,
 ): RecognizerMessage => ({
   message: `${request}-response`,
   operationResult: error === undefined ? recognizerSuccess : refusalText(error),
   recognitionId,
+  ...(request === 'recognize' && error === undefined && { sessionId }),
 })
 
 /** The result message of an event, if it has one. */

@@ -60,7 +60,7 @@ export class RecognitionSession {
     warned: Set<SoundFault>,
   ): Promise<RecognitionSession> {
     const requestedAtMs = context.scheduler.now()
-    const { modelName: name, modelTenant: tenant, modelVersion: version, sampleRateHz } = request
+    const { modelName: name, modelTenant: tenant, modelVersion: version, sampleRateHz, sessionId } = request
     if (context.modelOfAddress !== undefined && context.modelOfAddress !== name) {
       throw new SpeechError('model-mismatch', 'model-name and the ModelName of the address differ; name one model.')
     }
@@ -69,7 +69,7 @@ export class RecognitionSession {
     const { phrases, language } = asked.settings
     const { models, allowBatch } = batchModels(context.models)
     const { rights, checkModel, watch } = context
-    const opened = await openModel(models, rights, { name, tenant, version }, checkModel, watch?.key)
+    const opened = await openModel(models, rights, { name, tenant, version }, checkModel, sessionId ?? watch?.key)
     const { languages } = opened.engine.capabilities
     const hasNoLanguage = languages === undefined && language === context.optionalLanguage
     const refusal = hasNoLanguage ? undefined : languageRefusal(opened.engine, language, 'language')

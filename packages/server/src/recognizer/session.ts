@@ -61,7 +61,7 @@ class RecognizerHost
   emit(output: RecognizerOutput): void {
     switch (output.type) {
       case 'response':
-        return this.#send(responseMessage(output.request, output.recognitionId, output.error))
+        return this.#send(responseMessage(output.request, output.recognitionId, output.error, this.context.watch?.key))
       case 'final':
         return this.#send(output.message)
       case 'failure':

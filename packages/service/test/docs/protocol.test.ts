@@ -72,6 +72,7 @@ const start: Required<StartRequest> = {
   language: 'en',
   settings: {},
   callProperties: {},
+  sessionId: 's',
 }
 const update: Required<UpdateRequest> = { settings: {}, callProperties: {} }
 const envelope: Required<EventEnvelope> = {
@@ -101,6 +102,7 @@ const recognize: Required<RecognizeRequest> = {
   modelTenant: 't',
   modelVersion: '1',
   sampleRateHz: 8000,
+  sessionId: 's',
   audioSplitter: 'realtime-vad',
   sensitivity: 6,
   preSpeechBufferMs: 0,
@@ -113,7 +115,7 @@ const recognize: Required<RecognizeRequest> = {
   phrases: ['ask for maria'],
   language: 'en',
 }
-const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r' }
+const response: Required<RecognizerResponse> = { operationResult: 'Success', recognitionId: 'r', sessionId: 's' }
 const result: Required<RecognizerResult> = { recognitionId: 'r', text: 't', channel: 0, startMs: 0, endMs: 1 }
 const partial: Required<RecognizerPartial> = { ...result, stableLength: 1 }
 const milestone: Required<RecognizerMilestone> = {
@@ -133,7 +135,7 @@ const messages: Readonly<Record<string, string>> = {
   Start: writeDataflowRequest({ request: 'Start', ...start }),
   Audio: JSON.stringify((JSON.parse(writeDataflowRequest({ request: 'Start', ...start })) as { Audio: object }).Audio),
   Update: writeDataflowRequest({ request: 'Update', ...update }),
-  Response: writeDataflowResponse('success', 'Start'),
+  Response: writeDataflowResponse('success', 'Start', 's'),
   Event: JSON.stringify(eventEnvelope.encode(envelope)),
   'Result data': JSON.stringify(recognitionData.encode(data)),
   Word: JSON.stringify((recognitionData.encode(data)['Words'] as readonly object[])[0]),

@@ -94,7 +94,7 @@ describe('an invalid Start', () => {
       })
       stream.end()
     })
-    expect(responses).toEqual([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
+    expect(responses).toMatchObject([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
     expect(status).toBe('OK')
   })
 })
