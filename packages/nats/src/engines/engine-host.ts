@@ -31,6 +31,7 @@ import {
   goneSubject,
   isAttemptSubject,
   loggedSession,
+  isLaterRequest,
   maxPlaces,
   modelsSubject,
   numberOf,
@@ -174,7 +175,7 @@ export class EngineHost {
       this.#subscription.add(bus.messages(subject).subscribe({ next: receive, error: onFault }))
     }
     on(engineSubject(this.address), ({ payload, replyTo }) => {
-      if (isAttemptSubject(replyTo)) this.#receive(replyTo, decodeRequest(payload))
+      if (isAttemptSubject(replyTo) && !isLaterRequest(payload)) this.#receive(replyTo, decodeRequest(payload))
     })
     on(goneSubject(this.address, '*'), ({ subject, hasNoReceiver }) => {
       const reply = this.#replyOfPlace.get(numberOf(subject))

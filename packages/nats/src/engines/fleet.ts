@@ -14,8 +14,11 @@ import {
   decodeModelsAdvert,
   encodeRequest,
   engineSubject,
+  isLaterAnswer,
   modelsSubject,
   numberOf,
+  otherVersionOf,
+  protocolVersion,
   whoSubject,
   type ProcessAddress,
 } from './protocol.js'
@@ -181,11 +184,15 @@ export class Fleet {
       this.#subscription.add(this.#bus.messages(subject).subscribe({ next: receive, error: onFault }))
     }
     on(attemptSubject(this.#edge, '*'), ({ subject, payload, hasNoReceiver }) => {
+      const answer = hasNoReceiver ? 'gone' : decodeAnswer(payload)
+      if (answer === undefined && isLaterAnswer(payload)) return
       // An attempt that is over has no entry any more.
-      this.#attempts.get(numberOf(subject))?.receive(hasNoReceiver ? 'gone' : decodeAnswer(payload))
+      this.#attempts.get(numberOf(subject))?.receive(answer)
     })
     on(aliveSubject('*'), (message) => {
       const advert = decodeEngineAdvert(message)
+      const otherVersion = advert?.v === protocolVersion ? undefined : otherVersionOf(message)
+      if (otherVersion !== undefined) this.roster.ignoreVersion(message.subject, otherVersion)
       if (advert !== undefined && this.roster.alive(advert)) this.#ask()
     })
     on(modelsSubject('*'), (message) => {

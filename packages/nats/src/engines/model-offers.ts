@@ -90,7 +90,7 @@ export class ModelOffers<Process extends OfferingProcess> {
   }
 
   /** Reports each kind of each name once in a while. */
-  ignore(name: string, kind: 'not listed' | 'not first' | 'models' | 'instances', sentence: string): void {
+  ignore(name: string, kind: 'not listed' | 'not first' | 'models' | 'instances' | 'version', sentence: string): void {
     const key = `${name} ${kind}`
     if (this.#reports.has(key) || this.#reports.size >= maxReports) return
     this.#reports.set(key, this.#ticks)

@@ -21,7 +21,11 @@ import { codecsOf, engineParameters } from 'rxspeech/internal/protocol/recogniti
 import type { Word } from 'rxspeech/internal/protocol/session-event'
 import { codec, type Codec } from 'rxspeech/internal/protocol/validation'
 
-/** The version of the messages. An engine refuses to open a segment of another one, so that another engine takes it. */
+/**
+ * The version of the messages. An engine refuses to open a segment of another one, so that another engine takes it. It
+ * changes only if processes of both cannot work together: fields that one does not know are ignored, and so are kinds
+ * of messages within a segment.
+ */
 export const protocolVersion = 1
 /** The version of an `open` with phrases, which engines without phrases refuse. */
 export const phrasesVersion = 2
@@ -278,6 +282,11 @@ export const decodeRequest = (payload: Uint8Array): EngineRequest | undefined =>
   }
 }
 
+const knownKinds: ReadonlySet<number | undefined> = new Set(Object.values(kinds))
+
+/** Whether it is of a kind that a later version has added to a segment, which is ignored. */
+export const isLaterRequest = (payload: Uint8Array): boolean => payload.length > 0 && !knownKinds.has(payload[0])
+
 const withType = <Type extends string, Body>(type: Type, body: Body | undefined) =>
   body === undefined ? undefined : { type, ...body }
 
@@ -355,12 +364,37 @@ export type EngineAnswer = t.TypeOf<typeof engineAnswer>
 export const encodeJson = (message: EngineAnswer | EngineAdvert | ModelsAdvert): string => JSON.stringify(message)
 
 export const decodeAnswer = (payload: Uint8Array): EngineAnswer | undefined => decodeJson(engineAnswer, payload)
+
+const knownAnswers: Readonly<Record<EngineAnswer['t'], true>> = {
+  yes: true,
+  full: true,
+  taken: true,
+  checked: true,
+  part: true,
+  decided: true,
+  phrases: true,
+  failed: true,
+  lost: true,
+}
+
+/** See `isLaterRequest`. */
+export const isLaterAnswer = (payload: Uint8Array): boolean => {
+  const answer = decodeJson(t.type({ t: t.string }), payload)
+  return answer !== undefined && !Object.hasOwn(knownAnswers, answer.t)
+}
+
 /**
  * Undefined also for an advert of an engine with another name than its subject, which permissions can bind to a user.
  */
 export const decodeEngineAdvert = ({ subject, payload }: Received): EngineAdvert | undefined => {
   const advert = decodeJson(engineAdvert, payload)
   return advert?.engine.name === nameOf(subject) ? advert : undefined
+}
+
+/** The version of an advert of another version, whatever else is in it. */
+export const otherVersionOf = ({ subject, payload }: Received): number | undefined => {
+  const advert = decodeJson(t.type({ v: count, engine: address }), payload)
+  return advert?.engine.name === nameOf(subject) && advert.v !== protocolVersion ? advert.v : undefined
 }
 
 /** The same for what an engine serves. */
@@ -374,7 +408,7 @@ interface Received {
   readonly payload: Uint8Array
 }
 
-const nameOf = (subject: string): string => subject.slice(subject.lastIndexOf('.') + 1)
+export const nameOf = (subject: string): string => subject.slice(subject.lastIndexOf('.') + 1)
 
 /** Undefined for a message that is no JSON or not of this kind. */
 const decodeJson = <A>(codec: t.Decoder<unknown, A>, payload: Uint8Array): A | undefined => {

@@ -1,4 +1,5 @@
 import {
+  nameOf,
   protocolVersion,
   type AdvertisedModel,
   type EngineAdvert,
@@ -166,6 +167,16 @@ export class Roster {
     if (entry.hasModels || entry.askedTicks < askAgainTicks) return false
     entry.askedTicks = 0
     return true
+  }
+
+  /** An engine process with this subject has another version of the messages. */
+  ignoreVersion(subject: string, version: number): void {
+    const name = nameOf(subject)
+    this.#offers.ignore(
+      name,
+      'version',
+      `The engine process ${name} has version ${version} of the messages, and this service has ${protocolVersion}, so it gets no segments; run versions of rxspeech with the same one.`,
+    )
   }
 
   #compareClocks(entry: Entry, sentAtMs: number): void {
