@@ -193,6 +193,53 @@ describe.skipIf(deploymentIsSkipped)(
       }
       expect(faults(since)).toEqual([])
     })
+    it('is upgraded and taken back in the order of the page, under load, without a lost word or a failed session', async () => {
+      let since = linesNow()
+      const running = calls(6, { repeats: true })
+      await Promise.all(running.map(({ marked }) => marked))
+      const engines = async (): Promise<void> => {
+        for (const engine of engineNames) {
+          expect(await deployment.on(engine).end('SIGTERM')).toBe(0)
+          since = new Map(since).set(engine, 0)
+          await deployment.startEngine(engine)
+        }
+      }
+      const edges = async (): Promise<void> => {
+        for (const edge of edgeNames) {
+          expect(await deployment.on(edge).end('SIGTERM')).toBe(0)
+          await deployment.balanced(edge, 'DOWN')
+          since = new Map(since).set(edge, 0)
+          await deployment.startEdge(edge)
+          await deployment.balanced(edge, 'UP')
+        }
+      }
+      const startedMs = Date.now()
+      await engines()
+      await edges()
+      for (const name of natsNames) {
+        await deployment.on(name).end('SIGTERM')
+        await deployment.startNats(name)
+        // As the page says: within it, the bucket of the identity has a leader again.
+        await delay(15_000)
+      }
+      const upgradedMs = Date.now()
+      await edges()
+      await engines()
+      for (const { finish } of running) finish()
+      const outcomes = await outcomesOf(running)
+      const resumed = outcomes.map(({ states }) => states.filter((state) => state === 'resumed').length)
+      log(
+        `upgraded within ${upgradedMs - startedMs} ms, and back within ${Date.now() - upgradedMs} ms; ` +
+          `sessions resumed ${resumed.join(', ')} times`,
+      )
+      for (const outcome of outcomes) {
+        expectWhole(outcome)
+        expectPasses(outcome)
+      }
+      expect(faults(since)).toEqual([])
+      await recovered()
+    }, 600_000)
+
     it('gets new content of a model, engine by engine, while sessions run, without a fault', async () => {
       const folder = await mkdtemp(join(tmpdir(), 'models-'))
       await cp(callModels, folder, { recursive: true })

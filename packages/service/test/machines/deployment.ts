@@ -166,7 +166,7 @@ export class Deployment {
 
   /** All servers, of which none runs. */
   async startNats(): Promise<void> {
-    await Promise.all(natsNames.map(async (name) => (await this.#launch('NATS', name)).logged(/Server is ready/)))
+    await Promise.all(natsNames.map((name) => this.startNats(name)))
   }
 
   async startEngine(name: EngineName): Promise<Running> {
@@ -179,6 +179,10 @@ export class Deployment {
     const edge = await this.#launch('Edges', name)
     await edge.logged(/The service is listening/)
     return edge
+  }
+
+  async startNats(name: (typeof natsNames)[number]): Promise<void> {
+    await (await this.#launch('NATS', name)).logged(/Server is ready/)
   }
 
   /** Resolves when the balancer has connections for an edge again, or no more of them. */
