@@ -150,6 +150,79 @@ describe('a reload', () => {
     expect(service.faults).toEqual([])
   })
 
+  it('keeps the version of a session that resumes, on another machine too', async () => {
+    await putModel('2', 'the new words')
+    await put('releases.yaml', "Default/m: { version: '1', canary: { version: '2', percent: 50 } }")
+    expect(await service.started.reload()).toMatchObject({ isReloaded: true })
+    const other = await plainService({
+      modelFolders: [join(root, 'models')],
+      releasesFile: join(root, 'releases.yaml'),
+      engines: [written],
+    })
+    const audio = await spoken(3_200)
+    /** What a session gets, and its id. */
+    const socketSession = async (at: PlainService, id?: string) => {
+      const socket = await openSocket(at)
+      socket.send(recognizeOf(id === undefined ? {} : { 'session-id': id }))
+      const started = await socket.receive()
+      socket.audio(audio)
+      socket.send({ 'message-name': 'finalize-recognition' })
+      for (;;) {
+        const message = await socket.receive()
+        if (message['message-name'] !== 'final-result') continue
+        socket.close()
+        return { id: String(started['session-id']), text: message['text'] }
+      }
+    }
+    const streamSession = async (at: PlainService, id: string) => {
+      const client = plainClient(at)
+      const stream = openStream(client)
+      stream.request(startOf(at.token, { SessionId: id }))
+      await stream.answered
+      stream.raw({ binary_content: audio, content_type: 0 })
+      stream.stream.end()
+      const { events } = await stream.ended
+      client.close()
+      const final = events.findLast(({ Name }) => Name === 'SR Final') as { Data?: { Text?: unknown } } | undefined
+      return { id: stream.responses[0]?.['SessionId'], text: final?.Data?.Text }
+    }
+    const texts = new Set<unknown>()
+    for (let count = 0; count < 12; count += 1) {
+      const first = await socketSession(service)
+      texts.add(first.text)
+      const resumed = await socketSession(other, first.id)
+      expect(resumed).toEqual({ id: expect.not.stringContaining(first.id) as string, text: first.text })
+      expect(await streamSession(other, first.id)).toEqual({ id: expect.any(String) as string, text: first.text })
+    }
+    expect([...texts].sort()).toEqual(['the new words', 'the old words'])
+    await other.close()
+  })
+
+  it('has segments read by a challenger, which only operators see', async () => {
+    const release = async (challenger: string): Promise<void> => {
+      await put('releases.yaml', `Default/m: { challenger: { version: '2', percent: 100${challenger} } }`)
+      expect(await service.started.reload()).toMatchObject({ isReloaded: true })
+    }
+    await putModel('2', 'the new')
+    await release('')
+    expect(await (await talk()).finish()).toEqual(both('the old words'))
+    const labels = 'model="Default/m/1",challenger="Default/m/2"'
+    await expect.poll(metrics).toContain(`rxspeech_challenger_segments_total{${labels},outcome="compared"} 2`)
+    for (const [word, count] of Object.entries({ equal: 2, substituted: 2, inserted: 0, deleted: 2 })) {
+      expect(await metrics()).toContain(`rxspeech_challenger_words_total{${labels},word="${word}"} ${count}`)
+    }
+    const line = { message: 'A challenger read other words', model: 'Default/m/1', challenger: 'Default/m/2', words: 3 }
+    const ofChallenger = () => lines.filter(({ message }) => message.includes('challenger'))
+    const place = { sessionId: expect.any(String) as string, startMs: expect.any(Number) as number }
+    const counts = { ...line, ...place, right: 1, substituted: 1, inserted: 0, deleted: 1 }
+    expect(ofChallenger()).toEqual([counts, counts])
+    await release(', logsWords: true')
+    await (await talk()).finish()
+    const differences = 'old → –, words → new'
+    await expect.poll(ofChallenger).toEqual([counts, counts, { ...counts, differences }, { ...counts, differences }])
+    expect(service.faults).toEqual([])
+  })
+
   it.each([
     [
       'a release with a fault',
@@ -159,6 +232,12 @@ describe('a reload', () => {
     ],
     ['a release that is no YAML', 'releases.yaml', '[', /releases\.yaml cannot be used: line 1: /],
     ['a release of a model without tenant', 'releases.yaml', 'm: {}', /"m" is not <tenant>\/<name>/],
+    [
+      'a challenger that is absent',
+      'releases.yaml',
+      "Default/m: { challenger: { name: n, version: '7', percent: 1 } }",
+      /the version 7 of Default\/n/,
+    ],
     ['a release of an absent version', 'releases.yaml', "Default/m: { version: '7' }", /the version 7 of Default\/m/],
     ['a model.json that is broken', 'models/Default/m/2/model.json', '{', /Default\/m\/2: model\.json must/],
     ['a model that cannot be loaded', 'models/Default/m/2/model.json', '{"engine": "written"}', /m\/2.*text\.txt/],

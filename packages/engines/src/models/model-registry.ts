@@ -58,12 +58,30 @@ export interface ModelName {
   readonly version?: string | undefined
 }
 
-/** Which versions of a model sessions get that name none. */
+/** Which versions of a model sessions get that name none, and what else reads their segments. */
 export interface Release {
-  /** @default the newest that is not the canary */
+  /** @default the newest that is neither the canary nor the challenger */
   readonly version?: string | undefined
   /** A version that a part of these sessions gets instead. @default none */
   readonly canary?: { readonly version: string; readonly percent: number } | undefined
+  /** What a part of the segments of all versions is compared with. @default none */
+  readonly challenger?: Challenger | undefined
+}
+
+/** A model that reads segments beside the one whose results sessions get. */
+export interface Challenger {
+  /** A model of the same tenant. @default the same model */
+  readonly name?: string | undefined
+  readonly version: string
+  /** Of the segments. */
+  readonly percent: number
+  /**
+   * How many segments a process compares at once, from their first audio on; further ones are dropped. It bounds the
+   * audio that is kept for this, at 1 MiB each. @default 4
+   */
+  readonly places?: number | undefined
+  /** Whether the log has the words that differ, which are parts of transcripts. @default false */
+  readonly logsWords?: boolean | undefined
 }
 
 /** The models of a service. A name is only compared with names that were found, and is never part of a path. */
@@ -83,6 +101,11 @@ export interface ModelRegistry {
    * retried when the engine fails. Rejects with `invalid-model`, or with `going-away` after `close`.
    */
   engine(model: ModelDescription): Promise<Engine>
+  /**
+   * The engine of a model for segments that nobody waits for; undefined while there is no place to spare. It has places
+   * or a priority below those of sessions, and makes no second attempt. @default there is none
+   */
+  spareEngine?(model: ModelDescription): Promise<Engine> | undefined
   /**
    * Throws `overloaded` if the engines of a model have no room for another session. One of a tenant above its share
    * leaves a reserve to others. @default always room

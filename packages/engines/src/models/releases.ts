@@ -59,18 +59,19 @@ export const withReleases = async (models: ModelRegistry, options: ReleasesOptio
  * and the canary does not fail, and otherwise the version of the release. Without one it gets the newest, and older
  * ones while the engine processes of that have no room: so a new version never lowers the capacity of these sessions.
  *
- * @param session the same for all recognitions of a session
+ * @param session the same for all recognitions of a session, over all of its connections
  */
 export const versionsFor = (registry: ModelRegistry, name: ModelName, session: string): readonly ModelDescription[] => {
   const found = registry.find(name)
   if ((name.version ?? '') !== '') return found === undefined ? [] : [found]
-  const { version, canary } = registry.release?.(name) ?? {}
+  const release = registry.release?.(name) ?? {}
+  const { version, canary } = release
   const isCanary = canary !== undefined && partOf(`${keyOf(name)} ${session}`) * 100 < canary.percent
   const drawn = isCanary ? registry.find({ ...name, version: canary.version }) : undefined
   const isOlder = (model: ModelDescription): boolean =>
     found !== undefined &&
     isNamed(model, name) &&
-    model.version !== canary?.version &&
+    !isOnTrial(model, release) &&
     compareVersions(model.version, found.version) < 0 &&
     // One of this process would need the same CPUs.
     registry.isServed?.(model) === true
@@ -79,25 +80,33 @@ export const versionsFor = (registry: ModelRegistry, name: ModelName, session: s
   return [...new Set([isUsed ? drawn : undefined, found, ...older])].filter((model) => model !== undefined)
 }
 
+/** Whether it is the canary or the challenger, which sessions without a version do not get as the newest. */
+const isOnTrial = ({ name, version }: ModelDescription, { canary, challenger }: Release): boolean =>
+  version === canary?.version || (version === challenger?.version && name === (challenger.name ?? name))
+
 const findReleased = (models: Found, releases: Releases, name: ModelName): ModelDescription | undefined => {
-  const { version, canary } = releases[keyOf(name)] ?? {}
-  if ((name.version ?? '') !== '' || (version ?? canary) === undefined) return models.find(name)
+  const release = releases[keyOf(name)] ?? {}
+  const { version, canary, challenger } = release
+  if ((name.version ?? '') !== '' || (version ?? canary ?? challenger) === undefined) return models.find(name)
   if (version !== undefined) return models.find({ ...name, version })
-  const others = models.list().filter((model) => isNamed(model, name) && model.version !== canary?.version)
+  const others = models.list().filter((model) => isNamed(model, name) && !isOnTrial(model, release))
   return others.at(-1)
 }
 
 const missing = (models: readonly ModelDescription[], releases: Releases): readonly SpeechError[] =>
-  Object.entries(releases).flatMap(([key, { version, canary }]) =>
-    [version, canary?.version].flatMap((named) =>
-      named === undefined || models.some((model) => keyOf(model) === key && model.version === named)
+  Object.entries(releases).flatMap(([key, { version: pinned, canary, challenger }]) => {
+    const [tenant = '', ofKey = ''] = key.split('/')
+    const named = [{ version: pinned }, canary ?? {}, challenger ?? {}] satisfies readonly Partial<ModelName>[]
+    return named.flatMap(({ version, name = ofKey }: Partial<ModelName>) =>
+      version === undefined ||
+      models.some((model) => keyOf(model) === keyOf({ tenant, name }) && model.version === version)
         ? []
         : new SpeechError(
             'invalid-options',
-            `The releases name the version ${named} of ${key}, which is not in the model folders.`,
+            `The releases name the version ${version} of ${keyOf({ tenant, name })}, which is not in the model folders.`,
           ),
-    ),
-  )
+    )
+  })
 
 const keyOf = ({ tenant, name }: Pick<ModelName, 'tenant' | 'name'>): string => `${tenant}/${name}`
 

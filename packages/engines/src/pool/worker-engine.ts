@@ -30,21 +30,23 @@ export const createWorkerStarter =
  * it is ready refuses the model.
  *
  * @param refusal the sentence of that refusal
+ * @param priority of `os.setPriority`; default: that of this process
  */
 export const createProcessStarter =
-  (settings: object, file: string, refusal: string): StartPoolWorker =>
+  (settings: object, file: string, refusal: string, priority?: number): StartPoolWorker =>
   ({ message, ended }) => {
     let isLoading = true
-    const child = startProcess<FromWorker>(file, settings, {
-      message: (received) => {
+    const events = {
+      message: (received: FromWorker) => {
         isLoading = false
         message(received)
       },
-      ended: (cause) => {
+      ended: (cause: unknown) => {
         if (isLoading) message({ type: 'refused', sentence: refusal })
         ended(cause)
       },
-    })
+    }
+    const child = startProcess<FromWorker>(file, settings, events, priority)
     return {
       post: (sent) => send(child, sent),
       setBusy: (isBusy) => setProcessRef(child, isBusy),

@@ -1,5 +1,5 @@
 import { constrainedMemory } from 'node:process'
-import { totalmem } from 'node:os'
+import { constants, totalmem } from 'node:os'
 import { loadOptional } from '../threads/load-optional.js'
 import { usableCpus } from '../threads/usable-cpus.js'
 import type { Engine, EngineKind, ModelDescription } from '../engine.js'
@@ -22,8 +22,13 @@ const readWithinMs = 60_000
 /** Starts the worker that runs a model. */
 export type SherpaHost = (settings: SherpaSettings) => StartPoolWorker
 
-export const inProcesses: SherpaHost = (settings) =>
-  createProcessStarter(settings, engineWorkerFile('sherpa-onnx/worker.js'), sherpaRefusal)
+export const inProcesses: SherpaHost = (settings) => createProcessStarter(settings, workerFile(), sherpaRefusal)
+
+/** Processes that use only the CPU that no other process uses. */
+export const inSpareProcesses: SherpaHost = (settings) =>
+  createProcessStarter(settings, workerFile(), sherpaRefusal, constants.priority.PRIORITY_LOW)
+
+const workerFile = (): string => engineWorkerFile('sherpa-onnx/worker.js')
 
 /** How much memory all processes of this machine, or of its container, have. */
 const usableMemory = (): number => Math.min(totalmem(), constrainedMemory() || Infinity)

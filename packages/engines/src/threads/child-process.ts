@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import type { Socket } from 'node:net'
 import { sanitizePeerText } from 'rxspeech/internal/errors/refusal'
 import type { ThreadEvents } from './worker-thread.js'
@@ -22,8 +23,11 @@ export const startProcess = <Message>(
   file: string,
   settings: object,
   { message, ended }: ProcessEvents<Message>,
+  priority?: number,
 ): ChildProcess => {
   const child = fork(file, [], { execArgv: [], serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  // Its threads come later, and have the same.
+  if (priority !== undefined && child.pid !== undefined) setPriority(child.pid, priority)
   let report = ''
   let hasEnded = false
   const end = (cause: unknown): void => {

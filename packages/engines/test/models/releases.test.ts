@@ -133,6 +133,17 @@ describe('a release', () => {
     expect(await of({ version: '9', canary: { version: '9', percent: 100 } })).toEqual(['9'])
   })
 
+  it('gives its challenger to no session that names no version, as the newest or an older one', async () => {
+    const of = async (release: Release): Promise<readonly string[]> => {
+      const models = registryOf(['7', '8', '9'], () => true)
+      return chosen(await withReleases(models, { read: () => Promise.resolve({ 'Default/calls': release }) }), 's')
+    }
+    expect(await of({ challenger: { version: '9', percent: 100 } })).toEqual(['8', '7'])
+    expect(await of({ challenger: { version: '8', percent: 100 } })).toEqual(['9', '7'])
+    expect(await of({ challenger: { name: 'calls', version: '8', percent: 100 } })).toEqual(['9', '7'])
+    expect(await of({ challenger: { name: 'other', version: '9', percent: 100 } })).toEqual(['9', '8', '7'])
+  })
+
   it('is read again with a reload, and used from its commit on', async () => {
     let releases = canaryOf(100)
     const commit = vi.fn()

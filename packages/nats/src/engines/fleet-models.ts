@@ -76,6 +76,7 @@ export const createFleetModels = (options: FleetModelsOptions): ModelRegistry =>
     }),
     problems: () => local.problems(),
     engine: (model) => (isOfFleet(model) ? models.engine(model) : local.engine(model)),
+    spareEngine: (model) => (isOfFleet(model) ? models.spareEngine(model) : local.spareEngine?.(model)),
     admit: (model, isAboveShare) => {
       if (isOfFleet(model)) models.admit(model, isAboveShare)
     },
@@ -107,6 +108,8 @@ interface FleetModel {
   readonly description: ModelDescription
   readonly advert: AdvertisedModel
   readonly engine: Engine
+  /** See `ModelRegistry.spareEngine`. */
+  readonly spareEngine: Engine
   readonly admission: Admission
   lastServedMs: number
   /** When an engine process reported it, or none was there that could. */
@@ -152,6 +155,16 @@ class FleetModels {
       : Promise.resolve(known.engine)
   }
 
+  /** Only while no segment waits for a place, and half of the places are free at engine processes without other models. */
+  spareEngine(model: ModelDescription): Promise<Engine> | undefined {
+    const { roster, waiting } = this.#options.fleet
+    const known = this.#models.get(modelLabel(model))
+    if (known === undefined || waiting > 0) return undefined
+    const serving = roster.serving({ ...wanted(known.advert), isSpare: true }).filter(({ isBehind }) => !isBehind)
+    const used = serving.reduce((total, engine) => total + engine.used, 0)
+    return 2 * (used + 1) > capacityOf(serving) ? undefined : Promise.resolve(known.spareEngine)
+  }
+
   admit(model: ModelDescription, isAboveShare = false): void {
     const label = modelLabel(model)
     const { reservePercent = 0 } = this.#options
@@ -184,7 +197,7 @@ class FleetModels {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all([...this.#models.values()].map(({ engine }) => engine.close()))
+    await Promise.all([...this.#models.values()].map(closeEngines))
     this.#change$.complete()
   }
 
@@ -206,7 +219,7 @@ class FleetModels {
       if (!fleet.isUp || reported.size === 0 || reported.has(label)) model.lastKnownMs = nowMs
       else if (nowMs - model.lastKnownMs > forgetMs) {
         this.#models.delete(label)
-        void model.engine.close()
+        void closeEngines(model)
       }
     }
     this.#emitChange()
@@ -225,9 +238,9 @@ class FleetModels {
   #forgetBeyond(reported: ReadonlySet<string>): void {
     if (this.#models.size <= maxFleetModels) return
     const gone = [...this.#models].filter(([label]) => !reported.has(label)).reverse()
-    for (const [label, { engine }] of gone.slice(0, this.#models.size - maxFleetModels)) {
+    for (const [label, model] of gone.slice(0, this.#models.size - maxFleetModels)) {
       this.#models.delete(label)
-      void engine.close()
+      void closeEngines(model)
     }
   }
 
@@ -238,10 +251,12 @@ class FleetModels {
     if (known !== undefined && (isAlike(known.advert, advert) || roster.serving(wanted(known.advert)).length > 0))
       return
     const { tenant, name, version, batch } = advert
+    const retry = { scheduler: this.#scheduler, onFault: this.#options.onFault, delaysAfterLossMs }
     this.#models.set(label, {
       description: { tenant, name, version, folder: '', options: { engine: natsEngine, ...(batch && { batch }) } },
       advert,
-      engine: this.#openEngine(advert),
+      engine: withSegmentRetry(this.#openEngine(advert), retry),
+      spareEngine: this.#openEngine(advert, true),
       admission: new Admission(
         () => this.#scheduler.now(),
         this.#options.random,
@@ -252,11 +267,11 @@ class FleetModels {
     })
   }
 
-  #openEngine(advert: AdvertisedModel): Engine {
-    const { fleet, onFault } = this.#options
+  #openEngine(advert: AdvertisedModel, isSpare = false): Engine {
+    const { fleet } = this.#options
     const { sampleRateHz, kind, partials, words, checks = false, phrases = false, languages, contextMs = 0 } = advert
-    const model = wanted(advert)
-    const engine = createSegmentEngine({
+    const model = { ...wanted(advert), isSpare }
+    return createSegmentEngine({
       capabilities: {
         sampleRateHz,
         kind,
@@ -276,7 +291,6 @@ class FleetModels {
           ? Promise.resolve()
           : Promise.reject(new SpeechError('engine-failed', `No engine process serves the model ${model.label}.`)),
     })
-    return withSegmentRetry(engine, { scheduler: this.#scheduler, onFault, delaysAfterLossMs })
   }
 
   #emitChange(): void {
@@ -285,6 +299,10 @@ class FleetModels {
     this.#served = served
     this.#change$.next()
   }
+}
+
+const closeEngines = async ({ engine, spareEngine }: FleetModel): Promise<void> => {
+  await Promise.all([engine.close(), spareEngine.close()])
 }
 
 const wanted = (advert: AdvertisedModel) => ({ label: modelLabel(advert), sampleRateHz: advert.sampleRateHz })

@@ -169,6 +169,12 @@ export class FleetSegment implements EngineSegment {
     this.#end('abort')
   }
 
+  /** Ends it if it has no place. */
+  refuseWaiting(): void {
+    if (this.#state.type !== 'waiting') return
+    this.#fail(new SpeechError('overloaded', 'There is no place for a segment that nobody waits for.'))
+  }
+
   /**
    * An engine may have a place: opens there, under a number that was never used. One of an older version that cannot
    * check counts as one whose sentences can always continue.
@@ -412,7 +418,8 @@ export class FleetSegment implements EngineSegment {
     this.tried.add(engine.instance)
     this.#fleet.release(number)
     this.#state = { type: 'waiting', ticksWithoutEngine: 0 }
-    this.#fleet.queue(this)
+    if (this.model.isSpare === true) this.refuseWaiting()
+    else this.#fleet.queue(this)
   }
 
   #lose(cause: LossCause): void {

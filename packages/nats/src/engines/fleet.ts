@@ -36,6 +36,8 @@ export interface FleetOptions extends RosterOptions {
   readonly scheduler?: SchedulerLike | undefined
 }
 
+const ignore = (): void => undefined
+
 /** Large enough that no number is used twice. */
 const maxAttempt = 2 ** 48 - 1
 
@@ -144,14 +146,19 @@ export class Fleet {
     return this.#line.size
   }
 
-  /** Opens segments of a model; see `OpenSegment`. */
+  /** Opens segments of a model; see `OpenSegment`. Spare ones never wait: they fail with `overloaded`. */
   openChannel(given: WantedModel, settings: RecognizeSettings): OpenSegment {
     const model = { ...given, phrases: settings.phrases !== undefined, language: settings.language }
+    // What becomes of those that nobody waits for says nothing about the engines to others.
+    const unheard = { onLost: ignore, onUntaken: ignore, onDecided: ignore, onFailed: ignore }
+    const segmentFleet = model.isSpare === true ? { ...this.#segmentFleet, ...unheard } : this.#segmentFleet
     return (startMs, listener, traceparent, before, attempt): EngineSegment => {
       this.#lastArrival += 1
       const start = { arrival: this.#lastArrival, startMs, settings, traceparent, before, attempt }
-      const segment = new FleetSegment(model, start, listener, this.#segmentFleet)
+      const segment = new FleetSegment(model, start, listener, segmentFleet)
       this.#queue(segment)
+      // Not within this call.
+      if (model.isSpare === true) queueMicrotask(() => segment.refuseWaiting())
       return segment
     }
   }

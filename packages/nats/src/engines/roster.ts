@@ -325,7 +325,7 @@ export class Roster {
 
   #isServing(
     { state, version, models, region, hasModels, isAlive, forbiddenTicks: leftAlone }: Entry,
-    { label, sampleRateHz, phrases = false, language }: Pick<WantedModel, 'label'> & Partial<WantedModel>,
+    { label, sampleRateHz, phrases = false, language, isSpare }: Pick<WantedModel, 'label'> & Partial<WantedModel>,
   ): boolean {
     const model = models.get(label)
     if (!hasModels || !isAlive || leftAlone > 0 || state !== 'serving' || model === undefined) return false
@@ -333,6 +333,8 @@ export class Roster {
     if (version !== protocolVersion) return false
     if (sampleRateHz !== undefined && model.sampleRateHz !== sampleRateHz) return false
     if (phrases && model.phrases !== true) return false
+    // The places of sessions are for them, and so is the CPU of their engine processes.
+    if (isSpare === true && models.size > 1) return false
     if (language !== undefined && model.languages?.includes(language) !== true) return false
     return this.#isUsed(region)
   }

@@ -212,6 +212,16 @@ export const metricTable = {
     help: 'Engine processes that serve a model with this content, as the service sees them; 1 at each of them. `digest` is the beginning, as in lists.',
     aggregator: 'max',
   },
+  rxspeech_challenger_segments_total: {
+    type: 'counter',
+    labels: ['model', 'challenger', 'outcome'],
+    help: 'Segments that were drawn for the challenger of a model: compared, dropped for want of a place, or failed.',
+  },
+  rxspeech_challenger_words_total: {
+    type: 'counter',
+    labels: ['model', 'challenger', 'word'],
+    help: 'Words of compared segments: equal, substituted, inserted by the challenger, or deleted by it.',
+  },
   rxspeech_certificate_expiry_seconds: {
     type: 'gauge',
     labels: ['listener'],

@@ -5,6 +5,7 @@ import { expiryMsOf } from '../listen/renewable-certificate.js'
 import { sessionOutcomes, sessionPhases, type ServiceMonitor, type SessionFacts } from '../monitor/service-monitor.js'
 import type { ServiceLoad } from './service-load.js'
 import type { EngineMeter } from './engine-meter.js'
+import type { OnChallenged } from './challengers.js'
 import { readProcessMetrics, type ProcessMetric } from './merged-metrics.js'
 import { metricTable, type MetricName, type MetricRow } from './metric-table.js'
 import { segmentLosses, shownDigest, type FleetUse, type ModelContent, type NatsUse } from './nats-use.js'
@@ -29,6 +30,8 @@ export interface SpeechMetrics {
   /** A worker process was started again. */
   readonly workerRestarted: () => void
   readonly reloaded: (outcome: 'reloaded' | 'refused') => void
+  /** A segment was drawn for a challenger. */
+  readonly challenged: OnChallenged
   readonly close: () => void
 }
 
@@ -112,6 +115,7 @@ export const openSpeechMetrics = async (options: SpeechMetricsOptions): Promise<
     reloaded: (outcome) => {
       meters.count('rxspeech_reloads_total', { outcome })
     },
+    challenged: (...args) => meters.countChallenge(...args),
     close: () => {
       registry.clear()
     },
@@ -251,6 +255,19 @@ class Meters {
     this.#countUpTo('rxspeech_fleet_wait_seconds_total', {}, waitedMs / 1000)
     this.#countUpTo('rxspeech_fleet_full_total', {}, full)
     for (const cause of segmentLosses) this.#countUpTo('rxspeech_fleet_lost_total', { cause }, lost[cause] ?? 0)
+  }
+
+  countChallenge(...[{ model, challenger }, outcome]: Parameters<OnChallenged>): void {
+    const labels = { model: this.#models.of(model), challenger: this.#models.of(challenger) }
+    const compared = outcome === 'dropped' || isSpeechError(outcome) ? undefined : outcome.errors
+    const ended = compared !== undefined ? 'compared' : outcome === 'dropped' ? 'dropped' : 'failed'
+    for (const each of ['compared', 'dropped', 'failed']) {
+      this.count('rxspeech_challenger_segments_total', { ...labels, outcome: each }, each === ended ? 1 : 0)
+    }
+    const { right: equal = 0, substituted = 0, inserted = 0, deleted = 0 } = compared ?? {}
+    for (const [word, count] of Object.entries({ equal, substituted, inserted, deleted })) {
+      this.count('rxspeech_challenger_words_total', { ...labels, word }, count)
+    }
   }
 
   /** Raises a counter to a total that is counted elsewhere. */

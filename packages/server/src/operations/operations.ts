@@ -6,6 +6,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Server } from '@grpc/grpc-js'
 import type { SchedulerLike } from 'rxjs'
 import { combineMonitors, noopMonitor, type ServiceMonitor } from '../monitor/service-monitor.js'
+import { Challengers, type OnChallenged } from './challengers.js'
 import type { EngineMeter } from './engine-meter.js'
 import { openGrpcHealth, openGrpcReflection } from './grpc-services.js'
 import type { Logger } from './logger.js'
@@ -18,7 +19,15 @@ import { refusalOf, type Refusing } from '../sessions/refusals.js'
 import type { ShareLimits } from '../sessions/tenant-shares.js'
 import { modelBehind, ServiceLoad, watchLoop, type BusyLoop, type LoadLimits } from './service-load.js'
 import { SlowSessions, type SlowSession } from './slow-sessions.js'
-import { logFault, modelRefusingLog, RateLimitedLog, readinessLog, refusingLog, sessionLog } from './service-log.js'
+import {
+  challengeLog,
+  logFault,
+  modelRefusingLog,
+  RateLimitedLog,
+  readinessLog,
+  refusingLog,
+  sessionLog,
+} from './service-log.js'
 import { openHttp, type HttpListener } from '../listen/http-listener.js'
 import type { ListenerCertificate } from '../listen/renewable-certificate.js'
 
@@ -162,10 +171,13 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
   const sessions = hasMetrics ? new SlowSessions(() => scheduler.now()) : undefined
   const running = sessions && (() => sessions.running())
   const metrics = hasMetrics ? await openSpeechMetrics({ engines, load, isReady, expiring, running }) : undefined
-  const { monitor, onFault, log, logRefusing, logModelRefusing, logCanaryFailing, logReadiness } = openReports(
-    options,
-    metrics,
-  )
+  const reports = openReports(options, metrics)
+  const { monitor, onFault, log, logRefusing, logModelRefusing, logCanaryFailing, logReadiness } = reports
+  const challengers = new Challengers({
+    onChallenged: reports.onChallenged,
+    isBusy: () => load.partialIntervalMs > 0,
+    scheduler,
+  })
   tracker.onFault = onFault
   tracker.onChange = (readiness) => {
     logReadiness(readiness)
@@ -189,7 +201,7 @@ export const openProcessOperations = async (options: ProcessOperationsOptions): 
     watchIdentity: (ageMs) => metrics?.watchIdentity(ageMs),
     readiness: () => tracker.readiness,
     setServing: (isServing) => health.setServing(isServing),
-    watchModels: (registry) => tracker.watchModels(registry),
+    watchModels: (registry) => challengers.watch(tracker.watchModels(registry)),
     watchNats: (use) => metrics?.watchNats(use),
     reloaded: (outcome) => metrics?.reloaded(outcome),
     addTo: (server) => {
@@ -213,6 +225,7 @@ export interface Reports extends Pick<Operations, 'monitor' | 'onFault' | 'log'>
   readonly logRefusing: (refusing: Refusing<BusyLoop>) => void
   readonly logModelRefusing: (model: string, refusing: Refusing) => void
   readonly logCanaryFailing: (model: string) => void
+  readonly onChallenged: OnChallenged
   readonly logReadiness: (readiness: Readiness) => void
 }
 
@@ -223,6 +236,7 @@ export const openReports = (
 ): Reports => {
   const onLineDropped = metrics?.lineDropped
   const limitedLog = logger && new RateLimitedLog({ logger, scheduler, maxLinesPerMinute, onLineDropped })
+  const onChallenged = limitedLog && challengeLog(limitedLog)
   const faultHandlers = [metrics?.onFault, limitedLog && logFault(limitedLog, () => scheduler.now()), onFault]
   return {
     monitor: combineMonitors(
@@ -236,6 +250,10 @@ export const openReports = (
     logModelRefusing: (limitedLog && modelRefusingLog(limitedLog)) ?? (() => undefined),
     logCanaryFailing: (model) =>
       limitedLog?.write('Canary fails', 'error', 'A canary fails, and gets no further sessions', { model }),
+    onChallenged: (...args) => {
+      metrics?.challenged(...args)
+      onChallenged?.(...args)
+    },
     logReadiness: (limitedLog && readinessLog(limitedLog)) ?? (() => undefined),
   }
 }

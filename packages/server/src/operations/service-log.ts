@@ -1,6 +1,7 @@
 import { Subscription, type SchedulerLike } from 'rxjs'
 import type { LogFields, Logger, LogLevel } from './logger.js'
 import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
+import type { OnChallenged } from './challengers.js'
 import { readinessSentences, type Readiness } from './readiness.js'
 import type { BusyLoop } from './service-load.js'
 import type { FaultOrigin } from '../sessions/client-error.js'
@@ -130,6 +131,22 @@ export const modelRefusingLog =
     if (phase === 'begun') {
       limited.write('Model refused', 'warn', 'Overloaded: new sessions of a model are refused', { model, ...fields })
     } else limited.write('Model accepted', 'info', 'New sessions of a model are accepted again', { model, ...fields })
+  }
+
+/** Logs challengers that read other words, which are in the line only if the operator wants them, and that fail. */
+export const challengeLog =
+  (limited: RateLimitedLog): OnChallenged =>
+  (challenge, outcome) => {
+    if (outcome === 'dropped') return
+    if (isSpeechError(outcome)) {
+      const cause = isSpeechError(outcome.cause) ? outcome.cause.message : undefined
+      limited.write('Challenger failed', 'warn', 'A challenger failed', { ...challenge, error: outcome.message, cause })
+      return
+    }
+    const { errors, differences } = outcome
+    if (errors.right === errors.words && errors.inserted === 0) return
+    const fields = { ...challenge, ...errors, differences }
+    limited.write('Challenger differs', 'info', 'A challenger read other words', fields)
   }
 
 /** Logs each change of the readiness, as `/readyz` reports it; not the start, of which nothing has changed yet. */

@@ -5,12 +5,30 @@ import type { Release } from 'rxspeech-engines/models/model-registry'
 import type { Releases } from 'rxspeech-engines/models/releases'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { recordOf } from 'rxspeech/internal/protocol/collections'
-import { issuesOf, issueText, number, optionsCodec, optionsOf, text } from 'rxspeech/internal/protocol/validation'
+import {
+  flag,
+  issuesOf,
+  issueText,
+  nonEmptyText,
+  number,
+  optionsCodec,
+  optionsOf,
+  text,
+  wholeNumber,
+} from 'rxspeech/internal/protocol/validation'
 import { readSections } from './read-configuration.js'
 
+const percent = number({ min: 0, max: 100 })
 const release = optionsOf<Release>()(
   {},
-  { version: text, canary: optionsCodec({ version: text, percent: number({ min: 0, max: 100 }) }, {}) },
+  {
+    version: text,
+    canary: optionsCodec({ version: text, percent }, {}),
+    challenger: optionsCodec(
+      { version: text, percent },
+      { name: nonEmptyText, places: wholeNumber({ min: 1, max: 1_000 }), logsWords: flag },
+    ),
+  },
 )
 const releases = recordOf(release)
 

@@ -7,7 +7,7 @@ import { RecordingIntake } from 'rxspeech-dialects/conversation/recording-intake
 import type { EngineKind } from 'rxspeech-engines/engine'
 import { openai } from 'rxspeech-engines/openai/openai'
 import { remote } from 'rxspeech-engines/remote/remote'
-import { createSherpaOnnx, inProcesses } from 'rxspeech-engines/sherpa-onnx/sherpa-onnx'
+import { createSherpaOnnx, inProcesses, type SherpaHost } from 'rxspeech-engines/sherpa-onnx/sherpa-onnx'
 import { soundswallower, soundswallowerLimits } from 'rxspeech-engines/soundswallower/soundswallower'
 import { usableCpus } from 'rxspeech-engines/threads/usable-cpus'
 import { vosk } from 'rxspeech-engines/vosk/vosk'
@@ -34,10 +34,14 @@ import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { uploadLimitsOf, type ServiceOptions } from '../configuration/service-options.js'
 
 /** The built-in engines, for this many CPUs. Each loads its package when the first of its models is opened. */
-export const builtInEngines = (env: ServiceOptions['env'], cpus: number = usableCpus()): readonly EngineKind[] => [
+export const builtInEngines = (
+  env: ServiceOptions['env'],
+  cpus: number = usableCpus(),
+  host: SherpaHost = inProcesses,
+): readonly EngineKind[] => [
   soundswallower(soundswallowerLimits(cpus)),
   remote({ env }),
-  createSherpaOnnx(inProcesses, cpus),
+  createSherpaOnnx(host, cpus),
   openai({ env }),
   wyoming(),
   vosk({ env }),

@@ -1,5 +1,6 @@
 import { fingerprintOf } from 'rxspeech-engines/models/fingerprint'
 import { createModelRegistry, type ModelRegistry } from 'rxspeech-engines/models/model-registry'
+import { inSpareProcesses } from 'rxspeech-engines/sherpa-onnx/sherpa-onnx'
 import { loadCustomNodes } from 'rxspeech-server/custom-nodes/load-custom-nodes'
 import type { AnyNodeDefinition, ModelName } from 'rxspeech-server/nodes/core/node'
 import { loadProjects } from 'rxspeech-server/project/load-projects'
@@ -19,8 +20,47 @@ import type { ServiceOptions } from '../configuration/service-options.js'
 export const openModels = (
   { modelFolders: folders, engines = [], env, idleMinutes, scheduler, onFault }: ServiceOptions,
   cpus?: number,
-): ModelRegistry =>
-  createModelRegistry({ folders, kinds: [...builtInEngines(env, cpus), ...engines], idleMinutes, scheduler, onFault })
+): ModelRegistry => {
+  const kinds = [...builtInEngines(env, cpus), ...engines]
+  const models = createModelRegistry({ folders, kinds, idleMinutes, scheduler, onFault })
+  const spareKinds = [...builtInEngines(env, cpus, inSpareProcesses), ...engines]
+  const spare = { folders, kinds: spareKinds, retry: false, idleMinutes: spareIdleMinutes, scheduler }
+  return withSpareEngines(models, () => createModelRegistry(spare))
+}
+
+/** How long the model of a challenger stays in memory after its last segment. */
+const spareIdleMinutes = 10
+
+/** The same models, which are loaded a second time as challengers, with engines of their own. */
+const withSpareEngines = (models: ModelRegistry, open: () => ModelRegistry): ModelRegistry => {
+  let spare: ModelRegistry | undefined
+  const closeSpare = async (): Promise<void> => {
+    const closing = spare
+    spare = undefined
+    await closing?.close()
+  }
+  const prepareReload = models.prepareReload?.bind(models)
+  return {
+    ...models,
+    spareEngine: (model) => (spare ??= open()).engine(model),
+    ...(prepareReload && {
+      prepareReload: async (given) => {
+        const prepared = await prepareReload(given)
+        const { added, changed, removed } = prepared.changes
+        return {
+          ...prepared,
+          commit: () => {
+            prepared.commit()
+            if (added.length + changed.length + removed.length > 0) void closeSpare()
+          },
+        }
+      },
+    }),
+    close: async () => {
+      await Promise.all([closeSpare(), models.close()])
+    },
+  }
+}
 
 /** Whether a model that a project names exists. */
 export const hasModelIn =

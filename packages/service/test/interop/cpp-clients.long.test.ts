@@ -38,7 +38,10 @@ describe.skipIf(cppPackages.areAbsent)(cppPackages.title("a client by gRPC's C++
   ] as const)('recognizes the complete call with the %s API, ended by %s', async (api, end, responses) => {
     const outcome = await session({ api, end })
     expect(outcome.kinds[0]).toBe('RESPONSE')
-    expect(outcome.responses).toMatchObject([{ MessageName: 'StartResponse', 'operation-result': 'success' }, ...responses])
+    expect(outcome.responses).toMatchObject([
+      { MessageName: 'StartResponse', 'operation-result': 'success' },
+      ...responses,
+    ])
     expect(outcome.sent).toBe(messagesOfCall)
     // Events arrive while audio is still being sent.
     expect(outcome.eventsBeforeSent).toBeGreaterThan(0)

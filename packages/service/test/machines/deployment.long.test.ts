@@ -218,7 +218,7 @@ describe.skipIf(deploymentIsSkipped)(
       await edges()
       for (const name of natsNames) {
         await deployment.on(name).end('SIGTERM')
-        await deployment.startNats(name)
+        await deployment.startNats([name])
         // As the page says: within it, the bucket of the identity has a leader again.
         await delay(15_000)
       }

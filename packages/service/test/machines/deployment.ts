@@ -164,9 +164,9 @@ export class Deployment {
     await cp(models, target, { recursive: true })
   }
 
-  /** All servers, of which none runs. */
-  async startNats(): Promise<void> {
-    await Promise.all(natsNames.map((name) => this.startNats(name)))
+  /** Starts servers that do not run. @default all */
+  async startNats(names: readonly (typeof natsNames)[number][] = natsNames): Promise<void> {
+    await Promise.all(names.map(async (name) => (await this.#launch('NATS', name)).logged(/Server is ready/)))
   }
 
   async startEngine(name: EngineName): Promise<Running> {
@@ -179,10 +179,6 @@ export class Deployment {
     const edge = await this.#launch('Edges', name)
     await edge.logged(/The service is listening/)
     return edge
-  }
-
-  async startNats(name: (typeof natsNames)[number]): Promise<void> {
-    await (await this.#launch('NATS', name)).logged(/Server is ready/)
   }
 
   /** Resolves when the balancer has connections for an edge again, or no more of them. */
