@@ -165,7 +165,7 @@ export class Studio {
       showStart()
       return
     }
-    const job = new Job(content.document)
+    const job = new Job(content.document, undefined, () => this.#draw())
     job.restore(content)
     this.#showJob(job)
     this.#draw()
@@ -177,6 +177,7 @@ export class Studio {
       if (job !== undefined && job !== this.#shown) this.#showJob(job)
       if (job === undefined && screen.id !== this.#shown?.id) void this.#openKept(screen.id)
     } else if (screen.type === 'start') {
+      this.#shown?.close()
       this.#shown = undefined
       this.#cursor.show(undefined)
       this.#library.opened()
@@ -186,6 +187,7 @@ export class Studio {
   }
 
   #showJob(job: Job): void {
+    this.#shown?.close()
     this.#shown = job
     this.#timeline.reset()
     this.#cursor.show(job)
@@ -232,6 +234,7 @@ export class Studio {
     const isCapturing = isRunning && job.origin !== 'file' && live !== undefined
     const marked = playing ?? word
     if (element('panel').hidden) return
+    void job.readTracks()
     this.#figures.render(state, {
       nowMs: Date.now(),
       isKept: run === undefined && job.status.type === 'ended',

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { wavHeader } from 'rxspeech/audio'
+import { describe, expect, it, vi } from 'vitest'
 import { Job, type OpenAudio, type OpenedAudio } from '../src/jobs/job.js'
 import { Jobs } from '../src/jobs/jobs.js'
 import { progressOf, progressSentence } from '../src/jobs/progress.js'
@@ -147,6 +148,29 @@ describe('the sessions of a page', () => {
     kept.restore({ document: job.document, audio: undefined, events: new Blob(), cassette: undefined })
     expect(kept.status).toEqual(job.status)
     expect(kept.document).toBe(job.document)
+  })
+
+  it('have their audio after a reload, too, which is read once', async () => {
+    const { document } = new Job({ title: '1', origin: 'file' })
+    const samples = Int16Array.from({ length: 16_000 }, (_none, at) => at % 256)
+    const header = wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 2 }, samples.byteLength)
+    const changed = vi.fn()
+    const keptWith = (audio: Blob | undefined): Job => {
+      const kept = new Job(document, undefined, changed)
+      kept.restore({ document, audio, events: new Blob(), cassette: undefined })
+      return kept
+    }
+    const kept = keptWith(new Blob([new Uint8Array(header), samples]))
+    expect(kept.tracks).toEqual([])
+    const [tracks, again] = await Promise.all([kept.readTracks(), kept.readTracks()])
+    expect(tracks.map(({ durationMs }) => durationMs)).toEqual([1000, 1000])
+    expect(again).toBe(tracks)
+    expect(kept.tracks).toBe(tracks)
+    expect(changed).toHaveBeenCalledOnce()
+    const closed = keptWith(new Blob([new Uint8Array(header), samples]))
+    closed.close()
+    for (const other of [closed, keptWith(undefined), keptWith(new Blob(['RIFF']))])
+      expect(await other.readTracks()).toEqual([])
   })
 
   it('keep what a person has chosen with them', () => {

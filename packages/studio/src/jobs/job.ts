@@ -17,6 +17,7 @@ import type { AudioTrack } from '../session/audio-track.js'
 import { wavHeaderBytes, type PartOnDisk, type SessionContent } from '../library/store.js'
 import type { Model, StudioConfig } from '../session/config.js'
 import { wavOf } from '../session/playback.js'
+import { readRecording } from '../session/read-recording.js'
 import type { Source } from '../session/sources.js'
 import { failureSentence, sentenceOf } from '../state/sentences.js'
 import { stateOfKept } from '../state/kept-state.js'
@@ -70,6 +71,9 @@ export class Job {
   /** Whether the list of kept sessions has it. */
   isKept = false
   #kept: SessionContent | undefined
+  #keptTracks: readonly AudioTrack[] = []
+  #reading: Promise<void> | undefined
+  readonly #closed = new AbortController()
   #model: string
   #document: TranscriptDocument | undefined
   #runningSinceMs = 0
@@ -94,7 +98,25 @@ export class Job {
   }
 
   get tracks(): readonly AudioTrack[] {
-    return this.run?.tracks ?? []
+    return this.run?.tracks ?? this.#keptTracks
+  }
+
+  /** The `tracks`, for which the recording of a session that was kept is read first; none if that is not possible. */
+  async readTracks(): Promise<readonly AudioTrack[]> {
+    if (this.#kept?.audio !== undefined) await (this.#reading ??= this.#readKept(this.#kept.audio))
+    return this.tracks
+  }
+
+  async #readKept(audio: Blob): Promise<void> {
+    const recording = await readRecording(audio, 16_000, this.#closed.signal).catch(() => undefined)
+    if (recording === undefined) return
+    this.#keptTracks = recording.tracks
+    this.#changed(this)
+  }
+
+  /** It is not shown any more: nothing more of its recording is read. */
+  close(): void {
+    this.#closed.abort()
   }
 
   get durationMs(): number {

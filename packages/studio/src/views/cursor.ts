@@ -111,19 +111,21 @@ export class Cursor {
     const { playback, timeline, draw } = this.#views
     const job = this.#job
     const part = job && audioOf(job.document, word)
-    const track = job?.tracks[part?.channel ?? 0]
-    if (part === undefined || track === undefined) return
+    if (job === undefined || part === undefined) return
     playback.pause()
     this.#playingWord = word
     this.#ms = part.fromMs
     timeline.reveal(part.fromMs)
     draw()
-    const samples = await track.read(part.fromMs, part.toMs)
-    if (job !== this.#job || word !== this.#playingWord) return
-    this.#words.play({ sampleRateHz: track.sampleRateHz, channels: [samples] }, () => {
+    const ended = (): void => {
       this.#playingWord = undefined
       draw()
-    })
+    }
+    const track = (await job.readTracks())[part.channel]
+    const samples = await track?.read(part.fromMs, part.toMs)
+    if (job !== this.#job || word !== this.#playingWord) return
+    if (track === undefined || samples === undefined) return ended()
+    this.#words.play({ sampleRateHz: track.sampleRateHz, channels: [samples] }, ended)
   }
 
   #scrub(ms: number): void {
