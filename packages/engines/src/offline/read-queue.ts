@@ -11,6 +11,8 @@ import { FadingMean, ReadingCosts } from './reading-costs.js'
 const maxUseForPartials = 0.75
 const useWindowMs = 3_000
 const finalUseWindowMs = 20_000
+/** What readings cost counts as the use of so many speakers, beside the use that was measured. */
+const assumedSpeakers = 0.5
 /** A result waits no longer for the partials and results that are read before it, but for one in fifty. */
 const maxDelayMs = 1_000
 /** Partials are thinned while one has waited this long within the last seconds. */
@@ -64,6 +66,8 @@ export class ReadQueue {
   readonly #costs = { final: new ReadingCosts(), partial: new ReadingCosts() }
   readonly #use: FadingMean
   readonly #finalUse: FadingMean
+  /** How many segments were open at a time, of the same seconds. */
+  readonly #speakers: FadingMean
 
   constructor(reader: Reader, sampleRateHz: number, scheduler: SchedulerLike) {
     this.#reader = reader
@@ -71,15 +75,18 @@ export class ReadQueue {
     this.#scheduler = scheduler
     this.#use = new FadingMean(useWindowMs, scheduler.now())
     this.#finalUse = new FadingMean(finalUseWindowMs, scheduler.now())
+    this.#speakers = new FadingMean(finalUseWindowMs, scheduler.now())
   }
 
   /** A segment has begun, whose audio is read until it leaves. */
   join(source: PartialSource): void {
+    this.#measureSpeakers()
     this.#open.add(source)
   }
 
   /** The segment has ended: it has no partial any more. */
   leave(source: PartialSource): void {
+    this.#measureSpeakers()
     this.#open.delete(source)
     this.#partials.delete(source)
   }
@@ -120,7 +127,12 @@ export class ReadQueue {
   waitMs(speakers?: number): number {
     const { perMs } = this.#costs.final
     const places = this.#reader.readsAtOnce
-    if (speakers !== undefined) return this.#costs.final.expectedWaitMs((speakers * perMs) / places, places)
+    if (speakers !== undefined) {
+      // A speaker takes more than the reading of the speech: audio around it is read, too, and some of it again.
+      const measured = this.#measureFinalUse() + (assumedSpeakers * perMs) / places
+      const use = (speakers * measured) / (this.#measureSpeakers() + assumedSpeakers)
+      return this.#costs.final.expectedWaitMs(use, places)
+    }
     const nowMs = this.#scheduler.now()
     let workMs = 0
     for (const { request } of this.#finals) workMs += perMs * this.#lengthMs(request)
@@ -246,6 +258,11 @@ export class ReadQueue {
     let finals = 0
     for (const { purpose } of this.#running) if (purpose === 'final') finals += 1
     return this.#finalUse.update(finals / this.#reader.readsAtOnce, this.#scheduler.now())
+  }
+
+  /** Call it before a segment begins or ends. */
+  #measureSpeakers(): number {
+    return this.#speakers.update(this.#open.size, this.#scheduler.now())
   }
 }
 

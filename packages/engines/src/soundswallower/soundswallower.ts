@@ -16,8 +16,7 @@ import type { WorkerSettings } from './worker.js'
 /** How many threads and decoders the engine runs. */
 export interface SoundswallowerLimits {
   /**
-   * Threads per model, 1 to 64. Each takes about 15 MB and the memory of its decoders. @default the CPUs minus one, 1
-   * to 4
+   * Threads per model, 1 to 64. Each takes about 15 MB and the memory of its decoders. @default the CPUs, 1 to 4
    */
   readonly workers?: number | undefined
   /**
@@ -38,7 +37,7 @@ const segmentsPerCpu = 8
 /** The limits of a process that may use this many CPUs, a fraction too. */
 export const soundswallowerLimits = (
   cpus: number,
-  workers: number = Math.min(Math.max(Math.floor(cpus) - 1, 1), 4),
+  workers: number = Math.min(Math.max(Math.floor(cpus), 1), 4),
 ): { readonly workers: number; readonly decodersPerWorker: number } => {
   const decodersPerWorker = Math.floor((segmentsPerCpu * cpus) / workers)
   return { workers, decodersPerWorker: Math.min(Math.max(decodersPerWorker, 1), segmentsPerCpu) }

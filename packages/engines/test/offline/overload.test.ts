@@ -10,6 +10,10 @@ import { VirtualClock } from '../../../service/test/virtual-clock.js'
 import { settled, spoken } from './fake-reader.js'
 
 const chunkMs = 100
+/** What is read around a segment, too. */
+const context = new Int16Array(250)
+/** How long speech lasts before the service knows that it is speech, and opens a segment with it. */
+const beforeOpenMs = 400
 const chunk = Int16Array.from({ length: chunkMs }, (_none, ms) => 8000 * (ms % 2 === 0 ? 1 : -1))
 const model: ModelDescription = {
   tenant: 'Default',
@@ -47,20 +51,24 @@ class PacedReader implements Reader {
   }
 }
 
-/** Speaks 1 to 12 s, shorter sentences more often, and pauses for 1 to 4 s: 60 % of the time is speech. */
+const shortestMs = 1_000
+
+/** Speaks, shorter sentences more often, and pauses for 1 to 4 s: up to 12 s, about 60 % of the time is speech. */
 class Caller {
   /** How long each result came after the end of its segment, beside its own reading. */
   readonly waitsMs: number[] = []
   readonly #clock: VirtualClock
   readonly #random: () => number
+  readonly #longestMs: number
   readonly #part$ = new Subject<SegmentPart>()
   readonly #dueMs: number[] = []
   #segmentMs: number | undefined
   #untilMs: number
 
-  constructor(engine: Engine, clock: VirtualClock, random: () => number) {
+  constructor(engine: Engine, clock: VirtualClock, random: () => number, longestMs: number) {
     this.#clock = clock
     this.#random = random
+    this.#longestMs = longestMs
     this.#untilMs = clock.now() + random() * 4_000
     this.#part$.pipe(engine.recognize()).subscribe((hypothesis) => {
       if (hypothesis.type === 'segment') this.waitsMs.push(clock.now() - (this.#dueMs.shift() ?? NaN))
@@ -76,14 +84,15 @@ class Caller {
     }
     if (nowMs < this.#untilMs) return
     if (this.#segmentMs === undefined) {
-      this.#segmentMs = 0
-      this.#untilMs = nowMs + 1_000 + this.#random() ** 3 * 11_000
-      this.#part$.next({ type: 'open', startMs: nowMs })
+      this.#segmentMs = beforeOpenMs
+      this.#untilMs = nowMs - beforeOpenMs + shortestMs + this.#random() ** 3 * (this.#longestMs - shortestMs)
+      this.#part$.next({ type: 'open', startMs: nowMs - beforeOpenMs, before: context })
+      for (let ms = 0; ms < beforeOpenMs; ms += chunkMs) this.#part$.next({ type: 'audio', samples: chunk })
     } else {
-      this.#dueMs.push(nowMs + readMs(this.#segmentMs))
+      this.#dueMs.push(nowMs + readMs(this.#segmentMs + 2 * context.length))
       this.#segmentMs = undefined
       this.#untilMs = nowMs + 1_000 + this.#random() * 3_000
-      this.#part$.next({ type: 'close', endMs: nowMs })
+      this.#part$.next({ type: 'close', endMs: nowMs, after: context })
     }
   }
 }
@@ -94,7 +103,7 @@ const durationMs = 200_000
 /**
  * So many callers ask for a session within a minute, and those that are refused again; the others speak until the end.
  */
-const offer = async (count: number, readsAtOnce: number, maxEngineDelayMs = 1_000) => {
+const offer = async (count: number, readsAtOnce: number, { maxEngineDelayMs = 1_000, longestMs = 12_000 } = {}) => {
   const clock = new VirtualClock()
   const reader = new PacedReader(readsAtOnce, clock)
   const engine = createOfflineEngine({ reader, sampleRateHz: 1000, words: true, maxReadMs: 20_500, scheduler: clock })
@@ -114,7 +123,7 @@ const offer = async (count: number, readsAtOnce: number, maxEngineDelayMs = 1_00
       const isRefused = meter.refuses(model)
       asksAtMs[index] = isRefused ? nowMs + 5_000 * (1 + random()) : Infinity
       if (isRefused) refusals += 1
-      else callers.push(new Caller(measured, clock, random))
+      else callers.push(new Caller(measured, clock, random, longestMs))
     }
     for (const caller of callers) caller.step()
   }
@@ -131,11 +140,11 @@ const offer = async (count: number, readsAtOnce: number, maxEngineDelayMs = 1_00
 describe('an offline engine to which more calls are offered than partials allow', () => {
   it('has its results within a second and their own reading, and rarer partials', async () => {
     const few = await offer(2, 1)
-    const twice = await offer(4, 1)
-    expect([few.admitted, twice.admitted]).toEqual([2, 4])
-    expect(few.partialsPerMinute).toBeGreaterThan(25)
-    expect(twice.partialsPerMinute).toBeLessThan(10)
-    for (const { lateMs } of [few, twice]) expect(lateMs).toBeLessThan(1_000)
+    const more = await offer(3, 1)
+    expect([few.admitted, more.admitted]).toEqual([2, 3])
+    expect(few.partialsPerMinute).toBeGreaterThan(18)
+    expect(more.partialsPerMinute).toBeLessThan(12)
+    for (const { lateMs } of [few, more]) expect(lateMs).toBeLessThan(1_000)
   })
 
   it('gets no session that would make results late, however many ask, and next to no partials', async () => {
@@ -144,8 +153,14 @@ describe('an offline engine to which more calls are offered than partials allow'
     expect([lateMs < 1_000, partialsPerMinute < 5]).toEqual([true, true])
   })
 
+  it('gets no more sessions if sentences are short, and much around them is read', async () => {
+    const { admitted, refusals, lateMs } = await offer(48, 2, { longestMs: 2_000 })
+    expect([admitted > 15, admitted < 24, refusals > 200]).toEqual([true, true, true])
+    expect(lateMs).toBeLessThan(1_000)
+  })
+
   it('gets every session without a limit, as in development, and is late', async () => {
-    const { refusals, lateMs } = await offer(16, 1, 0)
+    const { refusals, lateMs } = await offer(16, 1, { maxEngineDelayMs: 0 })
     expect([refusals, lateMs > 10_000]).toEqual([0, true])
   })
 })

@@ -82,8 +82,8 @@ describe('the default capacity of the embedded engine', () => {
         [1, 4],
         [1, 8],
         [1, 8],
-        [1, 8],
-        [3, 8],
+        [2, 8],
+        [4, 8],
         [4, 8],
       ],
     ])

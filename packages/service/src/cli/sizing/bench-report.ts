@@ -57,7 +57,8 @@ export const machineFacts = (node: string): MachineFacts => ({
   cpus: cpus().length,
   usableCpus: usableCpus(),
   memoryBytes: totalmem(),
-  system: `${type()} ${release()}`,
+  // What a builder of the kernel adds to its version says nothing.
+  system: `${type()} ${release().replace(/-.*/, '')}`,
   node,
 })
 
