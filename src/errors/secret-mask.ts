@@ -30,8 +30,7 @@ export class SecretMask {
 
   learn(secret: string): void {
     if (secret.length < minMaskedLength || this.#hidden.some((hidden) => hidden.secret === secret)) return
-    lastHidden = lastHidden?.secret === secret ? lastHidden : new HiddenSecret(secret)
-    this.#hidden = [lastHidden, ...this.#hidden].slice(0, maxSecrets)
+    this.#hidden = [new HiddenSecret(secret), ...this.#hidden].slice(0, maxSecrets)
   }
 
   /** The text with `***`, or another mark, for every secret in it. */
@@ -134,9 +133,6 @@ interface Found {
   readonly end: number
   readonly missing: number
 }
-
-/** The secret that was learned last: the sessions of a process often share a token. */
-let lastHidden: HiddenSecret | undefined
 
 /**
  * A secret and the forms it may have. The patterns of a token of 700 characters take 8 ms and 230 kB, so they are

@@ -48,29 +48,25 @@ const verifyingBehavior = optionsOf<VerifyingBehavior>()(
   },
 )
 
-export type ResolvedBehavior = {
-  readonly [Name in keyof Omit<VerifyingBehavior, 'accepts'>]-?: Exclude<VerifyingBehavior[Name], undefined>
-} & Pick<VerifyingBehavior, 'accepts'>
+const defaults = {
+  milestoneEveryMs: 1_000,
+  milestoneLagMs: 0,
+  partialEveryMs: 200,
+  wordMs: 100,
+  times: true,
+  answersFinalize: true,
+  answersStart: true,
+  stopsReadingAfterBytes: Infinity,
+  malformedAfterMs: Infinity,
+  goesAwayAfterMs: Infinity,
+}
+
+export type ResolvedBehavior = Readonly<typeof defaults> & Pick<VerifyingBehavior, 'accepts'>
 
 /** The behavior with its defaults. Throws `invalid-options` for a time that is out of range. */
 export const resolveBehavior = (behavior: VerifyingBehavior): ResolvedBehavior => {
-  checkOptions(verifyingBehavior, behavior)
-  const { milestoneEveryMs = 1_000, milestoneLagMs = 0, partialEveryMs = 200, wordMs = 100, times = true } = behavior
-  const { answersFinalize = true, answersStart = true, stopsReadingAfterBytes = Infinity } = behavior
-  const { malformedAfterMs = Infinity, goesAwayAfterMs = Infinity, accepts } = behavior
-  return {
-    milestoneEveryMs,
-    milestoneLagMs,
-    partialEveryMs,
-    wordMs,
-    times,
-    answersFinalize,
-    answersStart,
-    stopsReadingAfterBytes,
-    malformedAfterMs,
-    goesAwayAfterMs,
-    accepts,
-  }
+  const given = Object.entries(checkOptions(verifyingBehavior, behavior)).filter(([, value]) => value !== undefined)
+  return { ...defaults, ...Object.fromEntries(given) }
 }
 
 /** A result with times of the connection's audio, in milliseconds. */
