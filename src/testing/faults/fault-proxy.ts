@@ -11,10 +11,10 @@ import {
   wholeNumber,
 } from '../../protocol/validation.js'
 import { hostPort, listenOnPort, type ListenAddress } from '../../transport/listen-address.js'
-import { FaultDirector, type AppliedFault } from './fault-director.js'
-import { checkFault, checkScript, type Fault, type FaultScript } from './fault-script.js'
+import type { AppliedFault } from './fault-director.js'
+import { FaultInjector } from './fault-injector.js'
+import { checkScript, type Fault, type FaultScript } from './fault-script.js'
 import { ProxyConnection } from './proxy-connection.js'
-import { seededRandom, shapesAfter, unshapedTraffic } from './traffic.js'
 
 /** Where the proxy connects to, and its faults. */
 export interface FaultProxyOptions {
@@ -97,26 +97,18 @@ const targetOf = (target: string | number): { readonly host: string; readonly po
 /** The delay between attempts to listen on the same port again after an outage. */
 const relistenMs = 20
 
-class TcpProxy implements FaultProxy {
+class TcpProxy extends FaultInjector<ProxyConnection> implements FaultProxy {
   readonly #target: Target
-  readonly #scheduler: SchedulerLike
-  readonly #connections = new Set<ProxyConnection>()
-  readonly #director: FaultDirector
-  readonly #random: () => number
   #server: Server | undefined
   #address: ListenAddress
-  #shapes = unshapedTraffic
   #outage: 'none' | 'reset' | 'refuse' = 'none'
   #toRefuse = 0
-  #outageCount = 0
   #closing: Promise<void> | undefined
 
   constructor(target: Target, script: FaultScript, address: ListenAddress, seed: number, scheduler: SchedulerLike) {
+    super(script, 'proxy', seed, scheduler)
     this.#target = target
     this.#address = address
-    this.#scheduler = scheduler
-    this.#random = seededRandom(seed)
-    this.#director = new FaultDirector(script, scheduler, (fault) => this.#perform(fault))
   }
 
   get port(): number {
@@ -127,20 +119,8 @@ class TcpProxy implements FaultProxy {
     return hostPort(this.#address, this.port)
   }
 
-  get applied(): readonly AppliedFault[] {
-    return this.#director.applied
-  }
-
-  get connections(): number {
-    return this.#director.connections
-  }
-
   get open(): number {
-    return this.#connections.size
-  }
-
-  apply(fault: Fault): void {
-    this.#director.apply(checkFault(fault, 'proxy'))
+    return this.targets.size
   }
 
   reset(): void {
@@ -159,14 +139,10 @@ class TcpProxy implements FaultProxy {
     this.apply({ do: 'restore' })
   }
 
-  signal(name: string): void {
-    this.#director.signal(name)
-  }
-
   close(): Promise<void> {
     this.#closing ??= (async () => {
-      this.#director.close()
-      for (const connection of [...this.#connections]) connection.reset()
+      this.director.close()
+      for (const connection of [...this.targets]) connection.reset()
       await this.#stopListening()
     })()
     return this.#closing
@@ -188,7 +164,7 @@ class TcpProxy implements FaultProxy {
   }
 
   #accept(socket: Socket): void {
-    const number = this.#director.connecting()
+    const number = this.director.connecting()
     if (this.#outage !== 'none' || this.#toRefuse > 0 || this.#closing !== undefined) {
       this.#toRefuse = Math.max(0, this.#toRefuse - 1)
       socket.on('error', () => undefined)
@@ -197,47 +173,26 @@ class TcpProxy implements FaultProxy {
     }
     const connection: ProxyConnection = new ProxyConnection(socket, {
       target: this.#target,
-      shapes: () => this.#shapes,
-      scheduler: this.#scheduler,
-      random: this.#random,
-      allowance: (direction) => this.#director.bytesBefore(direction, number),
-      passed: (direction, bytes) => this.#director.passed(direction, number, { bytes }),
-      closed: () => this.#connections.delete(connection),
+      shapes: () => this.shapes,
+      scheduler: this.scheduler,
+      random: this.random,
+      allowance: (direction) => this.director.bytesBefore(direction, number),
+      passed: (direction, bytes) => this.director.passed(direction, number, { bytes }),
+      closed: () => this.targets.delete(connection),
     })
-    this.#connections.add(connection)
+    this.targets.add(connection)
   }
 
-  #perform(fault: Fault): void {
-    this.#shapes = shapesAfter(this.#shapes, fault)
+  protected steerAccess(fault: Fault): void {
     if (fault.do === 'refuse') this.#toRefuse = fault.connections
-    if (fault.do === 'outage') this.#beginOutage(fault.by ?? 'reset', fault.forMs)
-    if (fault.do === 'restore') this.#endOutage()
-    for (const connection of [...this.#connections]) connection.apply(fault)
-    if (!('forMs' in fault) || fault.forMs === undefined || fault.do === 'outage') return
-    this.#director.schedule(() => this.#expire(fault), fault.forMs)
-  }
-
-  /** Ends a fault with a duration. A half-open connection is reset, as when the system detects it. */
-  #expire(fault: Fault): void {
-    for (const connection of [...this.#connections]) {
-      if (fault.do === 'half-open') connection.reset()
-      if (fault.do === 'stall') connection.resume(fault.direction)
+    else if (fault.do === 'restore') this.endOutage()
+    else if (fault.do === 'outage') {
+      this.#outage = fault.by ?? 'reset'
+      if (this.#outage === 'refuse') void this.#stopListening()
     }
   }
 
-  #beginOutage(by: 'reset' | 'refuse', forMs: number | undefined): void {
-    this.#outage = by
-    this.#outageCount += 1
-    const count = this.#outageCount
-    if (by === 'refuse') void this.#stopListening()
-    if (forMs === undefined) return
-    this.#director.schedule(() => {
-      // Does not end a later outage.
-      if (count === this.#outageCount) this.#endOutage()
-    }, forMs)
-  }
-
-  #endOutage(): void {
+  protected endOutage(): void {
     this.#toRefuse = 0
     if (this.#outage === 'none') return
     this.#outage = 'none'
@@ -252,7 +207,7 @@ class TcpProxy implements FaultProxy {
       },
       () => {
         if (this.#closing === undefined && this.#outage === 'none')
-          this.#director.schedule(() => this.#listenAgain(), relistenMs)
+          this.director.schedule(() => this.#listenAgain(), relistenMs)
       },
     )
   }

@@ -4,6 +4,7 @@ import { Inbox } from '../../transport/inbox.js'
 import { resolveLimits } from '../../transport/limits.js'
 import type { Link } from '../../transport/link.js'
 import { DrainSignal } from '../../transport/drain.js'
+import type { FaultTarget } from './fault-injector.js'
 import type { Direction, Fault } from './fault-script.js'
 import { MessagePipe } from './message-pipe.js'
 import { corruptMessage, type TrafficShapes } from './traffic.js'
@@ -38,7 +39,7 @@ export const messageBytes = (message: unknown): number => {
 }
 
 /** A link that wraps another one and applies faults. It holds no more messages than the wrapped link would. */
-export class FaultyLink<In, Out> implements Link<In, Out> {
+export class FaultyLink<In, Out> implements Link<In, Out>, FaultTarget {
   readonly incoming$: Observable<In>
   readonly drain$: Observable<void>
   readonly leaving$?: Observable<void>
@@ -134,7 +135,6 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
     this.#inbox.discard()
   }
 
-  /** Applies a fault; those that do not concern an open link have no effect. */
   apply(fault: Fault): void {
     switch (fault.do) {
       case 'reset':
@@ -163,7 +163,6 @@ export class FaultyLink<In, Out> implements Link<In, Out> {
     }
   }
 
-  /** Ends a stall of one direction. */
   resumeDirection(direction: Direction): void {
     this.#pipe(direction).resume()
   }

@@ -4,10 +4,10 @@ import { SpeechError } from '../../errors/speech-error.js'
 import { contentType } from '../../protocol/dataflow-messages.js'
 import { anything, checkOptions, number, optionsOf, schedulerValue } from '../../protocol/validation.js'
 import type { Dial, Link } from '../../transport/link.js'
-import { FaultDirector, type AppliedFault } from './fault-director.js'
-import { checkFault, checkScript, type Direction, type Fault, type FaultScript } from './fault-script.js'
+import type { AppliedFault } from './fault-director.js'
+import { FaultInjector, type FaultTarget } from './fault-injector.js'
+import { checkScript, type Direction, type Fault, type FaultScript } from './fault-script.js'
 import { FaultyLink, messageBytes } from './faulty-link.js'
-import { seededRandom, shapesAfter, unshapedTraffic } from './traffic.js'
 
 /** The faults of the links, and their clock. */
 export interface LinkFaultsOptions {
@@ -66,29 +66,13 @@ const linkFaultsOptions = optionsOf<LinkFaultsOptions>()(
   { script: anything, audioFormat: anything, seed: number(), scheduler: schedulerValue },
 )
 
-class FaultedLinks implements LinkFaults {
+class FaultedLinks extends FaultInjector<FaultTarget> implements LinkFaults {
   readonly #audioFormat: AudioFormat | undefined
-  readonly #scheduler: SchedulerLike
-  readonly #links = new Set<Pick<FaultyLink<never, never>, 'apply' | 'resumeDirection'>>()
-  readonly #random: () => number
-  readonly #director: FaultDirector
-  #shapes = unshapedTraffic
-  #outages = 0
   #access: Access = { to: 'open' }
 
   constructor(script: FaultScript, audioFormat: AudioFormat | undefined, seed: number, scheduler: SchedulerLike) {
+    super(script, 'link', seed, scheduler)
     this.#audioFormat = audioFormat
-    this.#scheduler = scheduler
-    this.#random = seededRandom(seed)
-    this.#director = new FaultDirector(script, scheduler, (fault) => this.#perform(fault))
-  }
-
-  get applied(): readonly AppliedFault[] {
-    return this.#director.applied
-  }
-
-  get connections(): number {
-    return this.#director.connections
   }
 
   wrap<Options extends readonly unknown[], In, Out>(
@@ -97,37 +81,27 @@ class FaultedLinks implements LinkFaults {
     return (...options) => new Observable((subscriber) => this.#connect(dial(...options), subscriber))
   }
 
-  apply(fault: Fault): void {
-    this.#director.apply(checkFault(fault, 'link'))
-  }
-
-  signal(name: string): void {
-    this.#director.signal(name)
-  }
-
   close(): void {
-    this.#director.close()
+    this.director.close()
   }
 
   #connect<In, Out>(dial$: Dial<In, Out>, subscriber: Subscriber<Link<In, Out>>): void {
-    const connection = this.#director.connecting()
-    const refusal = refusalOf(this.#access)
-    if (refusal !== undefined) {
-      this.#access = afterRefusal(this.#access)
-      subscriber.error(refusal)
+    const connection = this.director.connecting()
+    if (this.#access.to !== 'open') {
+      subscriber.error(this.#refuse(this.#access))
       return
     }
     const subscription = dial$.subscribe({
       next: (inner) => {
         const link = new FaultyLink(inner, {
-          shapes: () => this.#shapes,
-          scheduler: this.#scheduler,
-          random: this.#random,
+          shapes: () => this.shapes,
+          scheduler: this.scheduler,
+          random: this.random,
           passed: (direction, message) => this.#passed(connection, direction, message),
         })
-        this.#links.add(link)
+        this.targets.add(link)
         subscriber.add(() => {
-          this.#links.delete(link)
+          this.targets.delete(link)
           link.release()
         })
         link.start()
@@ -139,62 +113,40 @@ class FaultedLinks implements LinkFaults {
     subscriber.add(subscription)
   }
 
+  #refuse(access: Exclude<Access, { readonly to: 'open' }>): SpeechError {
+    if (access.to === 'closed') return refused('connection-failed')
+    const { connections, code = 'connection-failed', retryAfterMs } = access
+    this.#access = connections > 1 ? { ...access, connections: connections - 1 } : { to: 'open' }
+    return refused(code, retryAfterMs)
+  }
+
   #passed(connection: number, direction: Direction, message: unknown): void {
     const isCounted = direction === 'to-service' && this.#audioFormat !== undefined
     const audioMs = isCounted ? msForBytes(this.#audioFormat, audioBytes(message)) : 0
-    this.#director.passed(direction, connection, { messages: 1, audioMs })
+    this.director.passed(direction, connection, { messages: 1, audioMs })
   }
 
-  #perform(fault: Fault): void {
-    this.#shapes = shapesAfter(this.#shapes, fault)
-    this.#access = accessAfter(this.#access, fault)
-    for (const link of [...this.#links]) link.apply(fault)
-    if (!('forMs' in fault) || fault.forMs === undefined) return
-    if (fault.do === 'outage') this.#outages += 1
-    const outage = this.#outages
-    this.#director.schedule(() => this.#expire(fault, outage), fault.forMs)
+  protected steerAccess(fault: Fault): void {
+    if (fault.do === 'outage') this.#access = { to: 'closed' }
+    else if (fault.do === 'restore') this.endOutage()
+    else if (fault.do === 'refuse') this.#access = { to: 'refuse', ...fault }
   }
 
-  /** Ends a fault with a duration. A half-open connection is reset, as when the system detects it. */
-  #expire(fault: Fault, outage: number): void {
-    // Does not end a later outage.
-    if (fault.do === 'outage' && outage === this.#outages) this.#access = { to: 'open' }
-    for (const link of [...this.#links]) {
-      if (fault.do === 'half-open') link.apply({ do: 'reset' })
-      if (fault.do === 'stall') link.resumeDirection(fault.direction)
-    }
+  protected endOutage(): void {
+    this.#access = { to: 'open' }
   }
 }
 
 /** Whether new connections are accepted. */
-export type Access =
+type Access =
   | { readonly to: 'open' | 'closed' }
-  | {
-      readonly to: 'refuse'
-      readonly connections: number
-      readonly code: SpeechError['code']
-      readonly retryAfterMs: number | undefined
-    }
+  | ({ readonly to: 'refuse' } & Pick<
+      Extract<Fault, { readonly do: 'refuse' }>,
+      'connections' | 'code' | 'retryAfterMs'
+    >)
 
-export const accessAfter = (access: Access, fault: Fault): Access => {
-  if (fault.do === 'outage') return { to: 'closed' }
-  if (fault.do === 'restore') return { to: 'open' }
-  if (fault.do !== 'refuse') return access
-  const { connections, code = 'connection-failed', retryAfterMs } = fault
-  return { to: 'refuse', connections, code, retryAfterMs }
-}
-
-export const afterRefusal = (access: Access): Access => {
-  if (access.to !== 'refuse') return access
-  return access.connections > 1 ? { ...access, connections: access.connections - 1 } : { to: 'open' }
-}
-
-export const refusalOf = (access: Access): SpeechError | undefined => {
-  if (access.to === 'open') return undefined
-  const { code, retryAfterMs } =
-    access.to === 'refuse' ? access : { code: 'connection-failed' as const, retryAfterMs: undefined }
-  return new SpeechError(code, 'The fault script refuses connections.', { retryAfterMs })
-}
+const refused = (code: SpeechError['code'], retryAfterMs?: number): SpeechError =>
+  new SpeechError(code, 'The fault script refuses connections.', { retryAfterMs })
 
 /** The bytes of audio in a message of either transport. */
 const audioBytes = (message: unknown): number => {

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import type { SchedulerLike } from 'rxjs'
+import type { FaultTarget } from './fault-injector.js'
 import type { Direction, Fault } from './fault-script.js'
 import { BytePipe } from './byte-pipe.js'
 import type { TrafficShapes } from './traffic.js'
@@ -21,7 +22,7 @@ const reset = (socket: Socket): void => {
 }
 
 /** A connection of a client and its connection to the service. */
-export class ProxyConnection {
+export class ProxyConnection implements FaultTarget {
   readonly #clientSocket: Socket
   readonly #serviceSocket: Socket
   readonly #pipes: Readonly<Record<Direction, BytePipe>>
@@ -49,7 +50,6 @@ export class ProxyConnection {
     this.#watch(this.#serviceSocket, this.#clientSocket, 'to-client')
   }
 
-  /** Applies a fault; those that do not concern an open connection have no effect. */
   apply(fault: Fault): void {
     switch (fault.do) {
       case 'reset':
@@ -67,15 +67,15 @@ export class ProxyConnection {
       case 'stall':
         return this.#pipes[fault.direction].stall()
       case 'restore':
-        this.resume('to-client')
-        return this.resume('to-service')
+        this.resumeDirection('to-client')
+        return this.resumeDirection('to-service')
       case 'corrupt':
         return this.#pipes[fault.direction].corruptNext(fault.bytes ?? 1)
       default:
     }
   }
 
-  resume(direction: Direction): void {
+  resumeDirection(direction: Direction): void {
     this.#pipes[direction].resume()
   }
 
