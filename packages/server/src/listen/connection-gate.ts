@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { type Release, Semaphore } from 'rxspeech-engines/semaphore'
+import { RecentSuccesses } from '../identity/clients/recent-successes.js'
 import { peerAddress } from '../identity/http/peer-address.js'
 
 /** The limits of connections, and of streams without a session (PROTOCOL 8). */
@@ -62,31 +63,6 @@ type Eventual<T> = T | Promise<T>
 /** This part of the places of the service is for addresses with a recent success, so that no stranger takes all of them. */
 const reservedShare = 0.1
 
-const successLifetimeMs = 86_400_000
-const maxSuccesses = 10_000
-
-/** Where sessions were admitted within a day, in bounded memory. */
-class RecentSuccesses {
-  readonly #untilMs = new Map<string, number>()
-  readonly #now: () => number
-
-  constructor(now: () => number) {
-    this.#now = now
-  }
-
-  has(key: string): boolean {
-    return (this.#untilMs.get(key) ?? 0) > this.#now()
-  }
-
-  add(key: string): void {
-    // Removed and added again, so that the insertion order is that of the last success.
-    this.#untilMs.delete(key)
-    this.#untilMs.set(key, this.#now() + successLifetimeMs)
-    const [oldest] = this.#untilMs.keys()
-    if (this.#untilMs.size > maxSuccesses && oldest !== undefined) this.#untilMs.delete(oldest)
-  }
-}
-
 /**
  * Counts the connections of a service when they are accepted, before TLS and before a byte is read. Beyond the limit,
  * as many connections again get a refusal with its reason; further ones get no slot and are destroyed. A tenth of the
@@ -97,6 +73,7 @@ export class ConnectionGate implements ConnectionCounter {
   readonly #unstarted: Semaphore
   readonly #byAddress = new Map<string, Count>()
   readonly #all: Count = { admitted: 0, refused: 0 }
+  /** Where sessions were admitted. */
   readonly #successes: RecentSuccesses
 
   constructor(limits: GateLimits, now: () => number = () => performance.now()) {
@@ -127,11 +104,11 @@ export class ConnectionGate implements ConnectionCounter {
   }
 
   succeeded(address: string): void {
-    this.#successes.add(peerAddress(address))
+    this.#successes.set(peerAddress(address), true)
   }
 
   #placesFor(address: string | undefined, places: number): number {
-    const isKnown = address !== undefined && this.#successes.has(peerAddress(address))
+    const isKnown = address !== undefined && this.#successes.get(peerAddress(address)) === true
     return isKnown ? places : places - Math.floor(places * reservedShare)
   }
 

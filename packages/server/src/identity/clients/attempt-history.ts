@@ -1,4 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { RecentSuccesses } from './recent-successes.js'
 
 const windowMs = 60_000
 
@@ -56,9 +57,6 @@ export const createFailureLimit = ({ failuresPerMinute, maxKeys = 10_000, now }:
   }
 }
 
-const successLifetimeMs = 86_400_000
-const maxSuccesses = 10_000
-
 interface Login {
   readonly clientId: string
   readonly address: string
@@ -69,7 +67,7 @@ interface Attempt extends Login {
 }
 
 /** From where clients authenticated recently, in bounded memory. */
-export interface RecentSuccesses {
+export interface ClientSuccesses {
   /** Whether the client succeeded from the address. */
   readonly has: (login: Login) => boolean
   /** Whether the client succeeded from the address with this secret, so that the attempt is not a guess. */
@@ -79,60 +77,23 @@ export interface RecentSuccesses {
   readonly record: (attempt: Attempt) => void
 }
 
-interface Success {
-  readonly address: string
-  readonly untilMs: number
-  readonly digest: Buffer
-}
-
-interface AddressUse {
-  readonly untilMs: number
-  readonly successes: number
-}
-
-/**
- * Keeps each success for a day after its last repetition; beyond the limit the oldest is removed. Secrets are kept as
- * HMACs by a key of this process, which are useless elsewhere.
- */
-export const createRecentSuccesses = ({ now }: { readonly now: () => number }): RecentSuccesses => {
+/** Keeps secrets as HMACs by a key of this process, which are useless elsewhere. */
+export const createClientSuccesses = ({ now }: { readonly now: () => number }): ClientSuccesses => {
   const key = randomBytes(32)
-  const successes = new Map<string, Success>()
-  const addresses = new Map<string, AddressUse>()
+  const digests = new RecentSuccesses<Buffer>(now)
+  const addresses = new RecentSuccesses(now)
   const nameOf = ({ clientId, address }: Login): string => JSON.stringify([clientId, address])
   const digestOf = (secret: string): Buffer => createHmac('sha256', key).update(secret).digest()
-
-  const current = (login: Login): Success | undefined => {
-    const success = successes.get(nameOf(login))
-    return success !== undefined && success.untilMs > now() ? success : undefined
-  }
-
-  const remove = (name: string): void => {
-    const success = successes.get(name)
-    if (success === undefined) return
-    successes.delete(name)
-    const use = addresses.get(success.address)
-    if (use === undefined) return
-    if (use.successes > 1) addresses.set(success.address, { ...use, successes: use.successes - 1 })
-    else addresses.delete(success.address)
-  }
-
   return {
-    has: (login) => current(login) !== undefined,
+    has: (login) => digests.get(nameOf(login)) !== undefined,
     hasSecret: (attempt) => {
-      const success = current(attempt)
-      return success !== undefined && timingSafeEqual(success.digest, digestOf(attempt.secret))
+      const digest = digests.get(nameOf(attempt))
+      return digest !== undefined && timingSafeEqual(digest, digestOf(attempt.secret))
     },
-    hasAddress: (address) => (addresses.get(address)?.untilMs ?? 0) > now(),
+    hasAddress: (address) => addresses.get(address) !== undefined,
     record: (attempt) => {
-      const { address, secret } = attempt
-      const name = nameOf(attempt)
-      const untilMs = now() + successLifetimeMs
-      // Removed and added again, so that the insertion order is that of the last success.
-      remove(name)
-      successes.set(name, { address, untilMs, digest: digestOf(secret) })
-      addresses.set(address, { untilMs, successes: (addresses.get(address)?.successes ?? 0) + 1 })
-      const [oldest] = successes.keys()
-      if (successes.size > maxSuccesses && oldest !== undefined) remove(oldest)
+      digests.set(nameOf(attempt), digestOf(attempt.secret))
+      addresses.set(attempt.address, true)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Semaphore } from 'rxspeech-engines/semaphore'
-import { createFailureLimit, createRecentSuccesses } from './attempt-history.js'
+import { createFailureLimit, createClientSuccesses } from './attempt-history.js'
 import { unmatchableHash, verifySecret } from './client-secret.js'
 import { isClientId, type ClientRegistration, type ClientStore } from './client.js'
 
@@ -73,7 +73,7 @@ export const createClientAuthentication = (options: ClientAuthenticationOptions)
     exchange?.publishFailure(keys)
   }
   exchange?.onFailure(record)
-  const successes = createRecentSuccesses({ now })
+  const successes = createClientSuccesses({ now })
   const checks = new Semaphore({ permits: maxConcurrentChecks, maxWaiting: maxWaitingChecks })
   const hashForUnknown = unmatchableHash()
 

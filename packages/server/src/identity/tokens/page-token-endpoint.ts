@@ -1,11 +1,10 @@
-import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { ClientAuthentication } from '../clients/client-authentication.js'
 import { isGranted, maxGrantBytes } from '../clients/client.js'
 import { formEndpoint, type FormEndpointOptions, type HttpEndpoint } from '../http/form-endpoint.js'
 import { noStoreHeaders, sendJson, type Refusal } from '../http/responses.js'
 import { pageTokenLifetime, parseOrigin, type PageTokenInput } from './page-tokens.js'
 import { tokenResponse, type SignToken } from './token-signer.js'
-import type { Grant, TokenVerifier } from './token-verifier.js'
+import { undefinedIfRefused, type Grant, type TokenVerifier } from './token-verifier.js'
 
 export const pageTokenRoute = '/connect/page-token'
 
@@ -44,11 +43,6 @@ export const pageTokenEndpoint = (options: PageTokenEndpointOptions): HttpEndpoi
     },
     ['project', 'model'],
   )
-
-const undefinedIfRefused = (error: unknown): undefined => {
-  if (isSpeechError(error) && error.code === 'unauthenticated') return undefined
-  throw error
-}
 
 const missingToken: Refusal = {
   status: 401,

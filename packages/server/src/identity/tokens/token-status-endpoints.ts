@@ -8,7 +8,7 @@ import { noStoreHeaders, sendError, sendJson } from '../http/responses.js'
 import { authenticateClient, subscriptionOver } from './authenticate-client.js'
 import type { Revocations } from './revocations.js'
 import type { TokenClaims } from './token-claims.js'
-import type { TokenVerifier } from './token-verifier.js'
+import { undefinedIfRefused, type TokenVerifier } from './token-verifier.js'
 
 export const introspectionRoute = '/connect/introspect'
 export const revocationRoute = '/connect/revocation'
@@ -26,12 +26,6 @@ export interface TokenStatusOptions extends FormEndpointOptions {
 interface Caller {
   readonly client: ClientRegistration
   readonly token: string
-}
-
-/** Turns a refused token into undefined; rethrows internal errors. */
-const undefinedIfRefused = (error: unknown): undefined => {
-  if (isSpeechError(error) && error.code === 'unauthenticated') return undefined
-  throw error
 }
 
 /** The client of the request and the token that it names; undefined when the request was refused. */

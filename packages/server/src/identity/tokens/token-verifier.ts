@@ -1,5 +1,5 @@
 import { either } from 'fp-ts'
-import { codeOf, SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { codeOf, isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import type { AuthFailure } from '../../monitor/service-monitor.js'
 import { loadJose } from '../keys/load-jose.js'
 import { clockToleranceMs, type SigningJwk } from '../keys/key-list.js'
@@ -150,4 +150,10 @@ export const createTokenVerifier = async (options: TokenVerifierOptions): Promis
       endOfToken(options, { tokenId, parentId }, clients.find(clientId)) ??
       (expiresAtMs <= now() ? expired() : undefined),
   }
+}
+
+/** Turns the error of a refused token into undefined; rethrows internal errors. */
+export const undefinedIfRefused = (error: unknown): undefined => {
+  if (isSpeechError(error) && error.code === 'unauthenticated') return undefined
+  throw error
 }
