@@ -12,7 +12,7 @@ export interface CaptionToken {
 const breakingSpace = /[^\S\u00a0\u2007\u202f\ufeff]+/u
 
 /** Control characters, line breaks and direction overrides, which must not appear in a line. */
-const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu
+export const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu
 
 /** Scripts in which a line can end after nearly every character. */
 const ideographic = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/u
@@ -23,7 +23,7 @@ const notFirst =
 const notLast = /[\p{Ps}\p{Pi}\u00a0\u2007\u202f\u2060\ufeff]$/u
 
 /** Characters of two columns (Unicode Standard Annex 11). */
-const wide =
+export const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u
 // eslint-disable-next-line no-control-regex -- all of ASCII
 const ascii = /^[\u0000-\u007f]*$/

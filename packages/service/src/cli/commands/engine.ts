@@ -14,7 +14,7 @@ import { oneOf, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { packageModels } from '../process/package-files.js'
-import { readServerCertificate } from '../service/certificate-files.js'
+import { certificateOfFile, readServerCertificate } from '../service/certificate-files.js'
 import { readConfigurationFile, type LoadedConfiguration } from '../service/configuration-file.js'
 import { answerOf } from '../service/control.js'
 import { natsOfFile } from '../service/nats-settings.js'
@@ -127,9 +127,6 @@ const optionsOfFile = (loaded: Loaded, env: Host['env']): EngineProcessOptions =
     env,
     nats: natsOfFile(nats, loaded, env),
     modelFolders: models?.folders?.map(path) ?? packageModels(),
-    certificate:
-      tls?.certificateFile === undefined || tls.keyFile === undefined
-        ? undefined
-        : readServerCertificate({ certFile: path(tls.certificateFile), keyFile: path(tls.keyFile) }),
+    certificate: certificateOfFile(tls, path),
   }
 }

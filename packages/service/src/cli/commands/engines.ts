@@ -10,7 +10,7 @@ import { flagOr } from '../parsing/flags.js'
 import { jsonFlag } from '../parsing/service-flags.js'
 import { wholeNumber } from '../parsing/values.js'
 import { natsFlags, natsOfFlags } from '../parsing/nats-flags.js'
-import { tableText } from '../view/plain-text.js'
+import { secondsText, tableText } from '../view/plain-text.js'
 
 const enginesFlags = {
   ...natsFlags,
@@ -81,8 +81,6 @@ const titles = [
   'MODELS',
 ]
 
-const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
-
 /** A line for each engine below a line of titles; only the titles if there is none. */
 const engineTable = (engines: readonly EngineJson[]): string =>
   tableText(
@@ -90,8 +88,8 @@ const engineTable = (engines: readonly EngineJson[]): string =>
     engines.map(
       ({ name, instance, host, version, region, models, used, capacity, behind, draining, since, ...times }) => [
         ...[name, instance, host ?? '-', version ?? '-', region ?? '-'],
-        ...[String(used), String(capacity), seconds(times.lagMs)],
-        times.clockAheadMs === null ? '-' : `${times.clockAheadMs < 0 ? '' : '+'}${seconds(times.clockAheadMs)}`,
+        ...[String(used), String(capacity), secondsText(times.lagMs)],
+        times.clockAheadMs === null ? '-' : `${times.clockAheadMs < 0 ? '' : '+'}${secondsText(times.clockAheadMs)}`,
         ...[draining ? 'draining' : behind ? 'behind' : 'serving', since],
         models.map(({ model, digest }) => `${model} (${shownDigest(digest)})`).join(', '),
       ],

@@ -2,20 +2,17 @@ import { sizeText } from 'rxspeech-engines/catalogue/disk-space'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import { bytesForMs, msForBytes } from 'rxspeech/internal/audio/format'
 import { SpeechError } from 'rxspeech/internal/errors/speech-error'
-import { modelAt, modelFolders, namedModelFlags } from '../input/find-models.js'
+import { modelAt, modelFolders, modelReportFlags } from '../input/find-models.js'
 import { openInput, type AudioInput } from '../input/open-input.js'
 import type { CommandCall } from '../parsing/command.js'
 import { wrapText } from '../parsing/help-text.js'
-import { jsonFlag } from '../parsing/service-flags.js'
 import { acquire, watchInterruption } from '../process/interruption.js'
 import { processUse } from '../process/process-use.js'
 import { sampleCall } from '../process/package-files.js'
 import { hear, type Heard } from '../transcription/hear.js'
 import { defaultColumns } from '../view/live-screen.js'
 import { paintFor, type Paint } from '../view/paint.js'
-import { plainText } from '../view/plain-text.js'
-
-export const checkFlags = { ...namedModelFlags, json: jsonFlag }
+import { plainText, secondsText } from '../view/plain-text.js'
 
 /** How much of a recording is read, in milliseconds. */
 const maxAudioMs = 10_000
@@ -41,7 +38,7 @@ export const checkModel = async (
     flags: { models, json },
     host,
     output,
-  }: CommandCall<typeof checkFlags, string | undefined>,
+  }: CommandCall<typeof modelReportFlags, string | undefined>,
   name: string,
 ): Promise<void> => {
   const folders = modelFolders(models, host)
@@ -108,14 +105,12 @@ const beginningOf = ({ format, audio }: AudioInput) => {
 const textOf = (heard: readonly Heard[]): string =>
   heard.flatMap((segment) => (segment.type === 'milestone' ? [segment.text.trim()] : [])).join(' ')
 
-const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
-
 const report = (checked: Checked, paint: Paint, columns: number): string => {
   const { model, engine, loadMs, audioMs, busyMs, realTimeFactor, memoryBytes, text } = checked
   const words = text === '' ? ['none'] : wrapText(plainText(text), columns - 12)
   const rows: readonly (readonly [string, string])[] = [
-    ['loaded in', seconds(loadMs)],
-    ['read', `${seconds(audioMs)} of audio in ${seconds(busyMs)}, ${realTimeFactor} of real time`],
+    ['loaded in', secondsText(loadMs)],
+    ['read', `${secondsText(audioMs)} of audio in ${secondsText(busyMs)}, ${realTimeFactor} of real time`],
     ['memory', memoryBytes === null ? 'not known on this system' : sizeText(memoryBytes)],
     ['words', words.join(`\n${' '.repeat(12)}`)],
   ]

@@ -15,7 +15,7 @@ import { exitCode, failureOf, SilentExit } from '../process/failure.js'
 import { acquire, watchInterruption } from '../process/interruption.js'
 import { hear, type Heard } from '../transcription/hear.js'
 import { defaultColumns } from '../view/live-screen.js'
-import { paintFor, type Paint } from '../view/paint.js'
+import { paintFor, type Paint, type TextStyle } from '../view/paint.js'
 import { plainText } from '../view/plain-text.js'
 import { clockText } from '../view/transcript-line.js'
 
@@ -23,11 +23,6 @@ import { clockText } from '../view/transcript-line.js'
 const phrasesName = 'Phrases'
 
 export const hearFlags = { ...namedModelFlags, ...rawFlags, ...languageFlags, ...phraseFlags, json: jsonFlag }
-
-interface Style {
-  readonly paint: Paint
-  readonly columns: number
-}
 
 /** Recognizes recordings with a model in this process, and shows each segment. Exit code 3 if a file cannot be read. */
 export const hearFiles = async (
@@ -80,7 +75,7 @@ export const hearFiles = async (
 /** Columns of the times, the channel and the confidence before a text. */
 const clock = ({ startMs, endMs }: Heard): string => `${clockText(startMs)} – ${clockText(endMs)}`
 
-const textOf = (file: string, input: AudioInput, heard: readonly Heard[], { paint, columns }: Style): string => {
+const textOf = (file: string, input: AudioInput, heard: readonly Heard[], { paint, columns }: TextStyle): string => {
   const { sampleRateHz, channels } = input.format
   const name = file === '-' ? 'standard input' : plainText(basename(file))
   const head = `${paint('bold', name)} ${paint('dim', `${sampleRateHz} Hz, ${channels === 1 ? 'mono' : 'stereo'}`)}\n`

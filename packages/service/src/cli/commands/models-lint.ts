@@ -3,16 +3,13 @@ import { type LintedFile, lintModel } from 'rxspeech-engines/lint/lint-model'
 import type { ModelFault } from 'rxspeech-engines/models/jsgf'
 import { modelLabel } from 'rxspeech-engines/models/model-json'
 import { excerptOf, maxReportedFaults } from 'rxspeech-server/project/format/project-fault'
-import { modelFolders, modelsAt, namedModelFlags } from '../input/find-models.js'
+import { modelFolders, modelsAt, modelReportFlags } from '../input/find-models.js'
 import type { CommandCall } from '../parsing/command.js'
 import { wrapText } from '../parsing/help-text.js'
-import { jsonFlag } from '../parsing/service-flags.js'
 import { exitCode, SilentExit } from '../process/failure.js'
 import { defaultColumns } from '../view/live-screen.js'
-import { paintFor, type Paint } from '../view/paint.js'
-import { plainText } from '../view/plain-text.js'
-
-export const lintFlags = { ...namedModelFlags, json: jsonFlag }
+import { paintFor, type Paint, type TextStyle } from '../view/paint.js'
+import { counted, plainText } from '../view/plain-text.js'
 
 interface LintedModel {
   readonly label: string
@@ -25,7 +22,7 @@ export const lintModels = async ({
   flags: { models, json },
   host,
   output,
-}: CommandCall<typeof lintFlags, readonly string[]>): Promise<void> => {
+}: CommandCall<typeof modelReportFlags, readonly string[]>): Promise<void> => {
   const folders = modelFolders(models, host)
   const found = new Map(
     argument.flatMap((typed) => modelsAt(typed, folders)).map((one) => [one.model.folder, one] as const),
@@ -47,15 +44,7 @@ export const lintModels = async ({
 const countOf = ({ files }: LintedModel, severity: ModelFault['severity']): number =>
   files.flatMap(({ faults }) => faults).filter((fault) => fault.severity === severity).length
 
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
-
 const colors = { error: 'red', warning: 'magenta' } as const
-
-interface Style {
-  readonly paint: Paint
-  /** Where lines of a message are broken. */
-  readonly columns: number
-}
 
 type PositionOf = (offset: number) => { readonly line: number; readonly column: number }
 
@@ -74,7 +63,7 @@ const positionsIn = (text: string): PositionOf => {
   }
 }
 
-const report = (models: readonly LintedModel[], style: Style): string => {
+const report = (models: readonly LintedModel[], style: TextStyle): string => {
   const { paint } = style
   const texts = models.flatMap((model) => {
     const [errors, warnings] = [countOf(model, 'error'), countOf(model, 'warning')]
@@ -92,7 +81,7 @@ const report = (models: readonly LintedModel[], style: Style): string => {
 }
 
 /** The faults of a file as compilers print them; of very many the first, errors before warnings. */
-const fileText = (file: LintedFile, style: Style): string => {
+const fileText = (file: LintedFile, style: TextStyle): string => {
   const position = positionsIn(file.text)
   const { faults } = file
   const first = faults
@@ -114,7 +103,7 @@ const shortPath = (path: string): string => {
   return here.startsWith('..') ? path : here
 }
 
-const faultText = (file: LintedFile, position: PositionOf, fault: ModelFault, { paint, columns }: Style): string => {
+const faultText = (file: LintedFile, position: PositionOf, fault: ModelFault, { paint, columns }: TextStyle): string => {
   const { severity, message, span } = fault
   const { line, column } = position(span.from)
   const place = `${plainText(shortPath(file.path))}:${line}:${column}:`

@@ -3,7 +3,7 @@ import type { FoundModel } from 'rxspeech-engines/models/model-folders'
 import { findModels } from 'rxspeech-engines/models/model-registry'
 import { whatItReads } from 'rxspeech-engines/models/what-it-reads'
 import { builtInEngines } from '../../start/built-ins.js'
-import { modelFolders, namedModelFlags } from '../input/find-models.js'
+import { modelFolders, modelReportFlags } from '../input/find-models.js'
 import {
   defineCommand,
   defineCommandGroup,
@@ -11,19 +11,16 @@ import {
   type CommandCall,
   type CommandContext,
 } from '../parsing/command.js'
-import { jsonFlag } from '../parsing/service-flags.js'
 import { sampleModel } from '../process/package-files.js'
 import { tableText } from '../view/plain-text.js'
 import { addFlags, addToModels } from './models-add.js'
-import { checkFlags, checkModel } from './models-check.js'
+import { checkModel } from './models-check.js'
 import { hearFiles, hearFlags } from './models-hear.js'
-import { lintFlags, lintModels } from './models-lint.js'
+import { lintModels } from './models-lint.js'
 import { pull, pullFlags } from './models-pull.js'
 import { removeFlags, removeModel } from './models-remove.js'
 import { searchFlags, searchModels } from './models-search.js'
 import { typesFlags, writeTypes } from './models-types.js'
-
-const listFlags = { ...namedModelFlags, json: jsonFlag }
 
 /** `rxspeech models`. */
 export const addModels = (command: Command, context: CommandContext): void => {
@@ -41,7 +38,7 @@ export const addModels = (command: Command, context: CommandContext): void => {
   refuseUnknownSubcommands(command)
   const list = command.command('list', { isDefault: true })
   defineCommand(list.summary('list the models of folders; the same as models without a command'), context, {
-    flags: listFlags,
+    flags: modelReportFlags,
     run: listModels,
   })
   const add = command.command('add').argument('<name>', 'what clients call it: letters, digits, ".", "_" and "-"')
@@ -90,7 +87,7 @@ export const addModels = (command: Command, context: CommandContext): void => {
     description:
       'Checks the files of models and prints all faults with their places: words that the dictionary lacks, phrases that sound alike, rules that cannot be reached, loops. Loads no engine. The exit code is 3 if there is an error.',
     argument: ['<models...>', 'folders, or [<tenant>/]<name>[/<version>]'],
-    flags: lintFlags,
+    flags: modelReportFlags,
     examples: [['rxspeech models lint ./models', 'check all models of a folder']],
     run: lintModels,
   })
@@ -99,9 +96,9 @@ export const addModels = (command: Command, context: CommandContext): void => {
     description:
       'Loads a model in this process, reads the first 10 s of a recording, and prints how long loading and reading took, the memory, and the words. The exit code is 1 for a model that does not load, or whose engine fails.',
     argument: ['[file]', 'a WAV file (default: the call that comes with the package)'],
-    flags: checkFlags,
+    flags: modelReportFlags,
     examples: [['rxspeech models check parakeet-v3 my.wav --models ./models', 'whether this machine is fast enough']],
-    run: (call: CommandCall<typeof checkFlags, string | undefined>) => checkModel(call, check.args[0] ?? ''),
+    run: (call: CommandCall<typeof modelReportFlags, string | undefined>) => checkModel(call, check.args[0] ?? ''),
   })
   const hear = command.command('hear').argument('<model>', 'a folder, or [<tenant>/]<name>[/<version>]')
   defineCommand(hear.summary('recognize recordings with a model in this process'), context, {
@@ -127,7 +124,7 @@ export const addModels = (command: Command, context: CommandContext): void => {
 }
 
 /** The models of the folders, and their faults. Nothing is loaded. */
-const listModels = ({ flags: { models, json }, host, output }: CommandCall<typeof listFlags, undefined>): void => {
+const listModels = ({ flags: { models, json }, host, output }: CommandCall<typeof modelReportFlags, undefined>): void => {
   const found = findModels(modelFolders(models, host))
   output.write(json ? `${JSON.stringify(found.map(modelJson))}\n` : modelTable(found))
 }

@@ -11,8 +11,7 @@ import { flag, flagOr, repeatedFlag, type ParseValue } from '../parsing/flags.js
 import { helpColumns, sectionsText } from '../parsing/help-text.js'
 import { quoted, speed, text, wholeNumber } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
-import type { EndingSignal } from '../process/host.js'
-import { watchInterruption } from '../process/interruption.js'
+import { watchEnd } from '../process/interruption.js'
 import { readFileText } from '../service/configuration-file.js'
 import { paintFor } from '../view/paint.js'
 import { standInSummary } from '../view/stand-in-summary.js'
@@ -74,14 +73,7 @@ export const addStandIn = (command: Command, context: CommandContext): void => {
 
 const runStandIn = async ({ flags, host, output }: StandInCall): Promise<void> => {
   const options = optionsOf(flags)
-  let receive: (signal: EndingSignal) => void = () => undefined
-  const ended = new Promise<EndingSignal>((resolve) => (receive = resolve))
-  const interruption = watchInterruption(host, {
-    first: (signal) => {
-      receive(signal)
-      return true
-    },
-  })
+  const { ended, release } = watchEnd(host)
   try {
     const { standIn } = await import('../../testing/stand-in/stand-in.js')
     const running = await standIn(options)
@@ -93,7 +85,7 @@ const runStandIn = async ({ flags, host, output }: StandInCall): Promise<void> =
     await ended
     await running.close()
   } finally {
-    interruption.release()
+    release()
   }
 }
 

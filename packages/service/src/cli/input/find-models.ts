@@ -7,7 +7,7 @@ import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { nearestName } from 'rxspeech/internal/protocol/nearest-name'
 import { builtInEngines } from '../../start/built-ins.js'
 import { flag, settable } from '../parsing/flags.js'
-import { modelsFlag } from '../parsing/service-flags.js'
+import { jsonFlag, modelsFlag } from '../parsing/service-flags.js'
 import { text } from '../parsing/values.js'
 import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
@@ -28,6 +28,9 @@ export const namedModelFlags = {
     help: 'models to find the name in, <tenant>/<name>/<version>/model.json; may be repeated (default: those of the user and of the package)',
   },
 }
+
+/** The same for commands that report on models. */
+export const modelReportFlags = { ...namedModelFlags, json: jsonFlag }
 
 /** For commands that write to one folder of models. */
 export const modelsPlaceFlag = settable(

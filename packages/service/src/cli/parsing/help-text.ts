@@ -1,4 +1,4 @@
-import type { Paint } from '../view/paint.js'
+import type { TextStyle } from '../view/paint.js'
 import type { ScreenStream } from '../view/live-screen.js'
 import { displayWidth } from '../view/plain-text.js'
 
@@ -44,13 +44,8 @@ export const itemText = (term: string, termColumns: number, explanation: string,
 /** Lines of two columns below a title: the input, and its meaning. */
 export type Section = readonly (readonly [typed: string, meaning: string])[]
 
-interface HelpStyle {
-  readonly paint: Paint
-  readonly columns: number
-}
-
 /** Sections after the options of the help, in the same layout. */
-export const sectionsText = (sections: Readonly<Record<string, Section>>, { paint, columns }: HelpStyle): string =>
+export const sectionsText = (sections: Readonly<Record<string, Section>>, { paint, columns }: TextStyle): string =>
   Object.entries(sections)
     .map(([title, lines]) => {
       const termColumns = Math.max(...lines.map(([typed]) => typed.length))
@@ -60,7 +55,7 @@ export const sectionsText = (sections: Readonly<Record<string, Section>>, { pain
     .join('\n')
 
 /** Examples below a title: the purpose, then the input. */
-export const exampleText = (examples: Section, { paint, columns }: HelpStyle, title = 'Examples'): string => {
+export const exampleText = (examples: Section, { paint, columns }: TextStyle, title = 'Examples'): string => {
   const texts = examples.map(([typed, meaning]) => {
     const purpose = wrapText(meaning, columns - 4).map((line) => `  # ${line}`)
     return `${purpose.join('\n')}\n  $ ${commandText(typed, columns)}`

@@ -53,6 +53,20 @@ export const watchInterruption = (
   }
 }
 
+/** Resolves with the first signal, after which the command ends in its own time; the second one ends it at once. */
+export const watchEnd = (
+  host: Host,
+  hangup?: () => void,
+): { readonly ended: Promise<EndingSignal>; readonly release: () => void } => {
+  let receive: (signal: EndingSignal) => void = () => undefined
+  const ended = new Promise<EndingSignal>((resolve) => (receive = resolve))
+  const first = (signal: EndingSignal): boolean => {
+    receive(signal)
+    return true
+  }
+  return { ended, release: watchInterruption(host, { first, hangup }).release }
+}
+
 /**
  * Waits for a resource that has to be closed. If the signal aborts first, rejects with its reason at once and closes
  * the resource when it is available.

@@ -41,3 +41,12 @@ export const readServerCertificate = (files: CertificateFiles): ServerCertificat
   }
   return { certificate, key, readAgain: () => readServerCertificate(files) }
 }
+
+/** The same for the names of a configuration file; undefined if it has none. */
+export const certificateOfFile = (
+  tls: { readonly certificateFile?: string | undefined; readonly keyFile?: string | undefined } | undefined,
+  path: (name: string) => string,
+): ServerCertificate | undefined =>
+  tls?.certificateFile === undefined || tls.keyFile === undefined
+    ? undefined
+    : readServerCertificate({ certFile: path(tls.certificateFile), keyFile: path(tls.keyFile) })

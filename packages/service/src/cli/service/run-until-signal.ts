@@ -1,6 +1,6 @@
 import type { Logger } from 'rxspeech-server/operations/logger'
 import type { EndingSignal, Host } from '../process/host.js'
-import { hangupOf, watchInterruption } from '../process/interruption.js'
+import { hangupOf, watchEnd } from '../process/interruption.js'
 import { openControlOrWarn, type Control, type ReloadAnswer } from './control.js'
 
 /** What a process that runs until a signal needs. */
@@ -17,16 +17,11 @@ export const runUntilSignal = async (
   logger: Logger,
   run: (life: ProcessLife) => Promise<void>,
 ): Promise<void> => {
-  let receive: (signal: EndingSignal) => void = () => undefined
-  const ended = new Promise<EndingSignal>((resolve) => (receive = resolve))
   let hangup = (): void => logger.log('warn', 'SIGHUP during the start was ignored: everything is being read now.')
-  const interruption = watchInterruption(host, {
-    first: (signal) => {
-      receive(signal)
-      return true
-    },
-    hangup: hangupOf(host, () => hangup()),
-  })
+  const { ended, release } = watchEnd(
+    host,
+    hangupOf(host, () => hangup()),
+  )
   let control: Control | undefined
   const enableReload: ProcessLife['enableReload'] = async (stateFolder, reload) => {
     hangup = () => void reload()
@@ -36,6 +31,6 @@ export const runUntilSignal = async (
     await run({ ended, enableReload })
   } finally {
     await control?.close()
-    interruption.release()
+    release()
   }
 }

@@ -13,7 +13,7 @@ import { usageError } from '../process/failure.js'
 import type { Host } from '../process/host.js'
 import { studioFolder } from '../../start/running-service.js'
 import { packageModels, sampleCall, sampleModel } from '../process/package-files.js'
-import { readServerCertificate } from './certificate-files.js'
+import { certificateOfFile } from './certificate-files.js'
 import { readConfiguration } from '../../configuration/read-configuration.js'
 import { readConfigurationFile, readSecret, type LoadedConfiguration } from './configuration-file.js'
 import { natsOfFile } from './nats-settings.js'
@@ -76,10 +76,7 @@ export const serviceOptions = async (
       values.studio === true
         ? { folder: studioFolder(), sampleCall: sampleCall(), sampleModel: sampleModel() }
         : undefined,
-    certificate:
-      tls?.certificateFile === undefined || tls.keyFile === undefined
-        ? undefined
-        : readServerCertificate({ certFile: path(tls.certificateFile), keyFile: path(tls.keyFile) }),
+    certificate: certificateOfFile(tls, path),
   }
 }
 

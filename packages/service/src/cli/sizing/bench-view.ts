@@ -1,6 +1,6 @@
 import { sizeText } from 'rxspeech-engines/catalogue/disk-space'
 import type { Paint } from '../view/paint.js'
-import { lastColumns, plainText } from '../view/plain-text.js'
+import { counted, lastColumns, plainText, secondsText } from '../view/plain-text.js'
 import { clockText } from '../view/transcript-line.js'
 import type { BenchReport } from './bench-report.js'
 import type { BenchProgress, StepReport } from './run-bench.js'
@@ -18,7 +18,7 @@ const limits: Readonly<Record<Limit, string>> = {
   unknown: 'not known from outside of the service',
 }
 
-const seconds = (ms: number): string => (ms < 9_950 ? `${(ms / 1000).toFixed(2)} s` : `${(ms / 1000).toFixed(1)} s`)
+const seconds = (ms: number): string => (ms < 9_950 ? `${(ms / 1000).toFixed(2)} s` : secondsText(ms))
 const number = (value: number): string => value.toFixed(2)
 
 /** A line about a step, when it is over. */
@@ -28,8 +28,6 @@ export const stepLine = ({ round, calls, isCarried, p95Ms, segments, faults, lim
   const reason = limit === undefined || limit === 'engine' ? '' : ` (${limit})`
   return `round ${round}: ${counted(calls, 'call')}: ${outcome}${reason}, p95 ${seconds(p95Ms)} of ${counted(segments, 'result')}`
 }
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 const phases: Readonly<Record<BenchProgress['phase'], string>> = {
   'warming-up': 'warming up',

@@ -2,7 +2,8 @@ import type { ModelDescription } from 'rxspeech-engines/engine'
 import { isGrammarModel, whatItReads } from 'rxspeech-engines/models/what-it-reads'
 import { exitCode, type SilentExit } from '../process/failure.js'
 import { embeddedModel, missingEmbeddedModel } from '../process/package-files.js'
-import { secondsText, summaryLine } from '../view/transcript-reader.js'
+import { secondsText } from '../view/plain-text.js'
+import { summaryLine } from '../view/transcript-reader.js'
 import type { Outcome } from './run-recording.js'
 
 /**

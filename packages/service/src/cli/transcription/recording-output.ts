@@ -9,12 +9,13 @@ import type { Output } from '../process/output.js'
 import { openOutputFile, type OutputFile } from '../process/output-file.js'
 import { formatExtensions, openFormatView, type TranscriptFormat } from '../view/format-view.js'
 import { recordingJson } from '../view/json-view.js'
-import type { Paint } from '../view/paint.js'
+import type { Paint, TextStyle } from '../view/paint.js'
 import type { Pane } from '../view/panes.js'
 import { Segments } from '../view/segments.js'
-import { secondsText, summaryLine, type TranscriptReader } from '../view/transcript-reader.js'
+import { secondsText } from '../view/plain-text.js'
+import { summaryLine, type TranscriptReader } from '../view/transcript-reader.js'
 import type { View } from '../view/view.js'
-import { errorsOf, wordErrorsText, type WordErrorsStyle } from '../view/word-errors-view.js'
+import { errorsOf, wordErrorsText } from '../view/word-errors-view.js'
 import { ReferenceComparison } from './reference.js'
 import { interruptedText } from './outcome-text.js'
 import type { Outcome, Recording } from './run-recording.js'
@@ -38,7 +39,7 @@ export interface OutputOptions {
   /** Colors of stdout. */
   readonly paint: Paint
   /** The look of comparisons on stderr. */
-  readonly errorsStyle: WordErrorsStyle
+  readonly errorsStyle: TextStyle
 }
 
 /** The recording of a file, and the text that is said in it, if it is known. */

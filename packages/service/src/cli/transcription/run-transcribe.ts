@@ -5,6 +5,7 @@ import { inputName } from '../input/input-name.js'
 import type { InputFile } from '../input/recordings-in-folder.js'
 import { defaultColumns } from '../view/live-screen.js'
 import { paintFor } from '../view/paint.js'
+import { secondsText } from '../view/plain-text.js'
 import { countsText, sumOfCounts } from '../view/transcript-reader.js'
 import { countsLine, errorsOf, wordErrorsText } from '../view/word-errors-view.js'
 import { failureCode, RecordingOutput, type OutputPlan } from './recording-output.js'
@@ -85,7 +86,7 @@ const totalText = (outcomes: Outcomes, faults: readonly unknown[], elapsedMs: nu
   const numbers = [
     `${(audioMs / 1000).toFixed(1)} s of audio`,
     countsText(sumOfCounts(counts)),
-    `in ${(elapsedMs / 1000).toFixed(1)} s`,
+    `in ${secondsText(elapsedMs)}`,
   ]
   return `${complete.length} of ${outcomes.length} recordings transcribed: ${numbers.join(', ')}\n`
 }

@@ -23,3 +23,10 @@ export const paintFor = (stream: ScreenStream, env: Readonly<Record<string, stri
     return isPlain || text === '' ? text : `\u001b[${on}m${text}\u001b[${off}m`
   }
 }
+
+/** How a text of several lines is shown. */
+export interface TextStyle {
+  readonly paint: Paint
+  /** Where long lines are broken. */
+  readonly columns: number
+}

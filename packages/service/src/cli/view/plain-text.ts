@@ -1,13 +1,9 @@
-/** Control characters, with those that end lines, begin escape sequences or turn the direction of text. */
-const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu
+import { unprintable, wide } from 'rxspeech/internal/operators/captions/caption-tokens'
 
 /** Text from other sources as one line without control sequences. */
 export const plainText = (text: string): string => text.replace(unprintable, ' ').trim()
 
 const invisible = /[\p{Mn}\p{Me}\p{Cf}]/u
-/** Unicode Standard Annex 11, as far as speech is written: scripts and signs that take two columns. */
-const wide =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u
 
 const columnsOf = (character: string): number => (invisible.test(character) ? 0 : wide.test(character) ? 2 : 1)
 
@@ -44,6 +40,12 @@ export const lastColumns = (text: string, columns: number): string => {
   }
   return columns < 1 ? '' : `…${kept.reverse().join('')}`
 }
+
+/** `12.9 s` */
+export const secondsText = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
+
+/** `1 call`, `2 calls` */
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 /** A line per row after a line of titles, each column as wide as its widest cell, without control characters. */
 export const tableText = (titles: readonly string[], rows: readonly (readonly string[])[]): string => {

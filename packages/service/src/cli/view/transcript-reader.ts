@@ -1,4 +1,5 @@
 import type { Accumulated, ResultEvent } from 'rxspeech/internal/operators/results/transcript'
+import { secondsText } from './plain-text.js'
 import type { SpokenText } from './transcript-line.js'
 
 export interface TranscriptCounts {
@@ -62,9 +63,6 @@ export interface RunSummary {
   /** The time from the readiness of the service for audio to its last result. */
   readonly elapsedMs: number
 }
-
-/** `12.9 s` */
-export const secondsText = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
 
 /** The run in one line: seconds of audio, words, mean confidence, real-time factor (time taken over time of audio). */
 export const summaryLine = (counts: TranscriptCounts, { audioMs, elapsedMs }: RunSummary): string =>

@@ -7,7 +7,7 @@ import {
   type AlignedWords,
   type WordErrors,
 } from 'rxspeech-engines/word-errors'
-import type { Paint } from './paint.js'
+import type { Paint, TextStyle } from './paint.js'
 import { displayWidth, plainText } from './plain-text.js'
 
 /** What was said and what was read, of one speaker or, without a name, of all. */
@@ -15,11 +15,6 @@ export interface ComparedText {
   readonly speaker?: string | undefined
   readonly said: string
   readonly read: string
-}
-
-export interface WordErrorsStyle {
-  readonly paint: Paint
-  readonly columns: number
 }
 
 const percent = (part: number): string => `${(100 * part).toFixed(1)} %`
@@ -85,7 +80,7 @@ const align = ({ said, read }: ComparedText): readonly AlignedWords[] =>
 export const errorsOf = (texts: readonly ComparedText[]): WordErrors => countErrors(texts.flatMap(align))
 
 /** The errors of a transcript: said and read beside each other, as far as these differ, and then their numbers. */
-export const wordErrorsText = (texts: readonly ComparedText[], { paint, columns }: WordErrorsStyle): string => {
+export const wordErrorsText = (texts: readonly ComparedText[], { paint, columns }: TextStyle): string => {
   const compared = texts.map((text) => ({
     name: text.speaker === undefined ? '' : `${text.speaker}: `,
     aligned: align(text),
