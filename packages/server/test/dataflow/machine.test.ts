@@ -2,7 +2,7 @@ import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import type { ErrorCode } from '../../../../src/errors/error-table.js'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
-import type { Effect, Step } from '../../../../src/kernel/machine.js'
+import type { Step } from '../../../../src/kernel/machine.js'
 import type { StartRequest } from '../../../../src/protocol/dataflow-messages.js'
 import {
   dataflowMachine,
@@ -16,7 +16,7 @@ import {
 } from '../../src/dataflow/machine.js'
 import type { ProjectSession } from '../../src/dataflow/project-session.js'
 import type { Admission } from '../../src/sessions/session-context.js'
-import { itIsTotal } from '../sessions/machine-laws.js'
+import { cellsOf, endText, itIsTotal, stepText, type StepTable } from '../sessions/machine-laws.js'
 
 const machine = dataflowMachine
 
@@ -61,23 +61,10 @@ const shownOutput = (output: DataflowOutput): string => {
   }
 }
 
-const shownEffect = ({ lifetime, action }: Effect<DataflowAction>): string =>
-  action.type === 'wait'
-    ? `${lifetime}: wait ${action.timeout}${action.delayMs === undefined ? '' : ` ${action.delayMs}`}`
-    : `${lifetime}: ${action.type}${action.type === 'abort' ? ` ${action.error.code}` : ''}`
-
-/** A step in one line: the next state or the status, what is sent and reported, and what starts. */
-const shown = ({ state, outputs = [], effects = [] }: Step<DataflowState, DataflowOutput, DataflowAction>) => {
-  const next =
-    state.name === 'aborting'
-      ? ['aborting', ...state.last.map((output) => `then ${shownOutput(output)}`)].join(' ')
-      : state.name !== 'ended'
-        ? state.name
-        : state.result === 'complete'
-          ? 'close'
-          : `close ${(state.result.error as SpeechError).code}`
-  const begun = effects.filter(({ action }) => action.type !== 'next-message').map(shownEffect)
-  return [next, outputs.map(shownOutput).join(', '), begun.join(', ')].join(' | ').replace(/( \| )+$/, '')
+const shown = ({ state, outputs = [], effects }: Step<DataflowState, DataflowOutput, DataflowAction>): string => {
+  const last = state.name === 'aborting' ? state.last.map((output) => ` then ${shownOutput(output)}`) : []
+  const next = state.name === 'ended' ? endText(state.result) : [state.name, ...last].join('')
+  return stepText(next, outputs.map(shownOutput), effects)
 }
 
 const message = (decoded: ClientMessage): DataflowInput => ({ type: 'message', message: decoded })
@@ -126,230 +113,140 @@ const inputs = {
   'a fault': end('fault', 'internal'),
 } as const satisfies Readonly<Record<string, DataflowInput>>
 
-/** What a step does, by input and state; an omitted state ignores the input. */
-const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateName, string>>>>> = {
+const table: StepTable<keyof typeof inputs> = {
   Start: {
     opened: 'started |  | admission: wait open, admission: admit',
-    running: 'running | <declined already-started>, Start already-started',
-    draining: 'running | <declined already-started>, Start already-started',
-    flushing: 'flushing | <declined already-started>, Start already-started',
-    leaving: 'flushing | <declined already-started>, Start already-started',
+    'running draining flushing leaving': '= | <declined already-started>, Start already-started',
   },
   'a Start beyond the burst': {
     opened: 'started |  | admission: wait open, admission: admit',
-    running: 'running | <declined too-many-requests>, Start too-many-requests',
-    draining: 'running | <declined too-many-requests>, Start too-many-requests',
-    flushing: 'flushing | <declined too-many-requests>, Start too-many-requests',
-    leaving: 'flushing | <declined too-many-requests>, Start too-many-requests',
+    'running draining flushing leaving': '= | <declined too-many-requests>, Start too-many-requests',
   },
   'a Start with a bad field': {
     opened: 'close invalid-field | Start invalid-field',
-    running: 'running | <declined already-started>, Start already-started',
-    draining: 'running | <declined already-started>, Start already-started',
-    flushing: 'flushing | <declined already-started>, Start already-started',
-    leaving: 'flushing | <declined already-started>, Start already-started',
+    'running draining flushing leaving': '= | <declined already-started>, Start already-started',
   },
   Update: {
     opened: 'close not-started | Update not-started',
-    running: 'running |  | project: update',
-    draining: 'running |  | project: update',
-    flushing: 'flushing |  | project: update',
-    leaving: 'flushing |  | project: update',
+    'running draining flushing leaving': '= |  | project: update',
   },
   'an Update beyond the burst': {
     opened: 'close not-started | Update not-started',
-    running: 'running | <declined too-many-requests>, Update too-many-requests',
-    draining: 'running | <declined too-many-requests>, Update too-many-requests',
-    flushing: 'flushing | <declined too-many-requests>, Update too-many-requests',
-    leaving: 'flushing | <declined too-many-requests>, Update too-many-requests',
+    'running draining flushing leaving': '= | <declined too-many-requests>, Update too-many-requests',
   },
   'an Update with a bad field': {
     opened: 'close invalid-field | Start invalid-field',
-    running: 'running | <declined invalid-field>, Update invalid-field',
-    draining: 'running | <declined invalid-field>, Update invalid-field',
-    flushing: 'flushing | <declined invalid-field>, Update invalid-field',
-    leaving: 'flushing | <declined invalid-field>, Update invalid-field',
+    'running draining flushing leaving': '= | <declined invalid-field>, Update invalid-field',
   },
   'an unknown request': {
     opened: 'close unknown-message | Start unknown-message',
-    running: 'running | <declined unknown-message>, ? unknown-message',
-    draining: 'running | <declined unknown-message>, ? unknown-message',
-    flushing: 'flushing | <declined unknown-message>, ? unknown-message',
-    leaving: 'flushing | <declined unknown-message>, ? unknown-message',
+    'running draining flushing leaving': '= | <declined unknown-message>, ? unknown-message',
   },
   'an unknown request beyond the burst': {
     opened: 'close unknown-message | Start unknown-message',
-    running: 'running | <declined too-many-requests>, ? too-many-requests',
-    draining: 'running | <declined too-many-requests>, ? too-many-requests',
-    flushing: 'flushing | <declined too-many-requests>, ? too-many-requests',
-    leaving: 'flushing | <declined too-many-requests>, ? too-many-requests',
+    'running draining flushing leaving': '= | <declined too-many-requests>, ? too-many-requests',
   },
   Finalize: {
     opened: 'close not-started | Finalize not-started',
-    running: 'flushing | Finalize success, <flushing> | flushing: wait flush, project: finish',
-    draining: 'flushing | Finalize success, <flushing> | flushing: wait flush, project: finish',
-    flushing: 'flushing | Finalize success',
-    leaving: 'flushing | Finalize success',
+    'running draining': 'flushing | Finalize success, <flushing> | flushing: wait flush, project: finish',
+    'flushing leaving': '= | Finalize success',
   },
   'a Finalize beyond the burst': {
     opened: 'close not-started | Finalize not-started',
-    running: 'flushing | Finalize success, <flushing> | flushing: wait flush, project: finish',
-    draining: 'flushing | Finalize success, <flushing> | flushing: wait flush, project: finish',
-    flushing: 'flushing | Finalize success',
-    leaving: 'flushing | Finalize success',
+    'running draining': 'flushing | Finalize success, <flushing> | flushing: wait flush, project: finish',
+    'flushing leaving': '= | Finalize success',
   },
   Stop: {
     opened: 'close not-started | Stop not-started',
-    running: 'close | Stop success, <stopped>',
-    draining: 'close | Stop success, <stopped>',
-    flushing: 'close | Stop success, <stopped>',
-    leaving: 'close | Stop success, <stopped>',
+    'running draining flushing leaving': 'close | Stop success, <stopped>',
   },
   'a Stop beyond the burst': {
     opened: 'close not-started | Stop not-started',
-    running: 'close | Stop success, <stopped>',
-    draining: 'close | Stop success, <stopped>',
-    flushing: 'close | Stop success, <stopped>',
-    leaving: 'close | Stop success, <stopped>',
+    'running draining flushing leaving': 'close | Stop success, <stopped>',
   },
   'a half-close': {
     opened: 'close not-started | Start not-started',
-    running: 'flushing | <flushing> | flushing: wait flush, project: finish',
-    draining: 'flushing | <flushing> | flushing: wait flush, project: finish',
+    'running draining': 'flushing | <flushing> | flushing: wait flush, project: finish',
   },
   'audio that no project takes': {
     opened: 'close not-started | Start not-started',
   },
   'an admission': {
-    admission: 'started |  | session: hold, opening: wait open, opening: open',
+    admission: '= |  | session: hold, opening: wait open, opening: open',
   },
   'a project that is ready': {
     opening: 'running | <started>, Start success | running: take-audio, running: wait session 4000, project: run',
   },
   'an Update that was applied': {
-    running: 'running | Update success',
-    draining: 'running | Update success',
-    flushing: 'flushing | Update success',
-    leaving: 'flushing | Update success',
+    'running draining flushing leaving': '= | Update success',
   },
   'an Update that a node refused': {
-    running: 'running | <declined invalid-field>, Update invalid-field',
-    draining: 'running | <declined invalid-field>, Update invalid-field',
-    flushing: 'flushing | <declined invalid-field>, Update invalid-field',
-    leaving: 'flushing | <declined invalid-field>, Update invalid-field',
+    'running draining flushing leaving': '= | <declined invalid-field>, Update invalid-field',
   },
   'a project that ended': {
-    running: 'close',
-    draining: 'close | trailer going-away',
-    flushing: 'close',
-    leaving: 'close | trailer going-away',
+    'running flushing': 'close',
+    'draining leaving': 'close | trailer going-away',
     aborting: 'close cut-sample | ? cut-sample',
   },
   'the timeout start': {
     opened: 'close not-started | Start not-started',
   },
   'the timeout open': {
-    admission: 'close engine-failed | <fault engine-failed>, Start engine-failed',
-    opening: 'close engine-failed | <fault engine-failed>, Start engine-failed',
+    'admission opening': 'close engine-failed | <fault engine-failed>, Start engine-failed',
   },
   'the timeout session': {
-    running: 'flushing | <flushing> | flushing: wait flush, project: finish',
-    draining: 'flushing | <flushing> | flushing: wait flush, project: finish',
+    'running draining': 'flushing | <flushing> | flushing: wait flush, project: finish',
   },
   'the timeout pause': {
-    running: 'flushing | <flushing> | flushing: wait flush, project: finish',
-    draining: 'flushing | <flushing> | flushing: wait flush, project: finish',
+    'running draining': 'flushing | <flushing> | flushing: wait flush, project: finish',
   },
   'the timeout flush': {
-    flushing: 'aborting | <fault engine-failed> | aborting: wait flush, project: abort engine-failed',
-    leaving: 'aborting | <fault engine-failed> | aborting: wait flush, project: abort engine-failed',
+    'flushing leaving': 'aborting | <fault engine-failed> | aborting: wait flush, project: abort engine-failed',
     aborting: 'close cut-sample | <fault engine-failed>, ? cut-sample',
   },
   'a drain': {
-    opened: 'close going-away | Start going-away',
-    admission: 'close going-away | Start going-away',
-    opening: 'close going-away | Start going-away',
-    running: 'running |  | running: wait pause 8, running: drain',
-    draining: 'running |  | running: wait pause 8, running: drain',
+    'opened admission opening': 'close going-away | Start going-away',
+    'running draining': '= |  | running: wait pause 8, running: drain',
   },
   'a drain without time': {
-    opened: 'close going-away | Start going-away',
-    admission: 'close going-away | Start going-away',
-    opening: 'close going-away | Start going-away',
-    running: 'flushing | <flushing> | flushing: wait flush, project: finish',
-    draining: 'flushing | <flushing> | flushing: wait flush, project: finish',
+    'opened admission opening': 'close going-away | Start going-away',
+    'running draining': 'flushing | <flushing> | flushing: wait flush, project: finish',
   },
   'a client that left': {
-    opened: 'close | <gone>',
-    admission: 'close | <gone>',
-    opening: 'close | <gone>',
-    running: 'close | <gone>',
-    draining: 'close | <gone>',
-    flushing: 'close | <gone>',
-    leaving: 'close | <gone>',
-    aborting: 'close | <gone>',
+    'opened admission opening running draining flushing leaving aborting': 'close | <gone>',
   },
   'a start that failed': {
-    admission: 'close tenant-denied | Start tenant-denied',
-    opening: 'close tenant-denied | Start tenant-denied',
+    'admission opening': 'close tenant-denied | Start tenant-denied',
   },
   'a revoked token': {
-    admission: 'close unauthenticated | Start unauthenticated',
-    opening: 'close unauthenticated | Start unauthenticated',
-    running: 'aborting |  | aborting: wait flush, project: abort unauthenticated',
-    draining: 'aborting |  | aborting: wait flush, project: abort unauthenticated',
-    flushing: 'aborting |  | aborting: wait flush, project: abort unauthenticated',
-    leaving: 'aborting |  | aborting: wait flush, project: abort unauthenticated',
+    'admission opening': 'close unauthenticated | Start unauthenticated',
+    'running draining flushing leaving': 'aborting |  | aborting: wait flush, project: abort unauthenticated',
   },
   'an unreadable message': {
-    opened: 'close message-too-big | Start message-too-big',
-    admission: 'close message-too-big | Start message-too-big',
-    opening: 'close message-too-big | Start message-too-big',
-    running: 'aborting then ? message-too-big |  | aborting: wait flush, project: abort message-too-big',
-    draining: 'aborting then ? message-too-big |  | aborting: wait flush, project: abort message-too-big',
-    flushing: 'aborting then ? message-too-big |  | aborting: wait flush, project: abort message-too-big',
-    leaving: 'aborting then ? message-too-big |  | aborting: wait flush, project: abort message-too-big',
+    'opened admission opening': 'close message-too-big | Start message-too-big',
+    'running draining flushing leaving': 'aborting then ? message-too-big |  | aborting: wait flush, project: abort message-too-big',
   },
   'too many requests': {
-    opened: 'close too-many-requests | Start too-many-requests',
-    admission: 'close too-many-requests | Start too-many-requests',
-    opening: 'close too-many-requests | Start too-many-requests',
-    running: 'aborting then ? too-many-requests |  | aborting: wait flush, project: abort too-many-requests',
-    draining: 'aborting then ? too-many-requests |  | aborting: wait flush, project: abort too-many-requests',
-    flushing: 'aborting then ? too-many-requests |  | aborting: wait flush, project: abort too-many-requests',
-    leaving: 'aborting then ? too-many-requests |  | aborting: wait flush, project: abort too-many-requests',
+    'opened admission opening': 'close too-many-requests | Start too-many-requests',
+    'running draining flushing leaving': 'aborting then ? too-many-requests |  | aborting: wait flush, project: abort too-many-requests',
   },
   'refused audio': {
-    running: 'aborting then ? too-fast |  | aborting: wait flush, project: abort too-fast',
-    draining: 'aborting then ? too-fast |  | aborting: wait flush, project: abort too-fast',
+    'running draining': 'aborting then ? too-fast |  | aborting: wait flush, project: abort too-fast',
   },
   'a project that failed': {
-    running: 'close node-failed',
-    draining: 'close node-failed',
-    flushing: 'close node-failed',
-    leaving: 'close node-failed',
+    'running draining flushing leaving': 'close node-failed',
     aborting: 'close cut-sample | ? cut-sample',
   },
   'a fault': {
-    opened: 'close internal',
-    admission: 'close internal',
-    opening: 'close internal',
-    running: 'aborting |  | aborting: wait flush, project: abort internal',
-    draining: 'aborting |  | aborting: wait flush, project: abort internal',
-    flushing: 'aborting |  | aborting: wait flush, project: abort internal',
-    leaving: 'aborting |  | aborting: wait flush, project: abort internal',
-    aborting: 'close internal',
+    'opened admission opening aborting': 'close internal',
+    'running draining flushing leaving': 'aborting |  | aborting: wait flush, project: abort internal',
   },
 }
 
 describe('the machine of a dataflow stream', () => {
-  const unchanged = (state: StateName): string => shown({ state: states[state] })
-  const cells = (Object.keys(inputs) as (keyof typeof inputs)[]).flatMap((input) =>
-    (Object.keys(states) as StateName[]).map((state) => [input, state] as const),
-  )
-  it.each(cells)('handles %s when %s', (input, state) => {
-    const step = machine.reduce(states[state], inputs[input])
-    expect(shown(step)).toBe(table[input][state] ?? unchanged(state))
+  const cells = cellsOf(table, states, (state) => shown({ state: states[state] }))
+  it.each(cells)('handles %s when %s', (input, state, text) => {
+    expect(shown(machine.reduce(states[state], inputs[input]))).toBe(text)
   })
 
   it('has a row for every cause of an end', () => {

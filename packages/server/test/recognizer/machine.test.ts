@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ErrorCode } from '../../../../src/errors/error-table.js'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
-import type { Effect, Step } from '../../../../src/kernel/machine.js'
+import type { Step } from '../../../../src/kernel/machine.js'
 import {
   recognizerMachine,
   endings,
@@ -13,7 +13,7 @@ import {
   type RecognizerState,
 } from '../../src/recognizer/machine.js'
 import type { RecognitionSession } from '../../src/recognizer/recognition-session.js'
-import { itIsTotal } from '../sessions/machine-laws.js'
+import { cellsOf, endText, itIsTotal, stepText, type StepTable } from '../sessions/machine-laws.js'
 
 const machine = recognizerMachine
 
@@ -45,22 +45,8 @@ const shownOutput = (output: RecognizerOutput): string => {
   }
 }
 
-const shownEffect = ({ lifetime, action }: Effect<RecognizerAction>): string =>
-  action.type === 'wait'
-    ? `${lifetime}: wait ${action.timeout}${action.delayMs === undefined ? '' : ` ${action.delayMs}`}`
-    : `${lifetime}: ${action.type}`
-
-/** A step in one line: the next state or the close, what is sent and reported, and what starts. */
-const shown = ({ state, outputs = [], effects = [] }: Step<RecognizerState, RecognizerOutput, RecognizerAction>) => {
-  const next =
-    state.name !== 'ended'
-      ? state.name
-      : state.result === 'complete'
-        ? 'close'
-        : `close ${(state.result.error as SpeechError).code}`
-  const begun = effects.filter(({ action }) => action.type !== 'next-message').map(shownEffect)
-  return [next, outputs.map(shownOutput).join(', '), begun.join(', ')].join(' | ').replace(/( \| )+$/, '')
-}
+const shown = ({ state, outputs = [], effects }: Step<RecognizerState, RecognizerOutput, RecognizerAction>): string =>
+  stepText(state.name === 'ended' ? endText(state.result) : state.name, outputs.map(shownOutput), effects)
 
 const message = (decoded: ClientMessage): RecognizerInput => ({ type: 'message', message: decoded })
 const end = (cause: EndCause, code?: ErrorCode): RecognizerInput => ({
@@ -107,70 +93,39 @@ const inputs = {
   'a fault': end('fault', 'internal'),
 } as const satisfies Readonly<Record<string, RecognizerInput>>
 
-/** What a step does, by input and state; an omitted state ignores the input. */
-const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateName, string>>>>> = {
+const table: StepTable<keyof typeof inputs> = {
   recognize: {
-    opened: 'started |  | started: wait open, started: open',
-    started: 'started | <declined already-started>, recognize already-started',
-    running: 'running | <declined already-started>, recognize already-started',
-    draining: 'running | <declined already-started>, recognize already-started',
-    flushing: 'flushing | <declined already-started>, recognize already-started',
-    leaving: 'flushing | <declined already-started>, recognize already-started',
-    idle: 'started |  | started: wait open, started: open',
+    'opened idle': 'started |  | started: wait open, started: open',
+    'started running draining flushing leaving': '= | <declined already-started>, recognize already-started',
   },
   'a recognize beyond the burst': {
-    opened: 'opened | <declined too-many-requests>, recognize too-many-requests',
-    started: 'started | <declined too-many-requests>, recognize too-many-requests',
-    running: 'running | <declined too-many-requests>, recognize too-many-requests',
-    draining: 'running | <declined too-many-requests>, recognize too-many-requests',
-    flushing: 'flushing | <declined too-many-requests>, recognize too-many-requests',
-    leaving: 'flushing | <declined too-many-requests>, recognize too-many-requests',
-    idle: 'idle | <declined too-many-requests>, recognize too-many-requests',
+    'opened started running draining flushing leaving idle': '= | <declined too-many-requests>, recognize too-many-requests',
   },
   'a recognize with a bad field': {
-    opened: 'opened | <declined invalid-field>, recognize invalid-field',
-    started: 'started | <declined invalid-field>, recognize invalid-field',
-    running: 'running | <declined already-started>, recognize already-started',
-    draining: 'running | <declined already-started>, recognize already-started',
-    flushing: 'flushing | <declined already-started>, recognize already-started',
-    leaving: 'flushing | <declined already-started>, recognize already-started',
-    idle: 'idle | <declined invalid-field>, recognize invalid-field',
+    'opened started idle': '= | <declined invalid-field>, recognize invalid-field',
+    'running draining flushing leaving': '= | <declined already-started>, recognize already-started',
   },
   'stop-recognition': {
-    opened: 'opened | <declined no-recognition>, stop-recognition no-recognition',
-    started: 'started | <declined no-recognition>, stop-recognition no-recognition',
-    running: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
-    draining: 'close going-away | stop-recognition ok r1, <idle>',
-    flushing: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
-    leaving: 'close going-away | stop-recognition ok r1, <idle>',
-    idle: 'idle | <declined no-recognition>, stop-recognition no-recognition',
+    'opened started idle': '= | <declined no-recognition>, stop-recognition no-recognition',
+    'running flushing': 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
+    'draining leaving': 'close going-away | stop-recognition ok r1, <idle>',
   },
   'a stop-recognition beyond the burst': {
-    opened: 'opened | <declined too-many-requests>, stop-recognition too-many-requests',
-    started: 'started | <declined too-many-requests>, stop-recognition too-many-requests',
-    running: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
-    draining: 'close going-away | stop-recognition ok r1, <idle>',
-    flushing: 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
-    leaving: 'close going-away | stop-recognition ok r1, <idle>',
-    idle: 'idle | <declined too-many-requests>, stop-recognition too-many-requests',
+    'opened started idle': '= | <declined too-many-requests>, stop-recognition too-many-requests',
+    'running flushing': 'idle | stop-recognition ok r1, <idle> | idle: wait idle',
+    'draining leaving': 'close going-away | stop-recognition ok r1, <idle>',
   },
   'finalize-recognition': {
-    opened: 'opened | <declined no-recognition>, finalize-recognition no-recognition',
-    started: 'started | <declined no-recognition>, finalize-recognition no-recognition',
+    'opened started idle': '= | <declined no-recognition>, finalize-recognition no-recognition',
     running: 'flushing | finalize-recognition ok r1, <flushing> | flushing: wait flush, recognition: finish',
-    draining: 'running | <declined going-away>, finalize-recognition going-away r1',
-    flushing: 'flushing | finalize-recognition ok r1',
-    leaving: 'flushing | finalize-recognition ok r1',
-    idle: 'idle | <declined no-recognition>, finalize-recognition no-recognition',
+    draining: '= | <declined going-away>, finalize-recognition going-away r1',
+    'flushing leaving': '= | finalize-recognition ok r1',
   },
   'a finalize-recognition beyond the burst': {
-    opened: 'opened | <declined too-many-requests>, finalize-recognition too-many-requests',
-    started: 'started | <declined too-many-requests>, finalize-recognition too-many-requests',
+    'opened started idle': '= | <declined too-many-requests>, finalize-recognition too-many-requests',
     running: 'flushing | finalize-recognition ok r1, <flushing> | flushing: wait flush, recognition: finish',
-    draining: 'running | <declined going-away>, finalize-recognition going-away r1',
-    flushing: 'flushing | finalize-recognition ok r1',
-    leaving: 'flushing | finalize-recognition ok r1',
-    idle: 'idle | <declined too-many-requests>, finalize-recognition too-many-requests',
+    draining: '= | <declined going-away>, finalize-recognition going-away r1',
+    'flushing leaving': '= | finalize-recognition ok r1',
   },
   'audio that no recognition takes': {
     opened: 'close not-started',
@@ -183,108 +138,67 @@ const table: Readonly<Record<keyof typeof inputs, Readonly<Partial<Record<StateN
   },
   'a recognition that takes no more audio': {},
   'a recognition that ended': {
-    running: 'idle | <idle>, <final> | idle: wait idle',
-    draining: 'close going-away | <idle>, <final>',
-    flushing: 'idle | <idle>, <final> | idle: wait idle',
-    leaving: 'close going-away | <idle>, <final>',
+    'running flushing': 'idle | <idle>, <final> | idle: wait idle',
+    'draining leaving': 'close going-away | <idle>, <final>',
   },
   'the timeout open': {
     started: 'idle | fault engine-failed, <declined engine-failed>, recognize engine-failed | idle: wait idle',
   },
   'the timeout idle': {
-    opened: 'close',
-    idle: 'close',
+    'opened idle': 'close',
   },
   'the timeout session': {
-    running: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
-    draining: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
+    'running draining': 'flushing | <flushing> | flushing: wait flush, recognition: finish',
   },
   'the timeout pause': {
-    running: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
-    draining: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
+    'running draining': 'flushing | <flushing> | flushing: wait flush, recognition: finish',
   },
   'the timeout flush': {
-    flushing: 'close engine-failed | fault engine-failed, failure engine-failed',
-    leaving: 'close engine-failed | fault engine-failed, failure engine-failed',
+    'flushing leaving': 'close engine-failed | fault engine-failed, failure engine-failed',
   },
   'a drain': {
-    opened: 'close going-away',
+    'opened idle': 'close going-away',
     started: 'close going-away | recognize going-away',
-    running: 'running |  | running: wait pause 8, running: drain',
-    draining: 'running |  | running: wait pause 8, running: drain',
-    idle: 'close going-away',
+    'running draining': '= |  | running: wait pause 8, running: drain',
   },
   'a drain without time': {
-    opened: 'close going-away',
+    'opened idle': 'close going-away',
     started: 'close going-away | recognize going-away',
-    running: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
-    draining: 'flushing | <flushing> | flushing: wait flush, recognition: finish',
-    idle: 'close going-away',
+    'running draining': 'flushing | <flushing> | flushing: wait flush, recognition: finish',
   },
   'a client that left': {
-    opened: 'close',
-    started: 'close',
-    running: 'close | <gone>',
-    draining: 'close | <gone>',
-    flushing: 'close | <gone>',
-    leaving: 'close | <gone>',
-    idle: 'close',
+    'opened started idle': 'close',
+    'running draining flushing leaving': 'close | <gone>',
   },
   'a revoked token': {
-    opened: 'close unauthenticated',
+    'opened idle': 'close unauthenticated',
     started: 'close unauthenticated | recognize unauthenticated',
-    running: 'close unauthenticated | failure unauthenticated',
-    draining: 'close unauthenticated | failure unauthenticated',
-    flushing: 'close unauthenticated | failure unauthenticated',
-    leaving: 'close unauthenticated | failure unauthenticated',
-    idle: 'close unauthenticated',
+    'running draining flushing leaving': 'close unauthenticated | failure unauthenticated',
   },
   'an unreadable message': {
-    opened: 'close invalid-json',
-    started: 'close invalid-json',
-    running: 'close invalid-json | failure invalid-json',
-    draining: 'close invalid-json | failure invalid-json',
-    flushing: 'close invalid-json | failure invalid-json',
-    leaving: 'close invalid-json | failure invalid-json',
-    idle: 'close invalid-json',
+    'opened started idle': 'close invalid-json',
+    'running draining flushing leaving': 'close invalid-json | failure invalid-json',
   },
   'too many requests': {
-    opened: 'close too-many-requests',
-    started: 'close too-many-requests',
-    running: 'close too-many-requests | failure too-many-requests',
-    draining: 'close too-many-requests | failure too-many-requests',
-    flushing: 'close too-many-requests | failure too-many-requests',
-    leaving: 'close too-many-requests | failure too-many-requests',
-    idle: 'close too-many-requests',
+    'opened started idle': 'close too-many-requests',
+    'running draining flushing leaving': 'close too-many-requests | failure too-many-requests',
   },
   'refused audio': {
-    running: 'close too-fast | failure too-fast',
-    draining: 'close too-fast | failure too-fast',
+    'running draining': 'close too-fast | failure too-fast',
   },
   'a recognition that failed': {
-    running: 'close engine-failed | failure engine-failed',
-    draining: 'close engine-failed | failure engine-failed',
-    flushing: 'close engine-failed | failure engine-failed',
-    leaving: 'close engine-failed | failure engine-failed',
+    'running draining flushing leaving': 'close engine-failed | failure engine-failed',
   },
   'a fault': {
-    opened: 'close internal',
-    started: 'close internal',
-    running: 'close internal | failure internal',
-    draining: 'close internal | failure internal',
-    flushing: 'close internal | failure internal',
-    leaving: 'close internal | failure internal',
-    idle: 'close internal',
+    'opened started idle': 'close internal',
+    'running draining flushing leaving': 'close internal | failure internal',
   },
 }
 
 describe('the machine of a recognition socket', () => {
-  const cells = (Object.keys(inputs) as (keyof typeof inputs)[]).flatMap((input) =>
-    (Object.keys(states) as StateName[]).map((state) => [input, state] as const),
-  )
-  it.each(cells)('handles %s when %s', (input, state) => {
-    const step = machine.reduce(states[state], inputs[input])
-    expect(shown(step)).toBe(table[input][state] ?? states[state].name)
+  const cells = cellsOf(table, states, (state) => states[state].name)
+  it.each(cells)('handles %s when %s', (input, state, text) => {
+    expect(shown(machine.reduce(states[state], inputs[input]))).toBe(text)
   })
 
   it('has a row for every cause of an end', () => {
