@@ -1,4 +1,6 @@
 /** Builds valid and invalid WAV files, and sources with any slicing. */
+import { expect } from 'vitest'
+import { readWav } from '../../src/audio/read-wav.js'
 
 const ascii = (text: string): Uint8Array => Uint8Array.from(text, (letter) => letter.charCodeAt(0))
 
@@ -52,6 +54,30 @@ export const riffOf = (chunks: readonly Uint8Array[], claimedBytes?: number): Ui
   const body = joined(ascii('WAVE'), ...chunks)
   return joined(ascii('RIFF'), uint(claimedBytes ?? body.length, 4), body)
 }
+
+export const fmt = chunkOf('fmt ', formatBody())
+
+export const dataOf = (body: Uint8Array, claimedBytes?: number): Uint8Array => chunkOf('data', body, claimedBytes)
+
+/** A file with a format and its samples. */
+export const wavIn = (format: Uint8Array, body: Uint8Array = samples): Uint8Array =>
+  riffOf([chunkOf('fmt ', format), dataOf(body)])
+
+/** A file of 16-bit PCM with these chunks after its format. */
+export const wavOf = (...chunks: readonly Uint8Array[]): Uint8Array => riffOf([fmt, ...chunks])
+
+export const samples = Uint8Array.from({ length: 32 }, (_, i) => i + 1)
+export const plain = wavOf(dataOf(samples))
+
+export const invalidWav = (message: RegExp): Error =>
+  expect.objectContaining({ code: 'invalid-wav', message: expect.stringMatching(message) as string }) as Error
+
+/** The slices of a source: all at once, single bytes, and some without bytes. */
+export const slicings = [[Infinity], [1], [3, 0, 7]] as const
+
+/** What `readWav` reads of a file. */
+export const read = async (bytes: Uint8Array, sizes?: readonly number[]) =>
+  drained((await readWav(slicedSource(bytes, sizes))).audio)
 
 export interface RecordedSource extends AsyncIterable<Uint8Array> {
   readonly taken: () => number
