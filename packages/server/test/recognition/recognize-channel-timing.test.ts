@@ -18,16 +18,6 @@ describe('recognizeChannel by the wall clock', () => {
     })
   })
 
-  it('counts from the newest audio, not from the oldest', () => {
-    virtual(({ cold, expectObservable }, scheduler) => {
-      const engine = scriptedEngine({ texts: ['one'] })
-      const source$ = cold('  a 899ms b 899ms c 99ms |', { a: speech(100), b: speech(100), c: speech(100) })
-      const expected = '      s 1899ms (emf|)'
-      const values = { ...texts, e: 'ended 0-300', m: 'milestone 0-300 "one"', f: 'final 0-300 "one" finalized' }
-      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, values)
-    })
-  })
-
   it('counts silent audio as audio', () => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const engine = scriptedEngine({ texts: [] })
@@ -38,24 +28,16 @@ describe('recognizeChannel by the wall clock', () => {
     })
   })
 
-  it('does not treat a slow engine as a silent client', () => {
+  it.each<[string, number, string, readonly number[], string, number]>([
+    ['counts from the newest audio', 0, 'a 899ms b 899ms c 99ms |', [100, 100, 100], 's 1899ms (emf|)', 300],
+    ['waits for a slow engine', 900, 'a 1999ms b 9ms |', [400, 100], 's 2009ms e 889ms (mf|)', 500],
+    ['pauses the client while an engine is slower', 2500, 'a 2999ms b 9ms |', [400, 100], 's 3009ms e 4489ms (mf|)', 500],
+  ])('keeps a segment whole, because it %s', (_reason, takeMs, diagram, [a = 0, b = 0, c = 0], expected, endMs) => {
     virtual(({ cold, expectObservable }, scheduler) => {
-      const engine = scriptedEngine({ texts: ['one'], takeMs: 900 })
-      const source$ = cold('  a 1999ms b 9ms |', { a: speech(400), b: speech(100) })
-      const expected = '      s 2009ms e 889ms (mf|)'
-      const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', f: 'final 0-500 "one" finalized' }
-      expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, values)
-    })
-  })
-})
-
-describe('an engine that takes longer for one step than the allowed silence', () => {
-  it('keeps its segment whole, because the client is paused meanwhile', () => {
-    virtual(({ cold, expectObservable }, scheduler) => {
-      const engine = scriptedEngine({ texts: ['one'], takeMs: 2500 })
-      const source$ = cold('  a 2999ms b 9ms |', { a: speech(400), b: speech(100) })
-      const expected = '      s 3009ms e 4489ms (mf|)'
-      const values = { ...texts, e: 'ended 0-500', m: 'milestone 0-500 "one"', f: 'final 0-500 "one" finalized' }
+      const engine = scriptedEngine({ texts: ['one'], takeMs })
+      const source$ = cold(diagram, { a: speech(a), b: speech(b), c: speech(c) })
+      const [e, m] = [`ended 0-${endMs}`, `milestone 0-${endMs} "one"`]
+      const values = { ...texts, e, m, f: `final 0-${endMs} "one" finalized` }
       expectObservable(source$.pipe(channel({ engine, scheduler }), results)).toBe(expected, values)
     })
   })
