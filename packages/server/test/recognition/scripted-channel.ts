@@ -35,7 +35,7 @@ export interface EngineScript {
   readonly checkMs?: number
   /** How long the engine takes for the end of a segment, and for each audio part. */
   readonly decideMs?: number
-  readonly takeMs?: number
+  readonly takeMs?: number | undefined
   readonly fails?: Error
 }
 
