@@ -1,24 +1,13 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { headerFields, lineFields } from '../../src/cassette/format/codec.js'
-import { blocksOf, commandsOf, filesOf, named, tableBelow } from './markdown.js'
-import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
-import { checkout } from './run-program.js'
+import { named, tableBelow } from './markdown.js'
+import { openRecipe, readerTimeoutMs } from './reader-folder.js'
 
-const page = readFileSync(join(checkout, 'docs/recipes/cassettes.md'), 'utf8')
-const blocks = blocksOf(page)
-
-let recipe: ReaderFolder
-beforeAll(() => {
-  recipe = openReaderFolder()
-  for (const [name, text] of filesOf(blocks)) recipe.write(name, text)
-})
-afterAll(() => recipe.remove())
+const recipe = openRecipe('cassettes')
 
 describe('docs/recipes/cassettes.md', { timeout: readerTimeoutMs }, () => {
   it('records, replays and shows, as described', async () => {
-    const [transcribe = '', record = '', replay = '', show = ''] = commandsOf(blocks)
+    const [transcribe = '', record = '', replay = '', show = ''] = recipe.commands
     expect(await recipe.shell(transcribe)).toMatchObject({ exitCode: 0 })
     expect(await recipe.shell(record)).toMatchObject({ exitCode: 0, stderr: '' })
     const { exitCode, stdout } = await recipe.shell(replay)
@@ -36,12 +25,12 @@ describe('docs/recipes/cassettes.md', { timeout: readerTimeoutMs }, () => {
   })
 
   it('has the fields of the header in the codec', () => {
-    expect(tableBelow(page, 'Header').map(([field]) => named(field))).toEqual(Object.keys(headerFields))
+    expect(tableBelow(recipe.page, 'Header').map(([field]) => named(field))).toEqual(Object.keys(headerFields))
   })
 
   it('has the lines in the codec, with their fields', () => {
     const onPage = Object.fromEntries(
-      tableBelow(page, 'Lines').map(([event, , fields = '']) => [
+      tableBelow(recipe.page, 'Lines').map(([event, , fields = '']) => [
         named(event),
         [...fields.matchAll(/`([^`]+)`/g)].map(([, field]) => field),
       ]),

@@ -1,23 +1,13 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { blocksOf, filesOf } from './markdown.js'
-import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
-import { checkout, maxLingerMs } from './run-program.js'
+import { describe, expect, it } from 'vitest'
+import { openRecipe, readerTimeoutMs } from './reader-folder.js'
+import { maxLingerMs } from './run-program.js'
 
-const blocks = blocksOf(readFileSync(join(checkout, 'docs/recipes/failover.md'), 'utf8'))
-
-let recipe: ReaderFolder
-beforeAll(() => {
-  recipe = openReaderFolder()
-  for (const [name, text] of filesOf(blocks)) recipe.write(name, text)
-})
-afterAll(() => recipe.remove())
+const recipe = openRecipe('failover')
 
 describe('docs/recipes/failover.md', { timeout: readerTimeoutMs }, () => {
   it('has a program that prints what the page explains, and exits', async () => {
     const command = 'node two-services.mjs'
-    expect(blocks.map(({ text }) => text)).toContain(command)
+    expect(recipe.blocks.map(({ text }) => text)).toContain(command)
     const { exitCode, stdout, stderr, lingeredMs } = await recipe.shell(command)
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     expect(lingeredMs).toBeLessThan(maxLingerMs)

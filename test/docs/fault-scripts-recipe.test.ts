@@ -1,29 +1,17 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { blocksOf, commandsOf, filesOf } from './markdown.js'
-import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
-import { checkout } from './run-program.js'
+import { describe, expect, it } from 'vitest'
+import { openRecipe, readerTimeoutMs } from './reader-folder.js'
 import { longIt } from '../thorough.js'
 
-const blocks = blocksOf(readFileSync(join(checkout, 'docs/recipes/fault-scripts.md'), 'utf8'))
-const commands = commandsOf(blocks)
-
-let recipe: ReaderFolder
-beforeAll(() => {
-  recipe = openReaderFolder()
-  for (const [name, text] of filesOf(blocks)) recipe.write(name, text)
-})
-afterAll(() => recipe.remove())
+const recipe = openRecipe('fault-scripts')
 
 // Concurrently, because two of the programs mostly wait, and an hour of virtual time takes 6 s.
 describe.concurrent('docs/recipes/fault-scripts.md', { timeout: readerTimeoutMs }, () => {
   it('has a program for each of its commands', () => {
-    expect(blocks.map(({ language }) => language)).toEqual(['js', 'sh', 'js', 'sh'])
+    expect(recipe.blocks.map(({ language }) => language)).toEqual(['js', 'sh', 'js', 'sh'])
   })
 
   it('loses no audio in an outage, as the verifying service reports', async () => {
-    const { exitCode, stdout, stderr } = await recipe.shell(commands[0])
+    const { exitCode, stdout, stderr } = await recipe.shell(recipe.commands[0])
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     const lines = stdout.trimEnd().split('\n')
     expect(lines.filter((line) => line === 'reconnecting').length).toBeGreaterThan(0)
@@ -37,7 +25,7 @@ describe.concurrent('docs/recipes/fault-scripts.md', { timeout: readerTimeoutMs 
   })
 
   longIt('runs an hour with a reset and an outage in virtual time', async () => {
-    const { exitCode, stdout, stderr } = await recipe.shell(commands[1])
+    const { exitCode, stdout, stderr } = await recipe.shell(recipe.commands[1])
     expect({ exitCode, stdout, stderr }).toEqual({
       exitCode: 0,
       stdout: 'resumed resumed done\nthe text of an hour is whole: true\n',

@@ -1,6 +1,8 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { afterAll, beforeAll } from 'vitest'
+import { blocksOf, commandsOf, filesOf } from './markdown.js'
 import { checkout, runProgram, type ProgramRun } from './run-program.js'
 
 const maxCommandMs = 180_000
@@ -58,4 +60,17 @@ export const openReaderFolder = (packages: readonly string[] = []): ReaderFolder
       runProgram('bash', ['-euo', 'pipefail', '-c', command], { cwd: path, env, timeoutMs: maxCommandMs }),
     remove: () => rmSync(path, { recursive: true, force: true }),
   }
+}
+
+/** The page of a recipe, and a folder with its files in which the tests of one file run its commands. */
+export const openRecipe = (name: string) => {
+  const page = readFileSync(join(checkout, `docs/recipes/${name}.md`), 'utf8')
+  const blocks = blocksOf(page)
+  let folder: ReaderFolder
+  beforeAll(() => {
+    folder = openReaderFolder()
+    for (const [file, text] of filesOf(blocks)) folder.write(file, text)
+  })
+  afterAll(() => folder.remove())
+  return { page, blocks, commands: commandsOf(blocks), shell: (command?: string) => folder.shell(command) }
 }

@@ -1,21 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { defaultHeartbeatMs, resolveResumption, resolveSessionOptions } from '../../src/client/options.js'
 import { SpeechError } from '../../src/errors/speech-error.js'
-import { blocksOf, filesOf, tableBelow } from './markdown.js'
-import { openReaderFolder, readerTimeoutMs, type ReaderFolder } from './reader-folder.js'
-import { checkout, maxLingerMs } from './run-program.js'
+import { tableBelow } from './markdown.js'
+import { openRecipe, readerTimeoutMs } from './reader-folder.js'
+import { maxLingerMs } from './run-program.js'
 
-const page = readFileSync(join(checkout, 'docs/recipes/resumption.md'), 'utf8')
-const blocks = blocksOf(page)
-
-let recipe: ReaderFolder
-beforeAll(() => {
-  recipe = openReaderFolder()
-  for (const [name, text] of filesOf(blocks)) recipe.write(name, text)
-})
-afterAll(() => recipe.remove())
+const recipe = openRecipe('resumption')
 
 const printed = async (command: string): Promise<readonly string[]> => {
   const { exitCode, stdout, stderr, lingeredMs } = await recipe.shell(command)
@@ -59,7 +49,7 @@ const programs: readonly (readonly [name: string, lines: readonly unknown[]])[] 
 // Concurrently, because two of the programs mostly wait, and an hour of virtual time takes 4 s.
 describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, () => {
   it.each(programs)('has a program %s that prints what the page explains, and exits', async (name, lines) => {
-    expect(blocks.map(({ text }) => text)).toContain(`node ${name}.mjs`)
+    expect(recipe.blocks.map(({ text }) => text)).toContain(`node ${name}.mjs`)
     expect(await printed(`node ${name}.mjs`)).toEqual(lines)
   })
 
@@ -71,7 +61,7 @@ describe.concurrent('docs/recipes/resumption.md', { timeout: readerTimeoutMs }, 
       token: 'any',
       format: { encoding: 'pcm', sampleRateHz: 8000, channels: 1 },
     })
-    const rows = tableBelow(page, 'Events and options').map(([option = '', byDefault = '']) => [
+    const rows = tableBelow(recipe.page, 'Events and options').map(([option = '', byDefault = '']) => [
       [...option.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
       byDefault,
     ])

@@ -6,6 +6,7 @@ import { commandMicrophone } from '../../src/microphone/command-microphone.js'
 import { findRecordingCommand } from '../../src/microphone/recording-programs.js'
 import { longIt } from '../thorough.js'
 import { folderOfTest } from '../temporary-folder.js'
+import { isRunning } from '../is-running.js'
 
 let folder: string
 beforeEach(() => {
@@ -27,14 +28,6 @@ const install = (name: string, script = ''): string => {
 const shell = (script: string): readonly string[] => ['/bin/sh', '-c', script]
 const audioOf = (script: string, options = {}): Promise<Uint8Array[]> =>
   lastValueFrom(commandMicrophone({ command: shell(script), ...options }).pipe(toArray()))
-const isRunning = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
 describe('commandMicrophone', () => {
   it('emits what the program records in pieces of 20 ms, with the rest at its end', async () => {
     const pieces = await audioOf(`printf '%01300d' 7`)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { decode, findFfmpeg, type DecodeOptions } from '../../src/recognition/ffmpeg.js'
+import { isRunning } from '../../../../test/is-running.js'
 
 let folder: string
 let file: FileHandle
@@ -31,14 +32,6 @@ const textOf = async (parts: AsyncIterable<Uint8Array>): Promise<string> => {
   let text = ''
   for await (const part of parts) text += Buffer.from(part).toString()
   return text
-}
-
-const isRunning = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 describe('ffmpeg', () => {

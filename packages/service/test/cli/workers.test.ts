@@ -8,6 +8,7 @@ import { callModels, ended, firstLine, main, run, type Ended } from './command.j
 import { runInProcess } from './in-process.js'
 import { longIt } from '../../../../test/thorough.js'
 import { temporaryFolder } from '../../../../test/temporary-folder.js'
+import { isRunning } from '../../../../test/is-running.js'
 
 const folder = temporaryFolder()
 
@@ -41,14 +42,6 @@ const serve = async (): Promise<Served> => {
       .sort(),
   ).toEqual([1, 2])
   return { child, end, pids: started().map(({ pid }) => Number(pid)) }
-}
-
-const isRunning = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 describe('rxspeech serve --workers', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ProgramRunner } from '../../../src/cli/listen/program-runner.js'
+import { isRunning } from '../../../../../test/is-running.js'
 
 const notes: string[] = []
 const runner = (): ProgramRunner => {
@@ -62,11 +63,3 @@ describe('ProgramRunner', () => {
     await expect.poll(() => isRunning(pid)).toBe(false)
   })
 })
-
-const isRunning = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
