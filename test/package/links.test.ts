@@ -1,13 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { brokenLinks } from '../../scripts/pack/broken-links.mjs'
+import { folderOfTest } from '../temporary-folder.js'
 
 const root = join(__dirname, '../..')
 
 it('finds links that lead to no file, to no heading and out of the package, and source maps that are not there', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'rxspeech-links-'))
+  const folder = folderOfTest()
   const pages = {
     'README.md': [
       '# Home, sweet `home`!',
@@ -38,7 +38,6 @@ it('finds links that lead to no file, to no heading and out of the package, and 
     'dist/text.js: worklet.js.map',
     'dist/page.css: page.css.map',
   ])
-  rmSync(folder, { recursive: true })
 })
 
 it('finds none in what is published of this checkout', async () => {

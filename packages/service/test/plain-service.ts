@@ -54,6 +54,10 @@ const modelFolder = async (): Promise<string> => {
   return folder
 }
 
+/** The port of its gRPC interface. */
+export const grpcPortOf = ({ started }: Pick<PlainService, 'started'>): number =>
+  Number(started.grpcAddress.split(':').at(-1))
+
 export const plainService = async (
   options: Partial<ServiceOptions> = {},
   others: readonly ClientRegistration[] = [],

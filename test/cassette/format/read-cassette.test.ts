@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -8,6 +7,7 @@ import { writeLine } from '../../../src/cassette/format/codec.js'
 import { parseCassette, readCassette } from '../../../src/cassette/format/read-cassette.js'
 import { isSpeechError } from '../../../src/errors/speech-error.js'
 import { header, line } from '../cassette-lines.js'
+import { folderOfTest } from '../../temporary-folder.js'
 
 /** The code and message of the error; undefined if the cassette is valid. */
 const refusal = (lines: readonly string[], options = {}): string | undefined => {
@@ -107,19 +107,15 @@ describe('parseCassette', () => {
 
 describe('readCassette', () => {
   it('reads a file line by line, and rejects a missing file and a line without an end', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'cassette-'))
-    try {
-      const file = join(folder, 'a.jsonl')
-      writeFileSync(file, `${opened.join('\n')}\n`)
-      expect((await readCassette(file)).lines).toHaveLength(2)
-      writeFileSync(file, `${header('grpc')}\n${' '.repeat(300_000)}`)
-      await expect(readCassette(file, { maxLineBytes: 100_000 })).rejects.toMatchObject({
-        code: 'message-too-big',
-        message: expect.stringContaining('Line 2') as unknown,
-      })
-      await expect(readCassette(join(folder, 'none'))).rejects.toMatchObject({ code: 'source-failed' })
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
+    const folder = folderOfTest()
+    const file = join(folder, 'a.jsonl')
+    writeFileSync(file, `${opened.join('\n')}\n`)
+    expect((await readCassette(file)).lines).toHaveLength(2)
+    writeFileSync(file, `${header('grpc')}\n${' '.repeat(300_000)}`)
+    await expect(readCassette(file, { maxLineBytes: 100_000 })).rejects.toMatchObject({
+      code: 'message-too-big',
+      message: expect.stringContaining('Line 2') as unknown,
+    })
+    await expect(readCassette(join(folder, 'none'))).rejects.toMatchObject({ code: 'source-failed' })
   })
 })

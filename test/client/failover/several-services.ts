@@ -172,4 +172,10 @@ export const textOf = ({ events }: Seen): string =>
 export const lastLedger = ({ events }: Seen): LedgerEvent | undefined =>
   events.filter((event) => event.type === 'ledger').at(-1)
 
+/** The last ledger of a session whose words all arrived. */
+export const wholeLedger = (count: number): Partial<LedgerEvent> => {
+  const durationMs = count * chunkMs
+  return { capturedMs: durationMs, finalizedMs: durationMs, pendingMs: 0, replayedPendingMs: 0, droppedMs: 0 }
+}
+
 export const refused = new SpeechError('connection-failed', 'Refused.')

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { hostname, tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
@@ -12,6 +12,7 @@ import { scriptedEngine } from '../../../service/src/testing/scripted-engine.js'
 import { connectProxy } from '../../../../test/proxy/connect-proxy.js'
 import { modelArchive, noise, sha256, type ArchiveEntry } from './model-archive.js'
 import { openRelease, type Release } from './release.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 const file = 'sherpa-onnx-tiny.tar.bz2'
 const encoder = noise(400_000)
@@ -39,12 +40,11 @@ beforeEach(async () => {
   archive = published
   release = await openRelease()
   release.files.set(file, archive)
-  root = join(mkdtempSync(join(tmpdir(), 'rxspeech-pull-')), 'models')
+  root = join(folderOfTest(), 'models')
   notes = []
 })
 afterEach(async () => {
   await release.close()
-  rmSync(join(root, '..'), { recursive: true })
 })
 
 const known = (change: Partial<CatalogueModel> = {}): CatalogueModel => ({

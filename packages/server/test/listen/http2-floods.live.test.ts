@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { noopMonitor } from '../../src/monitor/service-monitor.js'
 import { openStream, plainClient } from '../../../service/test/interop/plain-dataflow-client.js'
-import { plainService, startOf, type PlainService } from '../../../service/test/plain-service.js'
+import { grpcPortOf, plainService, startOf, type PlainService } from '../../../service/test/plain-service.js'
 import { startMessage } from '../../../service/test/interop/grpc-message.js'
 import {
   endHeaders,
@@ -42,10 +42,20 @@ const floods: readonly (readonly [string, () => Buffer])[] = [
   ['empty DATA', () => Buffer.concat([open(1, endHeaders), times(50_000, () => frame(frameType.data, 0, 1))])],
 ]
 
+const expectServed = async (): Promise<void> => {
+  const client = plainClient(service)
+  const stream = openStream(client)
+  stream.request(startOf(service.token))
+  await stream.answered
+  expect(stream.responses).toMatchObject([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
+  stream.stream.cancel()
+  client.close()
+}
+
 describe('a client that floods its gRPC connection with frames', () => {
   it.each(floods)('of %s does not affect other clients', async (_name, flood) => {
     service = await plainService()
-    const port = Number(service.started.grpcAddress.split(':').at(-1))
+    const port = grpcPortOf(service)
     const bytes = flood()
     // One reads its responses, the other does not.
     for (const reads of [true, false]) {
@@ -54,13 +64,7 @@ describe('a client that floods its gRPC connection with frames', () => {
       if (reads) peer.resume()
       peer.write(Buffer.concat([preface, bytes]))
     }
-    const client = plainClient(service)
-    const stream = openStream(client)
-    stream.request(startOf(service.token))
-    await stream.answered
-    expect(stream.responses).toMatchObject([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
-    stream.stream.cancel()
-    client.close()
+    await expectServed()
   })
 
   it.each([
@@ -70,7 +74,7 @@ describe('a client that floods its gRPC connection with frames', () => {
     '%s that cuts its data into single bytes gets its stream reset, and GOAWAY',
     async (_who, limits, count) => {
       service = await plainService(limits && { limits })
-      const peer = await rawPeer(Number(service.started.grpcAddress.split(':').at(-1)), false)
+      const peer = await rawPeer(grpcPortOf(service), false)
       peers.push(peer)
       const start = limits === undefined ? [] : [frame(frameType.data, 0, 1, startMessage(service.token))]
       await write(peer, Buffer.concat([preface, open(1, endHeaders), ...start]))
@@ -92,7 +96,7 @@ describe('a client that floods its gRPC connection with frames', () => {
       if (from === undefined) opened += 1
     }
     service = await plainService({ monitor: { ...noopMonitor, sessionMoved } })
-    const port = Number(service.started.grpcAddress.split(':').at(-1))
+    const port = grpcPortOf(service)
     const peer = await rawPeer(port, false)
     peers.push(peer)
     const beganMs = performance.now()
@@ -100,13 +104,7 @@ describe('a client that floods its gRPC connection with frames', () => {
       Buffer.concat([open(2 * index + 1, endHeaders), frame(frameType.reset, 0, 2 * index + 1, cancel)]),
     )
     await write(peer, Buffer.concat([preface, resets]))
-    const client = plainClient(service)
-    const stream = openStream(client)
-    stream.request(startOf(service.token))
-    await stream.answered
-    expect(stream.responses).toMatchObject([{ MessageName: 'StartResponse', 'operation-result': 'success' }])
-    stream.stream.cancel()
-    client.close()
+    await expectServed()
     expect(opened).toBeGreaterThanOrEqual(500)
     // The allowance grows meanwhile; without one all 5,000 would be handled.
     expect(opened).toBeLessThanOrEqual(501 + (50 * (performance.now() - beganMs)) / 1000)

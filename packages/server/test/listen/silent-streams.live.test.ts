@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { startMessage } from '../../../service/test/interop/grpc-message.js'
 import { openStream, plainClient } from '../../../service/test/interop/plain-dataflow-client.js'
 import { openSocket } from '../../../service/test/interop/plain-socket-client.js'
-import { plainService, recognizeOf, type PlainService } from '../../../service/test/plain-service.js'
+import { grpcPortOf, plainService, recognizeOf, type PlainService } from '../../../service/test/plain-service.js'
 import {
   endHeaders,
   frame,
@@ -25,8 +25,6 @@ afterEach(async () => {
   await service.close()
 })
 
-const portOf = ({ started }: PlainService): number => Number(started.grpcAddress.split(':').at(-1))
-
 /** Opens streams without sending anything on them. */
 const silentStreams = (count: number): Buffer =>
   Buffer.concat([
@@ -39,8 +37,8 @@ const silentStreams = (count: number): Buffer =>
 /** The gRPC status of a Start from another address of this machine. */
 const startFrom = async (localAddress: string): Promise<string> => {
   const { token } = service
-  const session = connectHttp2(`http://127.0.0.1:${portOf(service)}`, {
-    createConnection: () => connect({ host: '127.0.0.1', port: portOf(service), localAddress }),
+  const session = connectHttp2(`http://127.0.0.1:${grpcPortOf(service)}`, {
+    createConnection: () => connect({ host: '127.0.0.1', port: grpcPortOf(service), localAddress }),
   })
   const request = session.request({
     ':method': 'POST',
@@ -58,7 +56,7 @@ const startFrom = async (localAddress: string): Promise<string> => {
 describe('an address that opens silent streams', () => {
   it('takes no place from other addresses, and none from sockets with a valid token', async () => {
     service = await plainService({ limits: { unstarted: 300, unstartedPerAddress: 30 } })
-    peers.push(...(await Promise.all(Array.from({ length: 4 }, () => rawPeer(portOf(service), false)))))
+    peers.push(...(await Promise.all(Array.from({ length: 4 }, () => rawPeer(grpcPortOf(service), false)))))
     await Promise.all(peers.map((peer) => write(peer, silentStreams(100))))
     // The next stream of its own address is refused, so its streams are counted.
     const client = plainClient(service)
@@ -79,8 +77,8 @@ describe('an address that opens silent streams', () => {
 
   it('whose connection exceeds the limit is refused on each stream and gets GOAWAY, without effect on others', async () => {
     service = await plainService({ limits: { connections: 3, streamsPerConnection: 1_000 } })
-    for (let count = 0; count < 3; count += 1) peers.push(await rawPeer(portOf(service), false))
-    const tooMany = await rawPeer(portOf(service), false)
+    for (let count = 0; count < 3; count += 1) peers.push(await rawPeer(grpcPortOf(service), false))
+    const tooMany = await rawPeer(grpcPortOf(service), false)
     peers.push(tooMany)
     await write(tooMany, silentStreams(500))
     const frames = await readFrames(tooMany)
@@ -91,7 +89,7 @@ describe('an address that opens silent streams', () => {
 
   it('has a limited number of streams per connection, which the settings state', async () => {
     service = await plainService({ limits: { streamsPerConnection: 7 } })
-    const peer = await rawPeer(portOf(service), false)
+    const peer = await rawPeer(grpcPortOf(service), false)
     peers.push(peer)
     await write(peer, silentStreams(200))
     const frames = await readFrames(peer, (all) => all.filter(ofType(frameType.reset)).length === 193)

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { accepts } from '../../../service/test/interop/balancer.js'
 import { needPackages } from '../../../service/test/interop/debian-packages.js'
 import { freePort } from '../../../../test/transport/tcp-proxy.js'
 import { outcomeOf, proxied, ways, type Proxied } from './proxied-sessions.js'
@@ -56,7 +56,7 @@ const openSquid = async (allowed: readonly string[]): Promise<Squid> => {
   await writeFile(join(folder, 'passwords'), passwords)
   const child: ChildProcess = spawn(squid, ['-N', '-f', file], { stdio: 'ignore' })
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
-  for (let attempt = 0; !(await answers(port)); attempt += 1) {
+  for (let attempt = 0; !(await accepts(port)); attempt += 1) {
     if (child.exitCode !== null || attempt > maxAttempts) {
       const log = await readFile(join(folder, 'cache.log'), 'utf8').catch(() => 'no log')
       throw new Error(`squid does not listen: ${log.slice(-2_000)}`)
@@ -73,16 +73,6 @@ const openSquid = async (allowed: readonly string[]): Promise<Squid> => {
     },
   }
 }
-
-const answers = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.once('error', () => resolve(false))
-  })
 
 describe.skipIf(needed.areAbsent)(needed.title('squid'), () => {
   let there: Proxied

@@ -131,6 +131,16 @@ const ready = <T>(value$: Observable<T>): PromiseLike<T> => {
   return thenable as unknown as PromiseLike<T>
 }
 
+/** Treats every nonzero frame as speech. */
+export const nonzeroDetector = {
+  isSpeech: (frame: Int16Array): boolean => frame[0] !== 0,
+  isDoubtful: false,
+  soundFrames: 0,
+  freezeFloor: (_isFrozen: boolean): unknown => undefined,
+  setSensitivity: (_sensitivity: number): unknown => undefined,
+  free: (): unknown => undefined,
+}
+
 /**
  * The real machine with a detector that treats every nonzero frame as speech; it opens after `waitMs`, or immediately.
  */
@@ -140,14 +150,7 @@ export const scriptedFront = (
   let held = 0
   const segmenter = (options: SegmenterOptions): Segmenter => {
     held += 1
-    const detector = {
-      isSpeech: (frame: Int16Array) => frame[0] !== 0,
-      isDoubtful: false,
-      soundFrames: 0,
-      freezeFloor: () => undefined,
-      setSensitivity: () => undefined,
-      free: () => (held -= 1),
-    }
+    const detector = { ...nonzeroDetector, free: () => (held -= 1) }
     return joinSegmenter(detector, options.parameters, channelRateHz, options.asksEngine)
   }
   const opened$ = opening.waitMs === undefined ? of(0) : timer(opening.waitMs, opening.scheduler)

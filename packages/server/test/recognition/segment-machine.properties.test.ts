@@ -4,6 +4,7 @@ import type { SegmenterOutput } from '../../src/recognition/segment-machine.js'
 import { joinSegmenter } from '../../src/recognition/segmenter.js'
 import { defaultSegmenterParameters, type SegmenterParameters } from '../../src/recognition/segmenter-parameters.js'
 import { collectRun, runMachine, testRateHz, type MachineRun } from './machine-run.js'
+import { nonzeroDetector } from './scripted-channel.js'
 import { runs } from '../../../../test/thorough.js'
 
 /** Alternating speech and pauses, in whole frames, as verdicts by frame. */
@@ -48,14 +49,7 @@ const run = (frames: readonly boolean[], settings: SegmenterParameters, untilMs 
  */
 const runChunked = (frames: readonly boolean[], settings: SegmenterParameters, chunkMs: number): MachineRun => {
   let count = 0
-  const detector = {
-    isSpeech: () => frames[count++] ?? false,
-    isDoubtful: false,
-    soundFrames: 0,
-    freezeFloor: () => undefined,
-    setSensitivity: () => undefined,
-    free: () => undefined,
-  }
+  const detector = { ...nonzeroDetector, isSpeech: () => frames[count++] ?? false }
   const segmenter = joinSegmenter(detector, settings, testRateHz, true)
   const outputs: SegmenterOutput[] = []
   const answer = (): void => {

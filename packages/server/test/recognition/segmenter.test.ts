@@ -4,6 +4,7 @@ import type { SegmenterOutput } from '../../src/recognition/segment-machine.js'
 import { defaultSegmenterParameters } from '../../src/recognition/segmenter-parameters.js'
 import { createSegmenter, joinSegmenter } from '../../src/recognition/segmenter.js'
 import { collectRun, type MachineRun } from './machine-run.js'
+import { nonzeroDetector } from './scripted-channel.js'
 import { amplitude, halved, joined, noiseSource, recording, recordingsMissing, sound, throughUlaw } from './sounds.js'
 
 const recordings = [
@@ -49,14 +50,7 @@ const loudShareKept = (samples: Int16Array, rateHz: number, { segments }: Machin
 describe('joinSegmenter', () => {
   it('freezes the noise floor only while speech is confirmed', () => {
     const frozen: boolean[] = []
-    const detector = {
-      isSpeech: (frame: Int16Array) => frame[0] !== 0,
-      isDoubtful: false,
-      soundFrames: 0,
-      freezeFloor: (isFrozen: boolean) => frozen.push(isFrozen),
-      setSensitivity: () => undefined,
-      free: () => undefined,
-    }
+    const detector = { ...nonzeroDetector, freezeFloor: (isFrozen: boolean) => frozen.push(isFrozen) }
     const segmenter = joinSegmenter(detector, defaultSegmenterParameters, 1000)
     const frames = (count: number, value: number) => segmenter.push(new Int16Array(count * 10).fill(value))
     frames(2, 0)
@@ -77,16 +71,8 @@ describe('joinSegmenter', () => {
     'decides %s with the chunk of 20 ms that reaches it, and a begin of speech within 60 ms',
     (_what, given, times) => {
       const [speechMs = 0, decidedMs = 0] = times
-      const detector = {
-        isSpeech: (frame: Int16Array) => frame[0] !== 0,
-        isDoubtful: false,
-        soundFrames: 0,
-        freezeFloor: () => undefined,
-        setSensitivity: () => undefined,
-        free: () => undefined,
-      }
       const segmenter = joinSegmenter(
-        detector,
+        nonzeroDetector,
         { ...defaultSegmenterParameters, gracefulSilenceThresholdMs: 0, ...given },
         1000,
       )
@@ -180,19 +166,12 @@ describe.skipIf(recordingsMissing !== undefined)(`a segmenter on recordings ${re
 })
 
 describe('changing the parameters of a segmenter', () => {
-  const detector = {
-    isSpeech: (frame: Int16Array) => frame[0] !== 0,
-    isDoubtful: false,
-    soundFrames: 0,
-    freezeFloor: () => undefined,
-    free: () => undefined,
-  }
   const run = (changes: Readonly<Record<number, Partial<typeof defaultSegmenterParameters>>>) => {
     const tuned: number[] = []
     const setSensitivity = (sensitivity: number): void => {
       tuned.push(sensitivity)
     }
-    const segmenter = joinSegmenter({ ...detector, setSensitivity }, defaultSegmenterParameters, 1000)
+    const segmenter = joinSegmenter({ ...nonzeroDetector, setSensitivity }, defaultSegmenterParameters, 1000)
     const outputs: SegmenterOutput[] = []
     // Speech at 1000 to 2000 and 3000 to 6000 ms.
     for (let ms = 0; ms < 8000; ms += 10) {

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { EMPTY, defer, lastValueFrom, map, mergeMap, NEVER, of, Subject, tap, throwError, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
@@ -27,6 +26,7 @@ import {
   type Tools,
 } from '../../../../test/client/virtual-session.js'
 import { keptLines, outlineOf } from '../../../../test/cassette/cassette-lines.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 const socketOptions = (
   { clock }: Tools,
@@ -355,22 +355,18 @@ describe('a sink', () => {
   })
 
   it('that is a file is complete when the session ends, readable by its owner only, with a separate file for each session', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'cassette-'))
-    try {
-      const file = join(folder, 'call.jsonl')
-      const sink = toFile(file)
-      await recordHello(sink)
-      await recordHello(sink)
-      expect(statSync(file).mode & 0o777).toBe(0o600)
-      const [first, two] = [await readCassette(file), await readCassette(join(folder, 'call-2.jsonl'))]
-      expect(first.lines.at(-1)).toMatchObject({ event: 'end', outcome: 'complete' })
-      expect(two.lines.map(({ event }) => event)).toEqual(first.lines.map(({ event }) => event))
-      expect(readFileSync(file, 'utf8')).toMatch(/\n$/)
-      const losses: CassetteLoss[] = []
-      await recordHello(toFile(join(folder, 'none', 'call.jsonl')), { onLoss: (loss) => losses.push(loss) })
-      expect(losses[0]).toMatchObject({ cause: 'sink-failed', error: { code: 'ENOENT' } })
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
+    const folder = folderOfTest()
+    const file = join(folder, 'call.jsonl')
+    const sink = toFile(file)
+    await recordHello(sink)
+    await recordHello(sink)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const [first, two] = [await readCassette(file), await readCassette(join(folder, 'call-2.jsonl'))]
+    expect(first.lines.at(-1)).toMatchObject({ event: 'end', outcome: 'complete' })
+    expect(two.lines.map(({ event }) => event)).toEqual(first.lines.map(({ event }) => event))
+    expect(readFileSync(file, 'utf8')).toMatch(/\n$/)
+    const losses: CassetteLoss[] = []
+    await recordHello(toFile(join(folder, 'none', 'call.jsonl')), { onLoss: (loss) => losses.push(loss) })
+    expect(losses[0]).toMatchObject({ cause: 'sink-failed', error: { code: 'ENOENT' } })
   })
 })

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { firstValueFrom, Subject, takeUntil } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -11,16 +10,16 @@ import { firstLine, start } from './command.js'
 import { runInProcess, startInProcess } from './in-process.js'
 import { startSleepingRecognizer, type SleepingRecognizer } from './sleeping-recognizer.js'
 import { writeCall } from './wav-files.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const readMs = 250
 const clientSecret = 'a secret of the long test'
 
-let folder: string
+const folder = temporaryFolder()
 let recognizer: SleepingRecognizer
 const file = (name: string): string => join(folder, name)
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'rxspeech-bench-test-'))
   recognizer = await startSleepingRecognizer(folder, readMs)
   await writeCall(file('call.wav'), { encoding: 'pcm', sampleRateHz: 8000, channels: 2 }, 10_000)
   const configuration = `# of the test
@@ -32,10 +31,7 @@ subscriptions: [{ clientId: tester, secret: { env: TESTER_SECRET } }]
   writeFileSync(file('service.yaml'), configuration)
 })
 
-afterAll(() => {
-  recognizer.close()
-  rmSync(folder, { recursive: true })
-})
+afterAll(() => recognizer.close())
 
 const flags = (model: string): readonly string[] => [
   ...['bench', '--models', folder, '--recording', file('call.wav'), '--model', model],

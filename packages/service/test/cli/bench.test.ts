@@ -1,28 +1,24 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BenchReport } from '../../src/cli/sizing/bench-report.js'
 import { runInProcess } from './in-process.js'
 import { startSleepingRecognizer, type SleepingRecognizer } from './sleeping-recognizer.js'
 import { writeCall } from './wav-files.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const [readMs, recordedMs] = [300, 2_000]
 
-let folder: string
+const folder = temporaryFolder()
 let recognizer: SleepingRecognizer
 const file = (name: string): string => join(folder, name)
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'rxspeech-bench-test-'))
   recognizer = await startSleepingRecognizer(folder, readMs)
   await writeCall(file('call.wav'), { encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, recordedMs)
 })
 
-afterAll(() => {
-  recognizer.close()
-  rmSync(folder, { recursive: true })
-})
+afterAll(() => recognizer.close())
 
 const flags = (): readonly string[] => [
   ...['bench', '--models', folder, '--recording', file('call.wav')],

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { modelArchive, noise, sha256 } from '../../../engines/test/catalogue/model-archive.js'
@@ -9,6 +8,7 @@ import { tinySherpaModel } from '../../../engines/test/sherpa-onnx/tiny-model.js
 import { longIt } from '../../../../test/thorough.js'
 import { ended, start, type Ended } from './command.js'
 import { runInProcess } from './in-process.js'
+import { folderOfTest } from '../../../../test/temporary-folder.js'
 
 const file = 'sherpa-onnx-streaming-tiny.tar.bz2'
 let archive: Buffer
@@ -23,14 +23,13 @@ beforeAll(async () => {
 })
 afterAll(() => release.close())
 beforeEach(() => {
-  models = join(mkdtempSync(join(tmpdir(), 'cli-pull-')), 'models')
+  models = join(folderOfTest(), 'models')
   release.files.clear()
   release.files.set(file, archive)
   release.files.set('checksum.txt', Buffer.from(`${file}\t${sha256(archive)}\n`))
 })
 afterEach(() => {
   release.answer = undefined
-  rmSync(join(models, '..'), { recursive: true })
 })
 
 const pull = (...args: readonly string[]): Promise<Ended> =>

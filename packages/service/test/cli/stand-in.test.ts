@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { once } from 'node:events'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { standInFaults } from '../../src/testing/stand-in/faults.js'
 import { runInProcess, startInProcess } from './in-process.js'
+import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
-let folder: string
-beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'stand-in-'))))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 const file = (name: string, content: unknown): string => {
   const path = join(folder, name)

@@ -52,7 +52,8 @@ export const haproxyChanges = ([http, grpc]: readonly [http: number, grpc: numbe
   ['0.0.0.0:444', `127.0.0.1:${grpc}`],
 ]
 
-const accepts = (port: number): Promise<boolean> =>
+/** Whether something listens on a port of this machine. */
+export const accepts = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     socket.once('connect', () => {

@@ -6,6 +6,7 @@ import type { SessionEvent } from '../../../../src/protocol/session-event.js'
 import { dataflow } from '../../../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../../../src/client/recognizer/recognize.js'
 import { loadDataflow } from '../../../../src/transport/grpc/proto.js'
+import { startRequest } from './grpc-message.js'
 import { liveService, type LiveService } from './live-service.js'
 
 let live: LiveService
@@ -90,14 +91,7 @@ describe('a service that is drained during a session', () => {
     })
     const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, new Metadata(), {})
     const status = new Promise<StatusObject>((resolve) => call.once('status', resolve))
-    const content = JSON.stringify({
-      MessageName: 'Start',
-      Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm' },
-      Tenant: 'Default',
-      ProjectName: 'transcribe',
-      Token: token,
-    })
-    call.write({ contentType: 2, content, binaryContent: new Uint8Array(0) })
+    call.write(startRequest(token))
     call.once('data', () => void service.close({ drainMs: 500 }))
     call.resume()
     const { code, metadata } = await status

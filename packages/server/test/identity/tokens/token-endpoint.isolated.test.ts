@@ -1,4 +1,4 @@
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { VirtualTimeScheduler } from 'rxjs'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
@@ -12,6 +12,15 @@ const basic = (clientId: string, secret: string) => ({
 })
 
 const withoutClient = { client_id: undefined, client_secret: undefined }
+
+/** Sends a request without the end of its body, and waits until the service waits for it. */
+const sendPart = async (port: number, scheduler: VirtualTimeScheduler): Promise<Socket> => {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`POST ${tokenPath} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n`)
+  socket.write('Content-Length: 100\r\n\r\nscope=')
+  await vi.waitUntil(() => scheduler.actions.length > 0, { interval: 1, timeout: 60_000 })
+  return socket
+}
 
 describe('token endpoint', () => {
   let service: Service
@@ -291,10 +300,7 @@ describe('token endpoint, with a separate service', () => {
   it('answers 408 to a body that does not arrive', async () => {
     const scheduler = new VirtualTimeScheduler()
     service = await open({ scheduler })
-    const socket = connect(service.port, '127.0.0.1')
-    socket.write(`POST ${tokenPath} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n`)
-    socket.write('Content-Length: 100\r\n\r\nscope=')
-    await vi.waitUntil(() => scheduler.actions.length > 0, { interval: 1, timeout: 60_000 })
+    const socket = await sendPart(service.port, scheduler)
     scheduler.flush()
     const responseText = await new Promise<string>((resolve) =>
       socket.once('data', (bytes) => resolve(bytes.toString())),
@@ -307,10 +313,7 @@ describe('token endpoint, with a separate service', () => {
   it('discards a request whose client has disconnected', async () => {
     const scheduler = new VirtualTimeScheduler()
     service = await open({ scheduler })
-    const socket = connect(service.port, '127.0.0.1')
-    socket.write(`POST ${tokenPath} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n`)
-    socket.write('Content-Length: 100\r\n\r\nscope=')
-    await vi.waitUntil(() => scheduler.actions.length > 0, { interval: 1, timeout: 60_000 })
+    const socket = await sendPart(service.port, scheduler)
     socket.destroy()
     await vi.waitUntil(() => scheduler.actions.every(({ closed }) => closed), { interval: 1, timeout: 60_000 })
     expect((await service.post(tokenForm())).status).toBe(200)

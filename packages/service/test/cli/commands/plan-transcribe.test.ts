@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { planTranscribe, transcribeFlags } from '../../../src/cli/commands/transcribe.js'
 import { hostOf } from '../../../src/cli/parsing/addresses.js'
 import { readFlags, type TypedFlags } from '../../../src/cli/parsing/flags.js'
+import { folderOfTest } from '../../../../../test/temporary-folder.js'
 
 const plan = (typed: TypedFlags = {}, env = {}) => planTranscribe(['a.wav'], readFlags(transcribeFlags, typed), env)
 const secret = { RXSPEECH_CLIENT_SECRET: 's3cret' }
@@ -24,19 +24,15 @@ describe('planTranscribe', () => {
   })
 
   it('joins the phrases that are typed and those of a file', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'rxspeech-phrases-'))
-    try {
-      const file = join(folder, 'phrases.txt')
-      writeFileSync(file, '# names\nAsk for Maria.\r\n\n  no  # never\n')
-      expect(plan({ phrases: file, model: 'call' }).phrases).toEqual(['Ask for Maria.', 'no'])
-      const both = plan({ phrases: file, phrase: ['thank you'], model: 'call' })
-      expect(both.phrases).toEqual(['thank you', 'Ask for Maria.', 'no'])
-      const missing = join(folder, 'missing.txt')
-      const message = `--phrases names ${missing}, which cannot be read (ENOENT).`
-      expect(() => plan({ phrases: missing })).toThrow(expect.objectContaining({ code: 'invalid-options', message }))
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
+    const folder = folderOfTest()
+    const file = join(folder, 'phrases.txt')
+    writeFileSync(file, '# names\nAsk for Maria.\r\n\n  no  # never\n')
+    expect(plan({ phrases: file, model: 'call' }).phrases).toEqual(['Ask for Maria.', 'no'])
+    const both = plan({ phrases: file, phrase: ['thank you'], model: 'call' })
+    expect(both.phrases).toEqual(['thank you', 'Ask for Maria.', 'no'])
+    const missing = join(folder, 'missing.txt')
+    const message = `--phrases names ${missing}, which cannot be read (ENOENT).`
+    expect(() => plan({ phrases: missing })).toThrow(expect.objectContaining({ code: 'invalid-options', message }))
   })
 
   it('does not choose a model before the given folders are read', () => {
@@ -81,7 +77,7 @@ describe('planTranscribe', () => {
   })
 
   it('takes the address of the file of a development service for the transport that is asked for', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'rxspeech-access-'))
+    const folder = folderOfTest()
     const access = join(folder, 'development.json')
     const content = {
       ...client,
@@ -90,19 +86,15 @@ describe('planTranscribe', () => {
       ca: 'ca.pem',
       clientSecret: 's',
     }
-    try {
-      writeFileSync(access, JSON.stringify({ ...content, model: 'call' }))
-      const { service, over } = plan({ access })
-      expect({ ...service, over }).toMatchObject({ over: 'grpc', grpc: content.grpc, url: undefined, model: undefined })
-      const socket = plan({ access, over: 'websocket' })
-      expect(socket).toMatchObject({ over: 'websocket', service: { url: content.wsUrl, model: { name: 'call' } } })
-      const other = plan({ access, over: 'websocket', model: 'mine' })
-      expect(other).toMatchObject({ service: { model: { name: 'mine' } } })
-      writeFileSync(access, JSON.stringify({ ...content, model: '' }))
-      expect(() => plan({ access, over: 'websocket' })).toThrow('needs a model; set --model')
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
+    writeFileSync(access, JSON.stringify({ ...content, model: 'call' }))
+    const { service, over } = plan({ access })
+    expect({ ...service, over }).toMatchObject({ over: 'grpc', grpc: content.grpc, url: undefined, model: undefined })
+    const socket = plan({ access, over: 'websocket' })
+    expect(socket).toMatchObject({ over: 'websocket', service: { url: content.wsUrl, model: { name: 'call' } } })
+    const other = plan({ access, over: 'websocket', model: 'mine' })
+    expect(other).toMatchObject({ service: { model: { name: 'mine' } } })
+    writeFileSync(access, JSON.stringify({ ...content, model: '' }))
+    expect(() => plan({ access, over: 'websocket' })).toThrow('needs a model; set --model')
   })
 
   it('prefers a flag to a token of the environment', () => {

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { stemOf } from '../../../src/cli/input/file-names.js'
@@ -12,6 +11,7 @@ import {
 import { wordErrorsText } from '../../../src/cli/view/word-errors-view.js'
 import { emptyTranscript } from '../../../../../src/operators/results/transcript.js'
 import type { SessionEvent } from '../../../../../src/protocol/session-event.js'
+import { folderOfTest } from '../../../../../test/temporary-folder.js'
 
 const speakers = ['left', 'right']
 const style = { paint: (color: string, text: string) => (color === 'red' ? `!${text}` : text), columns: 40 }
@@ -56,7 +56,7 @@ describe('a reference', () => {
   })
 
   it('may be in UTF-8 or UTF-16 with a byte order mark; other bytes are refused', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'cli-reference-'))
+    const folder = folderOfTest()
     const read = (bytes: Uint8Array): Promise<string> => {
       writeFileSync(join(folder, 'a.txt'), bytes)
       return readReference(join(folder, 'a.txt'))
@@ -67,11 +67,10 @@ describe('a reference', () => {
     expect(await read(Buffer.from(littleEndian).swap16())).toBe('left: é')
     await expect(read(Buffer.from('é', 'latin1'))).rejects.toThrow('a.txt is not text in UTF-8; save it as UTF-8.')
     await expect(read(Buffer.from('one\0'))).rejects.toThrow('is not text')
-    rmSync(folder, { recursive: true })
   })
 
   it('may be a folder with a text for each recording; one file is for one recording', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'cli-reference-'))
+    const folder = folderOfTest()
     writeFileSync(join(folder, 'a.txt'), 'one')
     writeFileSync(join(folder, 'b.c.txt'), 'two')
     expect(await readReferences(folder, inputs('/x/b.c.wav', 'a.wav'))).toEqual(['two', 'one'])
@@ -81,7 +80,6 @@ describe('a reference', () => {
       code: 'invalid-options',
       message: expect.stringContaining('must be a folder') as unknown,
     })
-    rmSync(folder, { recursive: true })
   })
 
   it('must be readable and have words', async () => {
