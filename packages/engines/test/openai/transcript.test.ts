@@ -2,6 +2,20 @@ import { describe, expect, it } from 'vitest'
 import { errorTextOf, readTranscript } from '../../src/openai/transcript.js'
 import { parseJson } from '../../../../src/protocol/parse-json.js'
 
+const word = (text: unknown, start: unknown, end: unknown, probability?: number) => ({
+  word: text,
+  start,
+  end,
+  ...(probability !== undefined && { probability }),
+})
+
+const read = (text: string, startMs: number, endMs: number, confidence?: number) => ({
+  text,
+  startMs,
+  endMs,
+  ...(confidence !== undefined && { confidence: expect.closeTo(confidence, 6) as unknown }),
+})
+
 const segment = (text: string, more: object = {}) => ({ id: 0, start: 0, end: 1, text, ...more })
 
 describe('the answer of a transcription server', () => {
@@ -11,102 +25,39 @@ describe('the answer of a transcription server', () => {
     ['that is empty', { text: '', segments: [], words: [] }, { text: '' }],
     [
       'with words at the top that begin with a space',
-      {
-        text: ' Hello world.',
-        words: [
-          { word: ' Hello', start: 0.1, end: 0.4, probability: 0.5 },
-          { word: ' world.', start: 0.4, end: 0.8, probability: 0.9 },
-        ],
-      },
-      {
-        text: 'Hello world.',
-        words: [
-          { text: 'Hello', startMs: 100, endMs: 400, confidence: expect.closeTo(0.5, 6) as unknown },
-          { text: 'world.', startMs: 400, endMs: 800, confidence: expect.closeTo(0.9, 6) as unknown },
-        ],
-      },
+      { text: ' Hello world.', words: [word(' Hello', 0.1, 0.4, 0.5), word(' world.', 0.4, 0.8, 0.9)] },
+      { text: 'Hello world.', words: [read('Hello', 100, 400, 0.5), read('world.', 400, 800, 0.9)] },
     ],
     [
       'with words without punctuation, which the text has',
-      {
-        text: 'Hello, world!',
-        words: [
-          { word: 'hello', start: 0, end: 0.3 },
-          { word: 'world', start: 0.3, end: 0.6 },
-        ],
-      },
-      {
-        words: [
-          { text: 'Hello,', startMs: 0, endMs: 300 },
-          { text: 'world!', startMs: 300, endMs: 600 },
-        ],
-      },
+      { text: 'Hello, world!', words: [word('hello', 0, 0.3), word('world', 0.3, 0.6)] },
+      { words: [read('Hello,', 0, 300), read('world!', 300, 600)] },
     ],
     [
       'with the key text in place of word',
       { text: 'hello', words: [{ text: 'hello', start: 0, end: 0.3 }] },
-      { words: [{ text: 'hello', startMs: 0, endMs: 300 }] },
+      { words: [read('hello', 0, 300)] },
     ],
     [
       'with tokens as words, in the segments',
       {
         text: ' Dashwood said\n so.',
         segments: [
-          segment(' Dashwood said', {
-            words: [
-              { word: ' Dash', start: 0, end: 0.2, probability: 0.25 },
-              { word: 'wood', start: 0.2, end: 0.4, probability: 1 },
-              { word: ' said', start: 0.4, end: 0.6, probability: 1 },
-            ],
-          }),
-          segment(' so.', {
-            words: [
-              { word: ' so', start: 0.6, end: 0.8, probability: 1 },
-              { word: '.', start: 0.8, end: 0.9, probability: 0.1 },
-            ],
-          }),
+          segment(' Dashwood said', { words: [word(' Dash', 0, 0.2, 0.25), word('wood', 0.2, 0.4, 1), word(' said', 0.4, 0.6, 1)] }),
+          segment(' so.', { words: [word(' so', 0.6, 0.8, 1), word('.', 0.8, 0.9, 0.1)] }),
         ],
       },
-      {
-        text: 'Dashwood said so.',
-        words: [
-          { text: 'Dashwood', startMs: 0, endMs: 400, confidence: expect.closeTo(0.5, 6) as unknown },
-          { text: 'said', startMs: 400, endMs: 600 },
-          { text: 'so.', startMs: 600, endMs: 800 },
-        ],
-      },
+      { text: 'Dashwood said so.', words: [read('Dashwood', 0, 400, 0.5), read('said', 400, 600), read('so.', 600, 800)] },
     ],
     [
       'in a script without spaces, with a word for each piece',
-      {
-        text: '你好。',
-        words: [
-          { word: '你', start: 0, end: 0.2 },
-          { word: '好', start: 0.2, end: 0.4 },
-        ],
-      },
-      {
-        words: [
-          { text: '你', startMs: 0, endMs: 200 },
-          { text: '好', startMs: 200, endMs: 400 },
-        ],
-      },
+      { text: '你好。', words: [word('你', 0, 0.2), word('好', 0.2, 0.4)] },
+      { words: [read('你', 0, 200), read('好', 200, 400)] },
     ],
     [
       'with times beyond the audio, backwards and as text',
-      {
-        text: 'a b',
-        words: [
-          { word: 'a', start: '-1', end: '0.5' },
-          { word: 'b', start: 0.9, end: 29.98 },
-        ],
-      },
-      {
-        words: [
-          { text: 'a', startMs: 0, endMs: 500 },
-          { text: 'b', startMs: 900, endMs: 1000 },
-        ],
-      },
+      { text: 'a b', words: [word('a', '-1', '0.5'), word('b', 0.9, 29.98)] },
+      { words: [read('a', 0, 500), read('b', 900, 1000)] },
     ],
     [
       'with statistics',
@@ -127,10 +78,10 @@ describe('the answer of a transcription server', () => {
   it.each<readonly [string, object]>([
     ['-1 in place of statistics', { segments: [segment('a', { avg_logprob: -1, no_speech_prob: -1 })] }],
     ['0 in place of statistics', { segments: [segment('a', { avg_logprob: 0, no_speech_prob: 0 })] }],
-    ['words of another text', { words: [{ word: 'b', start: 0, end: 1 }] }],
-    ['more words than the text has', { words: ['a', 'b'].map((word) => ({ word, start: 0, end: 1 })) }],
-    ['fewer words than the text has', { text: 'a c', words: [{ word: 'a', start: 0, end: 1 }] }],
-    ['words without times', { words: [{ word: 'a', start: null, end: null }] }],
+    ['words of another text', { words: [word('b', 0, 1)] }],
+    ['more words than the text has', { words: ['a', 'b'].map((each) => word(each, 0, 1)) }],
+    ['fewer words than the text has', { text: 'a c', words: [word('a', 0, 1)] }],
+    ['words without times', { words: [word('a', null, null)] }],
     ['words and segments of a wrong type', { words: 'a', segments: [null, 3] }],
   ])('has no words and no confidence of %s', (_name, answer) => {
     const { text, ...others } = readTranscript({ text: 'a', ...answer }, 1000) ?? { text: '' }
