@@ -1,47 +1,9 @@
 import fc from 'fast-check'
-import {
-  config,
-  EMPTY,
-  map,
-  NEVER,
-  Observable,
-  Subject,
-  Subscription,
-  take,
-  tap,
-  timer,
-  type SchedulerLike,
-} from 'rxjs'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { MachineRun, type Machine, type MachineHost, type Perform, type Step } from '../../src/kernel/machine.js'
+import { EMPTY, map, NEVER, Observable, Subject, Subscription, take, tap, timer, type SchedulerLike } from 'rxjs'
+import { describe, expect, it } from 'vitest'
+import { MachineRun, type Machine, type Perform, type Step } from '../../src/kernel/machine.js'
 import { marbles } from '../operators/marbles.js'
-
-/** Of a machine without an input for a failure. */
-const failRun = (error: unknown): never => {
-  throw error
-}
-
-/** Runs a machine that emits its outputs: each subscription is a separate run. */
-const runPlain = <State, Input, Output, Action>(
-  machine: Machine<State, Input, Output, Action>,
-  host: Omit<MachineHost<Input, Output, Action>, 'emit'>,
-): Observable<Output> =>
-  new Observable((subscriber) => {
-    const run = new MachineRun(machine, { ...host, emit: (output) => subscriber.next(output) }, subscriber)
-    // Added and not returned: the consumer may unsubscribe while the first step runs.
-    subscriber.add(run)
-    run.start()
-  })
-
-/** The same for a machine whose effects are Observables. */
-const runMachine = <State, Input, Output, Action>(
-  machine: Machine<State, Input, Output, Action>,
-  perform: (action: Action) => Observable<Input>,
-): Observable<Output> =>
-  runPlain(machine, {
-    perform: (action, inputs) => perform(action).subscribe((input) => inputs.post(input)),
-    onFailure: failRun,
-  })
+import { failRun, lasting, runMachine, runPlain, subscribeWith } from './run-machine.js'
 
 type Gate = 'closed' | 'opening' | 'open' | 'broken'
 type GateInput = 'open' | 'opened' | 'slam' | 'break'
@@ -72,6 +34,13 @@ const motorOf =
   (listen$: Observable<GateInput>, scheduler: SchedulerLike) =>
   (action: GateAction): Observable<GateInput> =>
     action === 'listen' ? listen$ : timer(3, scheduler).pipe(map(() => 'opened' as const))
+
+const withoutMotor =
+  (listen$: Observable<GateInput>) =>
+  (action: GateAction): Observable<GateInput> => {
+    if (action === 'listen') return listen$
+    throw new Error('no motor')
+  }
 
 const inputs = { o: 'open', s: 'slam', b: 'break' } as const
 const outputs = { r: 'ready', O: 'opening', d: 'open', c: 'closed' }
@@ -125,11 +94,8 @@ describe('a run of a machine', () => {
   })
 
   it('turns the exception of an effect that cannot be started into an input', () => {
-    const perform = (action: GateAction): Subject<GateInput> => {
-      if (action === 'listen') return listen$
-      throw new Error('no motor')
-    }
     const listen$ = new Subject<GateInput>()
+    const perform = withoutMotor(listen$)
     const log: unknown[] = []
     runPlain<Gate, GateInput, string, GateAction>(gate, {
       perform: (action, inputs) => perform(action).subscribe((input) => inputs.post(input)),
@@ -146,11 +112,7 @@ describe('a run of a machine', () => {
   it('errors when a failure has no input, and ends the effects', () => {
     const listen$ = new Subject<GateInput>()
     const ends: unknown[] = []
-    const perform = (action: GateAction): Observable<GateInput> => {
-      if (action === 'listen') return listen$
-      throw new Error('no motor')
-    }
-    runMachine(gate, perform).subscribe({ error: (error: unknown) => ends.push(error) })
+    runMachine(gate, withoutMotor(listen$)).subscribe({ error: (error: unknown) => ends.push(error) })
     listen$.next('open')
     expect(ends).toEqual([new Error('no motor')])
     expect(listen$.observed).toBe(false)
@@ -173,10 +135,7 @@ describe('a run of a machine', () => {
       },
       onFailure: failRun,
     })
-    new Observable((subscriber) => {
-      subscription.add(subscriber)
-      run$.subscribe(subscriber)
-    }).subscribe()
+    subscribeWith(subscription, run$)
     expect(log).toEqual(['ended: true', 'torn down'])
   })
 
@@ -234,7 +193,7 @@ describe('a run of a machine', () => {
         const step = { state: state + input, outputs: [input] }
         return input === 'a' ? { ...step, effects: [{ lifetime: 'all', action: 'effect' }] } : step
       },
-      alive: () => new Set(['all']),
+      ...lasting,
       result: (state) => (state.endsWith('e') ? 'complete' : undefined),
     }
     const perform = (action: string): Observable<string> =>
@@ -258,7 +217,7 @@ describe('a run of a machine', () => {
       const machine: Machine<string, string, string, string> = {
         start: { state: '', effects: [{ lifetime: 'all', action: 'listen' }] },
         reduce: (_state, input) => ({ state: input, outputs: [input] }),
-        alive: () => new Set(['all']),
+        ...lasting,
         result: (state) => (state === '' ? undefined : result()),
       }
       const subscription = runAnswered(machine, () => inputs$, { a: ['answer'] }).subscribe((output) => {
@@ -276,8 +235,7 @@ describe('a run of a machine', () => {
     const machine: Machine<number, number, number, 'listen'> = {
       start: { state: 0, outputs: [0], effects: [{ lifetime: 'all', action: 'listen' }] },
       reduce: (state, input) => ({ state: state + input, outputs: [input] }),
-      alive: () => new Set(['all']),
-      result: () => undefined,
+      ...lasting,
     }
     let isFirst = true
     const onIdle = (): void => {
@@ -304,8 +262,7 @@ describe('a run of a machine', () => {
     const sums: Machine<number, number, number, 'listen'> = {
       start: { state: 0, effects: [{ lifetime: 'all', action: 'listen' }] },
       reduce: (state, input) => ({ state: state + input, outputs: [state + input, -input] }),
-      alive: () => new Set(['all']),
-      result: () => undefined,
+      ...lasting,
     }
     const seen: number[] = []
     runMachine(sums, () => inputs$).subscribe((output) => {
@@ -372,119 +329,6 @@ describe('a run of a machine', () => {
       return NEVER
     }).subscribe()
     expect(performed).toEqual(['now'])
-  })
-})
-
-describe('a teardown that throws', () => {
-  let reported: unknown[] = []
-  beforeEach(() => {
-    vi.useFakeTimers()
-    reported = []
-    config.onUnhandledError = (error) => reported.push(error)
-  })
-  afterEach(() => {
-    vi.useRealTimers()
-    config.onUnhandledError = null
-  })
-
-  /** Ends the lifetime 'on', emits and starts an effect in the same step, and ends at the second input. */
-  const machine: Machine<'on' | 'off' | 'ended', 'next', string, string> = {
-    start: {
-      state: 'on',
-      effects: ['listen', 'first', 'second', 'third'].map((action) => ({
-        lifetime: action === 'listen' ? 'all' : 'on',
-        action,
-      })),
-    },
-    reduce: (state) =>
-      state === 'on'
-        ? { state: 'off', outputs: ['off'], effects: [{ lifetime: 'off', action: 'fourth' }] }
-        : { state: 'ended' },
-    alive: (state) => new Set(state === 'ended' ? [] : ['all', state]),
-    result: (state) => (state === 'ended' ? 'complete' : undefined),
-  }
-
-  const started = (report?: (error: unknown) => void) => {
-    const log: string[] = []
-    let post = (): void => undefined
-    const perform: Perform<'next', string> = (action, inputs) => {
-      log.push(`start ${action}`)
-      if (action === 'listen') {
-        post = () => inputs.post('next')
-        return undefined
-      }
-      return () => {
-        log.push(`end ${action}`)
-        throw new Error(action)
-      }
-    }
-    const subscription = runPlain(machine, { perform, onFailure: failRun, report }).subscribe({
-      next: (output) => log.push(output),
-      complete: () => log.push('complete'),
-    })
-    const next = (): readonly string[] => {
-      log.length = 0
-      post()
-      return log
-    }
-    return { log, next, subscription }
-  }
-  /** RxJS wraps the errors of a `Subscription`. */
-  const messages = (errors: readonly unknown[]): readonly string[] =>
-    errors.map((error) => String(error).replace(/.*Error: /s, ''))
-
-  it('lets the step finish: the other teardowns run, then the outputs, the effects and the result follow', () => {
-    const { next } = started()
-    expect(next()).toEqual(['end first', 'end second', 'end third', 'off', 'start fourth'])
-    expect(next()).toEqual(['end fourth', 'complete'])
-    expect(reported).toEqual([])
-    vi.runAllTimers()
-    expect(messages(reported)).toEqual(['first', 'third', 'fourth'])
-    expect(String(reported[1])).toContain('second')
-  })
-
-  it('is reported as uncaught if nothing receives unhandled errors', () => {
-    config.onUnhandledError = null
-    const { next } = started()
-    next()
-    expect(() => vi.runAllTimers()).toThrow('first')
-  })
-
-  it('is reported to the host at once if it receives such errors', () => {
-    const errors: unknown[] = []
-    const { next } = started((error) => errors.push(error))
-    next()
-    expect(messages(errors)).toEqual(['first', 'third'])
-    vi.runAllTimers()
-    expect(reported).toEqual([])
-  })
-
-  it('does not reach a consumer that unsubscribes', () => {
-    const { log, subscription } = started()
-    log.length = 0
-    subscription.unsubscribe()
-    expect(log).toEqual(['end first', 'end second', 'end third'])
-    vi.runAllTimers()
-    expect(messages(reported)).toEqual(['first', 'third'])
-  })
-
-  it('does not reach the effect that is ended while it starts', () => {
-    const subscription = new Subscription()
-    const run$ = runPlain(machine, {
-      perform: (action) => {
-        subscription.unsubscribe()
-        return () => {
-          throw new Error(action)
-        }
-      },
-      onFailure: failRun,
-    })
-    new Observable((subscriber) => {
-      subscription.add(subscriber)
-      run$.subscribe(subscriber)
-    }).subscribe()
-    vi.runAllTimers()
-    expect(messages(reported)).toEqual(['listen'])
   })
 })
 
