@@ -4,7 +4,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createUnzip } from 'node:zlib'
 import type { ProxyOption } from '../protocol/proxy-option.js'
 import { anything, checkOptions, optionsOf } from '../protocol/validation.js'
-import { connectThrough } from '../proxy/connect.js'
+import { connectionOf } from '../proxy/connect.js'
 import { checkProxy, proxyFor } from '../proxy/proxy.js'
 import type { TokenFetch, TokenFetchResponse, TokenRequestInit } from './token-fetch.js'
 
@@ -41,14 +41,11 @@ export const nodePost = (options: NodeFetchOptions = {}): NodePost => {
     new Promise<TokenFetchResponse>((resolve, reject) => {
       const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
       const isSecure = url.startsWith('https:')
-      const proxy = proxyFor(new URL(url), option)
       const options = {
         method,
         headers: { 'accept-encoding': 'identity', ...headers, 'content-length': bytes.byteLength },
         signal,
-        ...(proxy === undefined
-          ? { agent: false as const }
-          : { createConnection: connectThrough(proxy, isSecure, signal) }),
+        ...connectionOf(new URL(url), option, signal),
       }
       const answered = (response: http.IncomingMessage): void => resolve(responseOf(response))
       const request = isSecure

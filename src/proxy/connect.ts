@@ -5,7 +5,8 @@ import type { Duplex } from 'node:stream'
 import * as tls from 'node:tls'
 import { ignoreElements, Observable, type SchedulerLike, tap, throwError, timeout } from 'rxjs'
 import { codeOf, SpeechError } from '../errors/speech-error.js'
-import { type Proxy, proxyHeaders } from './proxy.js'
+import type { ProxyOption } from '../protocol/proxy-option.js'
+import { type Proxy, proxyFor, proxyHeaders } from './proxy.js'
 
 /** The option of an HTTP request, or of the package `ws`, that opens its connection. */
 type CreateConnection = (
@@ -35,6 +36,14 @@ export const connectThrough =
     signal.addEventListener('abort', () => attempt.unsubscribe(), { once: true })
     return undefined
   }
+
+/** How a request to an address connects: through its proxy, or by a connection of its own. */
+export const connectionOf = (url: URL, option: ProxyOption | undefined, signal: AbortSignal) => {
+  const proxy = proxyFor(url, option)
+  return proxy === undefined
+    ? { agent: false as const }
+    : { createConnection: connectThrough(proxy, url.protocol === 'https:', signal) }
+}
 
 export interface ProbeOptions {
   readonly proxy: Proxy

@@ -9,7 +9,6 @@ import {
   of,
   Subscription,
   timer,
-  type SchedulerLike,
   type Subscriber,
 } from 'rxjs'
 import { SpeechError, toSpeechError } from '../../errors/speech-error.js'
@@ -35,6 +34,7 @@ import {
   type EventReader,
   type WireMessage,
 } from '../format/recorded-message.js'
+import { LineClock, type PlaySpeed } from './line-clock.js'
 
 /** What the played client needs for its messages and waits. */
 export interface PlayClientOptions {
@@ -49,11 +49,9 @@ export interface PlayClientOptions {
 
 export const playClientOptions = optionsOf<PlayClientOptions>()({ token: text }, { answerTimeoutMs: durationMs(1) })
 
-interface ClientPlayerSettings<Message> {
+interface ClientPlayerSettings<Message> extends PlaySpeed {
   readonly token: string
   readonly answerTimeoutMs: number
-  readonly speed: number
-  readonly scheduler: SchedulerLike
   readonly messageOf: (recorded: RecordedMessage) => Message
 }
 
@@ -70,20 +68,14 @@ export const playClient = <Message extends WireMessage>(
   cassette: Cassette,
   dial: () => Dial<Message, Message>,
   messageOf: (recorded: RecordedMessage) => Message,
-  options: PlayClientOptions & { readonly speed: number; readonly scheduler: SchedulerLike },
+  options: PlayClientOptions & PlaySpeed,
 ): Observable<SessionEvent> => {
   const { token, speed, scheduler, answerTimeoutMs = 30_000 } = options
   requireComplete(cassette, 'a client cannot be played without them')
   if (cassette.header.audio === 'sha256') {
     throw new SpeechError('invalid-options', "The cassette has hashes instead of audio; record with audio: 'embedded'.")
   }
-  const settings = {
-    token,
-    speed,
-    scheduler,
-    messageOf,
-    answerTimeoutMs,
-  }
+  const settings = { token, speed, scheduler, messageOf, answerTimeoutMs }
   return from(overlappingConnections(connectionsOf(cassette))).pipe(
     concatMap((group) => {
       const startMs = group[0]?.dial.atMs ?? 0
@@ -139,13 +131,12 @@ const playConnection = <Message extends WireMessage>(
 
 /** Plays the recorded client on one connection, line by line. */
 class ClientPlayer<Message extends WireMessage> {
-  readonly #open: OpenLine
   readonly #lines: readonly LocatedLine[]
   readonly #link: Link<Message, Message>
   readonly #reader: EventReader
   readonly #subscriber: Subscriber<SessionEvent>
   readonly #settings: ClientPlayerSettings<Message>
-  readonly #openedMs: number
+  readonly #clock: LineClock
   readonly #subscription = new Subscription()
   /** A message that is sent can be answered before `send` returns. */
   readonly #turns = new Mailbox<'turn'>(() => {
@@ -155,7 +146,6 @@ class ClientPlayer<Message extends WireMessage> {
   /** How many answers the recorded client has waited for, and how many have arrived. */
   #awaitedAnswers = 0
   #receivedAnswers = 0
-  #timer: Subscription | undefined
   #deadline: Subscription | undefined
   #drain: Subscription | undefined
 
@@ -167,13 +157,12 @@ class ClientPlayer<Message extends WireMessage> {
     subscriber: Subscriber<SessionEvent>,
     settings: ClientPlayerSettings<Message>,
   ) {
-    this.#open = open
     this.#lines = lines
     this.#link = link
     this.#reader = reader
     this.#subscriber = subscriber
     this.#settings = settings
-    this.#openedMs = settings.scheduler.now()
+    this.#clock = new LineClock(open, settings, () => this.#turns.post('turn'))
   }
 
   /** Sends before it reads, as sessions do: an answer can only be decoded after its request. */
@@ -191,7 +180,7 @@ class ClientPlayer<Message extends WireMessage> {
   }
 
   stop(): void {
-    this.#timer?.unsubscribe()
+    this.#clock.stop()
     this.#deadline?.unsubscribe()
     this.#drain?.unsubscribe()
     this.#subscription.unsubscribe()
@@ -210,12 +199,12 @@ class ClientPlayer<Message extends WireMessage> {
     const line = this.#lines[this.#next]?.line
     switch (line?.event) {
       case 'sent':
-        if (!this.#isDue(line.atMs) || !this.#isDrained()) return false
+        if (!this.#clock.isDue(line.atMs) || !this.#isDrained()) return false
         this.#reader.addRequest(line)
         this.#link.send(this.#settings.messageOf(this.#withToken(line)))
         return true
       case 'finish':
-        if (!this.#isDue(line.atMs)) return false
+        if (!this.#clock.isDue(line.atMs)) return false
         this.#link.finish()
         return true
       case 'received':
@@ -223,7 +212,7 @@ class ClientPlayer<Message extends WireMessage> {
       case 'ended':
         // Wait until the service ends the connection, unless the network or a closing service did.
         if (line.code !== 'connection-lost' && line.code !== 'going-away') this.#startDeadline()
-        else if (this.#isDue(line.atMs)) this.#subscriber.complete()
+        else if (this.#clock.isDue(line.atMs)) this.#subscriber.complete()
         return false
       default:
         this.#subscriber.complete()
@@ -250,17 +239,6 @@ class ClientPlayer<Message extends WireMessage> {
         new SpeechError(code, `The recorded answer of the service did not come within ${answerTimeoutMs} ms.`),
       )
     }, answerTimeoutMs)
-  }
-
-  #isDue(atMs: number): boolean {
-    const { speed, scheduler } = this.#settings
-    const waitMs = this.#openedMs + (atMs - this.#open.atMs) / speed - scheduler.now()
-    if (waitMs <= 0) return true
-    this.#timer ??= scheduler.schedule(() => {
-      this.#timer = undefined
-      this.#turns.post('turn')
-    }, waitMs)
-    return false
   }
 
   #isDrained(): boolean {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { either } from 'fp-ts'
-import type { SchedulerLike, Subscription } from 'rxjs'
+import type { Subscription } from 'rxjs'
 import { isErrorCode } from '../../errors/error-table.js'
 import { Mailbox } from '../../kernel/mailbox.js'
 import { parseJsonObject } from '../../protocol/parse-json.js'
@@ -9,6 +9,7 @@ import type { Link } from '../../transport/link.js'
 import type { EndingLine, LocatedLine, OpenLine, Reason, RecordedMessage } from '../format/cassette.js'
 import { describeMessage, isBytes, kindOf, recordedBytes, type WireMessage } from '../format/recorded-message.js'
 import { redactSecretFields } from '../record/secrets.js'
+import { LineClock, type PlaySpeed } from './line-clock.js'
 
 /** A difference between a client that is played against a cassette and the recorded client. */
 export interface CassetteMismatch {
@@ -22,11 +23,8 @@ export interface CassetteMismatch {
   readonly actual: string
 }
 
-export interface ServicePlayerSettings<Message> {
+export interface ServicePlayerSettings<Message> extends PlaySpeed {
   readonly mismatch: 'strict' | 'lenient'
-  /** A multiple of the recorded pace; `Infinity` does not wait. */
-  readonly speed: number
-  readonly scheduler: SchedulerLike
   readonly onMismatch: (mismatch: CassetteMismatch) => void
   readonly messageOf: (recorded: RecordedMessage) => Message
 }
@@ -43,11 +41,10 @@ type ClientStep =
  * that is ahead experiences back-pressure.
  */
 export class ServicePlayer<Message extends WireMessage> {
-  readonly #open: OpenLine
   readonly #lines: readonly LocatedLine[]
   readonly #link: Link<Message, Message>
   readonly #settings: ServicePlayerSettings<Message>
-  readonly #openedMs: number
+  readonly #clock: LineClock
   /** Steps of the client that wait for their line. */
   readonly #steps: ClientStep[] = []
   /** A message that is sent can cause the client's next step before `send` returns. */
@@ -61,7 +58,6 @@ export class ServicePlayer<Message extends WireMessage> {
   #audio: AudioComparison | undefined
   #hasReportedAudio = false
   #incoming: Subscription | undefined
-  #timer: Subscription | undefined
 
   constructor(
     open: OpenLine,
@@ -69,11 +65,10 @@ export class ServicePlayer<Message extends WireMessage> {
     link: Link<Message, Message>,
     settings: ServicePlayerSettings<Message>,
   ) {
-    this.#open = open
     this.#lines = lines
     this.#link = link
     this.#settings = settings
-    this.#openedMs = settings.scheduler.now()
+    this.#clock = new LineClock(open, settings, () => this.#turns.post('turn'))
   }
 
   start(): void {
@@ -88,7 +83,7 @@ export class ServicePlayer<Message extends WireMessage> {
   /** Ends the connection after the client closed it. */
   stop(): void {
     if (!this.#isEnded) this.#endEarly()
-    this.#timer?.unsubscribe()
+    this.#clock.stop()
     this.#incoming?.unsubscribe()
   }
 
@@ -107,7 +102,10 @@ export class ServicePlayer<Message extends WireMessage> {
     }
     const { line } = located
     if (line.event === 'received' || line.event === 'ended') {
-      if (!this.#isDue(line.atMs)) return false
+      if (!this.#clock.isDue(line.atMs)) {
+        this.#link.pause()
+        return false
+      }
       this.#next += 1
       if (line.event === 'received') this.#link.send(this.#settings.messageOf(line))
       else this.#end(line as EndingLine)
@@ -122,18 +120,6 @@ export class ServicePlayer<Message extends WireMessage> {
     if (step === undefined) return false
     this.#compare(located, step)
     return true
-  }
-
-  #isDue(atMs: number): boolean {
-    const { speed, scheduler } = this.#settings
-    const waitMs = this.#openedMs + (atMs - this.#open.atMs) / speed - scheduler.now()
-    if (waitMs <= 0) return true
-    this.#link.pause()
-    this.#timer ??= scheduler.schedule(() => {
-      this.#timer = undefined
-      this.#turns.post('turn')
-    }, waitMs)
-    return false
   }
 
   #nextLine(): void {

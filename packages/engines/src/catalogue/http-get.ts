@@ -3,8 +3,7 @@ import * as https from 'node:https'
 import { codeOf, isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { isLoopback } from 'rxspeech/internal/protocol/loopback'
 import type { ProxyOption } from 'rxspeech/internal/protocol/proxy-option'
-import { connectThrough } from 'rxspeech/internal/proxy/connect'
-import { proxyFor } from 'rxspeech/internal/proxy/proxy'
+import { connectionOf } from 'rxspeech/internal/proxy/connect'
 
 /** How files are requested. */
 export interface GetOptions {
@@ -83,13 +82,10 @@ const refusedRedirect = ({ host }: URL, what: string): SpeechError =>
 const request = (url: URL, { headers, proxy: option, signal, idleMs = 30_000, allowsHttp }: GetOptions) =>
   new Promise<http.IncomingMessage>((resolve, reject) => {
     const isSecure = url.protocol === 'https:'
-    const proxy = proxyFor(url, option)
     const settings = {
       headers: { 'accept-encoding': 'identity', 'user-agent': 'rxspeech', ...headers },
       signal,
-      ...(proxy === undefined
-        ? { agent: false as const }
-        : { createConnection: connectThrough(proxy, isSecure, signal) }),
+      ...connectionOf(url, option, signal),
     }
     const asked = (isSecure ? https : http).get(url, settings, resolve)
     asked.setTimeout(idleMs, () => {

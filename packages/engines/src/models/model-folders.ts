@@ -52,7 +52,8 @@ const readModel = (tenant: string, name: string, version: string, folder: string
   return { model: { tenant, name, version, folder, options: { ...options.right, engine } } }
 }
 
-const hasModelFile = (folder: string): boolean => existsSync(join(folder, 'model.json'))
+/** Whether a folder is a model. */
+export const hasModelFile = (folder: string): boolean => existsSync(join(folder, 'model.json'))
 
 /** The models below one folder of the root, which is a tenant, or a model if it has no tenant. */
 const modelsIn = (root: string, first: string): readonly FoundModel[] =>

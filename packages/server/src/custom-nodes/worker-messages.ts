@@ -1,22 +1,18 @@
 import type { AudioFormat } from 'rxspeech/internal/audio/format'
 import type { Settings } from 'rxspeech/internal/protocol/dataflow-messages'
-import type { JsonObject } from 'rxspeech/internal/protocol/json-object'
-import type { FaultKind, NodeItem, PortFormats, Resource, SessionFacts } from '../nodes/core/node.js'
+import type { FaultKind, NodeContext, NodeItem, Resource } from '../nodes/core/node.js'
 
 /** A resource as it is sent to a thread, which cannot receive functions. */
 export type SentResource =
   Exclude<Resource, { readonly kind: 'secret' }> | { readonly kind: 'secret'; readonly secret: string }
 
 /** The data of a `NodeContext`, which a node in a thread gets. */
-export interface SentContext {
-  readonly node: string
-  readonly session: SessionFacts
-  readonly inputs: PortFormats
-  readonly outputs: PortFormats
-  readonly language: string
+export interface SentContext extends Pick<
+  NodeContext,
+  'node' | 'session' | 'inputs' | 'outputs' | 'language' | 'audioOutput'
+> {
   readonly sessionFormat: AudioFormat | undefined
   readonly offsetMs: number | undefined
-  readonly audioOutput: JsonObject | undefined
   readonly recordingsFolder: string | undefined
   readonly idleMs: number
   readonly settings: Settings

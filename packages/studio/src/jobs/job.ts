@@ -142,8 +142,14 @@ export class Job {
     const { id, title, origin, startedAtMs } = this
     const { recognition = {} } = this.plan ?? known ?? {}
     return (this.#document = {
-      ...{ id, title, origin, startedAtMs, durationMs, lines },
-      ...{ model: this.#model, speakers: channels },
+      id,
+      title,
+      origin,
+      startedAtMs,
+      durationMs,
+      lines,
+      model: this.#model,
+      speakers: channels,
       ...(Object.keys(recognition).length > 0 && { recognition }),
       ...(fault !== undefined && { fault }),
     })
@@ -205,14 +211,14 @@ export class Job {
     )
   })
 
-  #inputs(
-    { config, model, recognition, token }: JobPlan,
-    { source, audio, fault }: OpenedAudio,
-  ): Observable<StudioInput> {
+  #inputs(plan: JobPlan, { source, audio, fault }: OpenedAudio): Observable<StudioInput> {
     this.audio = audio
     this.warning = fault
     this.run = createRun({
-      ...{ config, model, recognition, token, source, finalize$: this.#finalize$, stop$: this.#stop$ },
+      ...plan,
+      source,
+      finalize$: this.#finalize$,
+      stop$: this.#stop$,
       tokenTaken: (expiresAtMs) => this.take({ type: 'token', expiresAtMs }),
     })
     this.#runningSinceMs = performance.now()

@@ -145,7 +145,14 @@ export class LibraryStore {
     const fileBytes = fileKinds.reduce((sum, kind) => sum + files[kind].bytes, 0)
     writes.push(
       transaction.objectStore('sessions').put({
-        ...{ id, origin, startedAtMs, durationMs, model, speakers, hasEnded, omitted },
+        id,
+        origin,
+        startedAtMs,
+        durationMs,
+        model,
+        speakers,
+        hasEnded,
+        omitted,
         title: defaultTitle(document),
         isPinned: before?.isPinned ?? false,
         bytes: fileBytes + bytesOfText(document),

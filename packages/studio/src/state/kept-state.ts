@@ -5,7 +5,9 @@ import type { LineStatus, TranscriptDocument, TranscriptLine } from './transcrip
 export const stateOfKept = ({ title, speakers, lines }: TranscriptDocument): StudioState => ({
   ...initialState,
   phase: 'ended',
-  ...{ title, lines, channels: speakers },
+  title,
+  lines,
+  channels: speakers,
   speech: spansOf(lines, 'recognized'),
   rejected: spansOf(lines, 'rejected'),
   gaps: lines.flatMap(({ channel, startMs, endMs, cause }) =>

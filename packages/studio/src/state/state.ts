@@ -233,8 +233,11 @@ const reduceEvent = (state: StudioState, input: SessionInput): StudioState => {
       return {
         ...withoutPartial(state, channel),
         lines: addLine(state.lines, {
-          ...{ channel, startMs: span.fromMs, endMs: span.toMs },
-          ...{ status: 'rejected', words: [] },
+          channel,
+          startMs: event.startMs,
+          endMs: event.endMs,
+          status: 'rejected',
+          words: [],
         }),
         rejected: [...state.rejected, span],
       }

@@ -1,7 +1,7 @@
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import type { EngineKind } from 'rxspeech-engines/engine'
-import type { FoundModel } from 'rxspeech-engines/models/model-folders'
+import { hasModelFile, type FoundModel } from 'rxspeech-engines/models/model-folders'
 import { findModels } from 'rxspeech-engines/models/model-registry'
 import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { nearestName } from 'rxspeech/internal/protocol/nearest-name'
@@ -86,8 +86,6 @@ const namesOf = ({ model: { tenant, name, version } }: FoundModel): readonly str
   `${tenant}/${name}`,
   `${tenant}/${name}/${version}`,
 ]
-
-const hasModelFile = (folder: string): boolean => existsSync(join(folder, 'model.json'))
 
 const hasModels = (found: readonly FoundModel[]): boolean => found.some(({ model }) => hasModelFile(model.folder))
 
