@@ -1,72 +1,19 @@
 import { execFileSync } from 'node:child_process'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  readlinkSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { callBeginning, callModels, callSamples, cards, ended, firstLine, run, start } from './command.js'
-import { runCli, runInProcess, startInProcess, type RunningCommand } from './in-process.js'
+import { runCli, runInProcess, startInProcess } from './in-process.js'
+import { callFormat, eventsOf, patience, transcribeService, withLongDeadline } from './transcribe-service.js'
 import { writeCall } from './wav-files.js'
 import { first, longIt } from '../../../../test/thorough.js'
-import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const { durationMs, left } = callBeginning
-const callFormat = { encoding: 'ulaw', sampleRateHz: 8000, channels: 2 } as const
-
-const folder = temporaryFolder()
-/** The first seconds of the call. */
-let call: string
-/** The words of the agent in them, and then silence of the same duration. */
-let agent: string
-// One service for all tests except those of the embedded service: loading its models takes a second.
-let service: RunningCommand
-let client: readonly string[]
-let overGrpc: readonly string[]
-let overWebSocket: readonly string[]
-let env: Readonly<Record<string, string>>
-beforeAll(async () => {
-  call = join(folder, 'call.wav')
-  await writeCall(call, callFormat, durationMs)
-  agent = join(folder, 'agent.wav')
-  const samples = Buffer.concat([callSamples(3500), Buffer.alloc(3500 * 16, 0xff)])
-  writeFileSync(agent, Buffer.concat([wavHeader(callFormat, samples.length), samples]))
-  const models = ['--models', cards, '--models', callModels, '--model', 'call']
-  service = startInProcess(['serve', '--dev', '--state', join(folder, 'state'), ...models])
-  const access = JSON.parse(await firstLine(service)) as Readonly<Record<string, string>>
-  const { authUrl = '', wsUrl = '', grpc = '', ca = '', clientId = '', clientSecret = '' } = access
-  client = ['--auth-url', authUrl, '--ca', ca, '--client-id', clientId]
-  overGrpc = ['--grpc', grpc, ...client]
-  overWebSocket = ['--url', wsUrl, '--model', 'call', ...client]
-  env = { RXSPEECH_CLIENT_SECRET: clientSecret }
-})
-afterAll(async () => {
-  service.kill('SIGTERM')
-  await service.end
-})
-
-/** The model of the package takes long on a slow machine. */
-const patience = ['--timeout-ms', '110000']
-/** After a signal the command waits 3 s for the last words; here a minute, because the machine may be busy. */
-const withLongDeadline =
-  (standard: (act: () => void, ms?: number, ...rest: unknown[]) => unknown) =>
-  (act: () => void, ms?: number, ...rest: unknown[]): unknown =>
-    standard(act, ms === 3_000 ? 60_000 : ms, ...rest)
+const tests = transcribeService()
+const { folder } = tests
 const raw = ['--encoding', 'ulaw', '--rate', '8000', '--channels', '2']
-const eventsOf = (stdout: string) =>
-  stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
 
 /** Whether a process has opened a file. */
 const hasOpened = (pid: number | undefined, file: string): boolean =>
@@ -83,190 +30,21 @@ const linesUntil = async (stdout: NodeJS.ReadableStream, text: string): Promise<
   for await (const line of createInterface(stdout)) if (line.includes(text)) return
 }
 
-describe('rxspeech transcribe of several files', () => {
-  let files: readonly string[]
-  beforeAll(() => {
-    const [broken, missing, song] = ['broken\u001b[2J.wav', 'missing.wav', 'song é.mp3'].map((name) =>
-      join(folder, name),
-    )
-    writeFileSync(broken ?? '', Buffer.concat([wavHeader(callFormat, 100_000), callSamples(3500)]))
-    writeFileSync(song ?? '', 'ID3\u0003\u0000')
-    files = [agent, broken ?? '', missing ?? '', call, song ?? '']
-  })
-
-  longIt('prints the transcripts in the order of the files, also after failures, and names what failed', async () => {
-    const { code, stdout, stderr } = await runInProcess(['transcribe', ...files, '--jobs', '5', ...overGrpc], { env })
-    expect(stdout + stderr).not.toContain('\u001b')
-    const titles = [...stdout.matchAll(/^==> (.*) <==$/gm)].map(([, file]) => file)
-    expect(titles).toEqual([files[0], join(folder, 'broken [2J.wav'), files[3]])
-    const [first, second, third] = stdout.split(/^==> .* <==$/m).slice(1)
-    expect(first).toMatch(/^\n\[00:00\.\d\] left: good evening harbor grill how can i help you\n\n$/)
-    // What was there of it.
-    expect(second).toMatch(/^\n\[00:00\.\d\] left: good evening/)
-    expect(third).toMatch(/left: good evening[^]*right: hello i would/)
-    const said = stderr.split('\n').map((line) => line.replaceAll(`${folder}/`, ''))
-    expect(said[0]).toMatch(/^agent\.wav: 7\.0 s of audio, 9 words, /)
-    expect(said[1]).toMatch(/^rxspeech: broken \[2J\.wav: The WAV file ends early: /)
-    expect(said[2]).toBe('rxspeech: missing.wav does not exist; check the name.')
-    expect(said[3]).toMatch(/^call\.wav: 6\.5 s of audio, 19 words, /)
-    expect(said[4]).toMatch(/^rxspeech: song é\.mp3: This is MP3, .* ffmpeg -i '.*song é\.mp3' -ar /)
-    expect(said[5]).toMatch(/^2 of 5 recordings transcribed: 17\.0 s of audio, \d+ words, mean confidence 0\.\d\d, in /)
-    expect(said[6]).toBe(
-      'rxspeech: 3 of 5 recordings failed: broken [2J.wav (invalid-wav), missing.wav (source-failed), song é.mp3 (invalid-wav).',
-    )
-    expect(code).toBe(3)
-  })
-
-  longIt('recognizes several at a time on all cores with a service of its own', async () => {
-    let threads = 0
-    const count = (): void => void (threads += 1)
-    process.on('worker', count)
-    onTestFinished(() => void process.off('worker', count))
-    const args = ['transcribe', agent, call, '--jobs', '2', '--models', callModels, '--model', 'call']
-    const { code, stderr } = await runInProcess([...args, ...patience])
-    expect([code, stderr]).toEqual([0, expect.stringContaining('2 of 2 recordings transcribed')])
-    expect(threads).toBeGreaterThanOrEqual(Math.min(2, availableParallelism()))
-  })
-
-  longIt('asks the service for the language, which refuses one that the model lacks', async () => {
-    const args = ['transcribe', agent, '--model', 'cards', ...overGrpc, '--language']
-    const refused = await runInProcess([...args, 'de'], { env })
-    expect([refused.code, refused.stdout]).toEqual([1, ''])
-    expect(refused.stderr).toContain('Language "de" cannot be used with this model; it has en.')
-    expect((await runInProcess([...args, 'en-US'], { env })).code).toBe(0)
-  })
-
-  longIt('recognizes phrases in addition to the model, and prints why the service refuses them', async () => {
-    const args = ['transcribe', agent, '--model', 'cards', ...overGrpc]
-    const without = await runInProcess(args, { env })
-    expect(without.stdout).not.toContain(left)
-    const { code, stdout } = await runInProcess([...args, '--phrase', 'thank you', '--phrase', left], { env })
-    expect([code, stdout.trim()]).toEqual([0, expect.stringMatching(new RegExp(`^\\[00:00\\.\\d\\] left: ${left}$`))])
-    const refused = await runInProcess([...args, '--phrase', 'ask for qwzrtpx'], { env })
-    expect(refused.stderr).toContain('Phrases[0] has the word "qwzrtpx", which the dictionary of the model lacks.')
-    expect([refused.code, refused.stdout]).toEqual([1, ''])
-  })
-
-  longIt('writes a line of JSON for each, with words, errors and comparisons', async () => {
-    const references = mkdtempSync(join(folder, 'references-'))
-    for (const stem of ['agent', 'missing', 'call']) {
-      writeFileSync(
-        join(references, `${stem}.txt`),
-        'left: good evening harbor bill how can i help you\nright: hello i',
-      )
-    }
-    const [first, , missing, third] = files
-    const args = ['transcribe', first ?? '', missing ?? '', third ?? '', '--format', 'json', '--words']
-    const { code, stdout, stderr } = await runInProcess([...args, '--reference', references, ...overGrpc], { env })
-    const [one, two, three] = eventsOf(stdout)
-    expect(one).toMatchObject({ file: first, audioMs: 7000, text: left })
-    expect(one.segments).toMatchObject([
-      { channel: 0, speaker: 'left', text: left, confidence: expect.any(Number) as unknown },
-    ])
-    expect(one.segments[0].words.map(({ text }: { text: string }) => text).join(' ')).toBe(left)
-    expect(one.wordErrors).toEqual({ words: 11, right: 8, substituted: 1, inserted: 0, deleted: 2, rate: 3 / 11 })
-    expect(two).toEqual({
-      file: missing,
-      text: '',
-      segments: [],
-      error: { code: 'source-failed', message: `${missing} does not exist; check the name.` },
-    })
-    expect(three).toMatchObject({ file: third, audioMs: 6500 })
-    const starts = three.segments.map(({ startMs }: { startMs: number }) => startMs)
-    expect(starts).toEqual([...starts].sort((a, b) => a - b))
-    expect(stderr).toContain('\n2 recordings: 18 of 22 words right, 2 substituted, 8 inserted, 2 deleted: ')
-    expect(code).toBe(3)
-  })
-
-  longIt('writes a file for each, which has its name only if it is complete', async () => {
-    const outputs = join(folder, 'made', 'here')
-    const args = ['transcribe', ...files, '--jobs', '2', '--format', 'vtt', '--output-dir', outputs]
-    const { code, stdout } = await runInProcess([...args, ...overGrpc], { env })
-    expect([code, stdout]).toEqual([3, ''])
-    expect(readdirSync(outputs).sort()).toEqual(['agent.vtt', 'broken\u001b[2J.vtt.partial', 'call.vtt'])
-    expect(readFileSync(join(outputs, 'call.vtt'), 'utf8')).toMatch(/^WEBVTT\n\n1\n[^]*\n2\n00:00:03/)
-    expect(statSync(join(outputs, 'call.vtt')).mode & 0o777).toBe(0o600)
-    expect(readFileSync(join(outputs, 'broken\u001b[2J.vtt.partial'), 'utf8')).toMatch(
-      /^WEBVTT\n\n1\n[^]*good evening[^]*\n\n$/,
-    )
-  })
-
-  longIt('says of each why its file cannot get its name', async () => {
-    const outputs = join(folder, 'taken')
-    mkdirSync(join(outputs, 'agent.txt'), { recursive: true })
-    const { code, stderr } = await runInProcess(['transcribe', agent, call, '--output-dir', outputs, ...overGrpc], {
-      env,
-    })
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/^rxspeech: \S+agent\.wav: \S+agent\.txt cannot be written \(EISDIR\); check its folder and/)
-    expect(stderr).not.toMatch(/^\S+agent\.wav: .* of audio/m)
-  })
-
+describe('rxspeech transcribe', () => {
   it('begins no further recording if the service cannot be reached', async () => {
     const nobody = ['--grpc', '127.0.0.1:9', '--token', 'any', '--timeout-ms', '2000']
-    const { code, stdout, stderr } = await runInProcess(['transcribe', agent, call, ...nobody])
+    const { code, stdout, stderr } = await runInProcess(['transcribe', tests.agent, tests.call, ...nobody])
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(/agent\.wav: Nothing listens at 127\.0\.0\.1:9; /)
     expect(stderr).toMatch(/1 of 2 recordings failed: \S+agent\.wav \(connection-failed\)\.\n/)
     expect(stderr).toMatch(/Not transcribed to the end: \S+call\.wav\.\n$/)
   })
 
-  longIt('ends all at a signal, with the words of the sent audio', async () => {
-    vi.stubGlobal('setTimeout', withLongDeadline(setTimeout))
-    onTestFinished(() => void vi.unstubAllGlobals())
-    const outputs = join(folder, 'interrupted')
-    const args = ['transcribe', agent, call, ...files.slice(4), '--jobs', '2', '--speed', '1', '--format', 'ndjson']
-    const { kill, end } = startInProcess([...args, '--output-dir', outputs, ...overGrpc], { env })
-    // The service has their first words, and more than two seconds of each are to come.
-    for (const file of ['agent', 'call']) {
-      const partial = join(outputs, `${file}.ndjson.partial`)
-      await expect.poll(() => existsSync(partial) && readFileSync(partial, 'utf8')).toMatch(/"partial".*"good/)
-    }
-    kill('SIGINT')
-    const { code, stderr } = await end
-    expect(code).toBe(130)
-    expect(stderr).toMatch(/agent\.wav: interrupted at \d\.\d s, \d+ words?, .*real-time factor \d\.\d\d\n/)
-    expect(stderr).toMatch(/Not transcribed to the end: \S+agent\.wav, \S+call\.wav, \S+song é\.mp3\.\n$/)
-    // Whole lines, up to the last one of the session.
-    expect(readdirSync(outputs).sort()).toEqual(['agent.ndjson.partial', 'call.ndjson.partial'])
-    const events = eventsOf(readFileSync(join(outputs, 'agent.ndjson.partial'), 'utf8'))
-    expect(events.findLast(({ type }) => type === 'connection')).toEqual({ type: 'connection', state: 'done' })
-  })
-
-  longIt('counts the audio that was sent before a second signal', async () => {
-    const outputs = join(folder, 'interrupted twice')
-    const args = [
-      'transcribe',
-      agent,
-      call,
-      '--jobs',
-      '2',
-      '--speed',
-      '1',
-      '--format',
-      'ndjson',
-      '--output-dir',
-      outputs,
-    ]
-    const { kill, end } = startInProcess([...args, ...overGrpc], { env })
-    for (const file of ['agent', 'call']) {
-      const partial = join(outputs, `${file}.ndjson.partial`)
-      await expect.poll(() => existsSync(partial) && readFileSync(partial, 'utf8')).toMatch(/"partial".*"good/)
-    }
-    kill('SIGINT')
-    kill('SIGINT')
-    const { code, stderr } = await end
-    expect(code).toBe(130)
-    expect(stderr).toMatch(/^0 of 2 recordings transcribed: [1-9]\d*\.\d s of audio, \d+ words/m)
-  })
-})
-
-describe('rxspeech transcribe', () => {
   longIt('compares with a reference, and refuses one that cannot be read before it starts', async () => {
     const reference = join(folder, 'call.txt')
     writeFileSync(reference, 'agent: Good evening, harbour grill! How can I help you?\n')
-    const args = ['transcribe', agent, '--speakers', 'agent,guest', ...overGrpc]
-    const compared = await runInProcess([...args, '--reference', reference], { env })
+    const args = ['transcribe', tests.agent, '--speakers', 'agent,guest', ...tests.overGrpc]
+    const compared = await runInProcess([...args, '--reference', reference], { env: tests.env })
     expect(compared.code).toBe(0)
     expect(compared.stderr).toContain(
       'said  Good evening, harbour grill! How can I help you?\nread  good evening  harbor  ',
@@ -274,13 +52,13 @@ describe('rxspeech transcribe', () => {
     expect(compared.stderr).toContain(
       'agent: 8 of 9 words right, 1 substituted, 0 inserted, 0 deleted: word error rate 11.1 %',
     )
-    const missing = await runInProcess([...args, '--reference', join(folder, 'nope.txt')], { env })
+    const missing = await runInProcess([...args, '--reference', join(folder, 'nope.txt')], { env: tests.env })
     expect(missing).toMatchObject({ code: 3, stdout: '' })
     expect(missing.stderr).toMatch(/nope\.txt cannot be read \(ENOENT\); choose another file for --reference\.\n$/)
   })
 
   it('prints the lines of a stereo WAV file with time and speaker, and a summary on stderr', async () => {
-    const args = ['transcribe', call, '--speakers', 'agent,guest', '--model', 'call', ...patience]
+    const args = ['transcribe', tests.call, '--speakers', 'agent,guest', '--model', 'call', ...patience]
     const { code, stdout, stderr } = await runInProcess(args)
     expect(stdout).toMatch(/^\[00:00\.\d\] agent: good evening harbor grill how can i help you$/m)
     expect(stdout).toMatch(/^\[00:03\.\d\] guest: hello i would like to book a table for four$/m)
@@ -289,13 +67,13 @@ describe('rxspeech transcribe', () => {
   })
 
   it('reads any English speech if no model is named', async () => {
-    const { code, stdout } = await runInProcess(['transcribe', agent, '--speakers', 'agent,guest', ...patience])
+    const { code, stdout } = await runInProcess(['transcribe', tests.agent, '--speakers', 'agent,guest', ...patience])
     expect(stdout).toMatch(/^\[00:00\.\d\] agent: Good evening,? harbou?r \S+ how can I help you\?\n$/i)
     expect(code).toBe(0)
   })
 
   it('proposes the model of any speech for a recording in which that of a grammar finds nothing', async () => {
-    const { code, stdout, stderr } = await runInProcess(['transcribe', agent, '--models', cards, ...patience])
+    const { code, stdout, stderr } = await runInProcess(['transcribe', tests.agent, '--models', cards, ...patience])
     expect([code, stdout]).toEqual([0, ''])
     expect(stderr).toContain(
       'rxspeech: The model cards recognizes sentences of cards.gram only, and found none. For any English speech take --model English.\n',
@@ -303,8 +81,8 @@ describe('rxspeech transcribe', () => {
   })
 
   longIt('prints captions of a stereo WAV file as WebVTT, in order and with voices, and nothing else', async () => {
-    const args = ['transcribe', call, '--format', 'vtt', '--speakers', 'Agent,Guest', ...overGrpc]
-    const { code, stdout, stderr } = await runInProcess(args, { env })
+    const args = ['transcribe', tests.call, '--format', 'vtt', '--speakers', 'Agent,Guest', ...tests.overGrpc]
+    const { code, stdout, stderr } = await runInProcess(args, { env: tests.env })
     expect(stdout).toMatch(
       /^WEBVTT\n\n1\n00:00:00\.\d{3} --> 00:00:0[23]\.\d{3}\n<v Agent>good evening harbor grill how can i\nhelp you\n\n2\n00:00:03\.\d{3} --> 00:00:06\.\d{3}\n<v Guest>hello i would like to book a table\nfor four\n\n$/,
     )
@@ -337,7 +115,7 @@ describe('rxspeech transcribe', () => {
       '--speakers',
       names,
     ]
-    const { code, stderr } = await runInProcess([...args, ...overGrpc], { env, stdin: callSamples(200) })
+    const { code, stderr } = await runInProcess([...args, ...tests.overGrpc], { env: tests.env, stdin: callSamples(200) })
     expect([code, stderr]).toEqual([
       2,
       `rxspeech: --speakers must be one name for each channel; the recording has ${count}.\n`,
@@ -345,9 +123,9 @@ describe('rxspeech transcribe', () => {
   })
 
   it('prints the name of the speaker of a recording of one channel', async () => {
-    const args = ['transcribe', '-', '--encoding', 'ulaw', '--rate', '8000', '--speakers', 'Anna', ...overGrpc]
+    const args = ['transcribe', '-', '--encoding', 'ulaw', '--rate', '8000', '--speakers', 'Anna', ...tests.overGrpc]
     const left = callSamples(3500).filter((_byte, at) => at % 2 === 0)
-    const { stdout, stderr } = await runInProcess(args, { env, stdin: left })
+    const { stdout, stderr } = await runInProcess(args, { env: tests.env, stdin: left })
     expect(stderr).toMatch(/^\d+\.\d s of audio/)
     expect(stdout).toMatch(/^\[00:00\.\d\] Anna: /)
   })
@@ -373,7 +151,7 @@ describe('rxspeech transcribe', () => {
   ] as const)('reads a WAV file of $encoding at $sampleRateHz Hz with $channels channels', async (format) => {
     const file = join(folder, `${format.encoding}-${format.sampleRateHz}.wav`)
     await writeCall(file, format, 3500)
-    const { code, stdout } = await runInProcess(['transcribe', file, ...overGrpc], { env })
+    const { code, stdout } = await runInProcess(['transcribe', file, ...tests.overGrpc], { env: tests.env })
     expect(stdout).toMatch(new RegExp(`\\] (left: )?${left}$`, 'm'))
     expect(code).toBe(0)
   })
@@ -381,21 +159,21 @@ describe('rxspeech transcribe', () => {
   longIt('prints the same over gRPC and over WebSocket, from raw samples on standard input', async () => {
     const transcribed = async (address: readonly string[]) => {
       const args = ['transcribe', '-', ...raw, '--format', 'ndjson', ...address]
-      const { code, stdout } = await runInProcess(args, { env, stdin: callSamples(durationMs) })
+      const { code, stdout } = await runInProcess(args, { env: tests.env, stdin: callSamples(durationMs) })
       expect(code).toBe(0)
       return eventsOf(stdout)
         .filter(({ type }) => type === 'milestone' || type === 'final')
         .map(({ type, channel, startMs, endMs, text }) => ({ type, channel, startMs, endMs, text }))
         .sort((a, b) => a.channel - b.channel)
     }
-    const [grpc, websocket] = await Promise.all([transcribed(overGrpc), transcribed(overWebSocket)])
+    const [grpc, websocket] = await Promise.all([transcribed(tests.overGrpc), transcribed(tests.overWebSocket)])
     expect(grpc.filter(({ type }) => type === 'milestone').map(({ text }) => text)).toContain(left)
     expect(websocket).toEqual(grpc)
   })
 
   it('prints nothing but events as ndjson, from the first state to the last', async () => {
-    const args = ['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc]
-    const { stdout } = await runInProcess(args, { env, stdin: callSamples(1000) })
+    const args = ['transcribe', '-', ...raw, '--format', 'ndjson', ...tests.overGrpc]
+    const { stdout } = await runInProcess(args, { env: tests.env, stdin: callSamples(1000) })
     const events = eventsOf(stdout)
     expect(events.at(0)).toEqual({ type: 'connection', state: 'authorizing' })
     expect(events.findLast(({ type }) => type === 'connection')).toEqual({ type: 'connection', state: 'done' })
@@ -404,9 +182,9 @@ describe('rxspeech transcribe', () => {
   })
 
   it('paces the audio by --speed', async () => {
-    const args = ['transcribe', '-', ...raw, '--speed', '8', ...overGrpc]
+    const args = ['transcribe', '-', ...raw, '--speed', '8', ...tests.overGrpc]
     // Silence, which takes the engine no time.
-    const { stderr } = await runInProcess(args, { env, stdin: new Uint8Array(12_000 * 16).fill(0xff) })
+    const { stderr } = await runInProcess(args, { env: tests.env, stdin: new Uint8Array(12_000 * 16).fill(0xff) })
     const factor = Number(/factor (\S+)/.exec(stderr)?.[1])
     expect(factor).toBeGreaterThan(0.11)
     expect(factor).toBeLessThan(1)
@@ -414,8 +192,8 @@ describe('rxspeech transcribe', () => {
 
   it('ends the audio of a pipe at Ctrl-C, and prints the last words', async () => {
     const { stdin, stdout, kill, end } = startInProcess(
-      ['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc],
-      { env },
+      ['transcribe', '-', ...raw, '--format', 'ndjson', ...tests.overGrpc],
+      { env: tests.env },
     )
     stdin.write(callSamples(3400))
     await linesUntil(stdout, '"type":"partial"')
@@ -435,7 +213,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
   })
 
   it('exits silently when nothing reads its output any more', async () => {
-    const child = start(['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc], { env })
+    const child = start(['transcribe', '-', ...raw, '--format', 'ndjson', ...tests.overGrpc], { env: tests.env })
     child.stdin.on('error', () => undefined)
     child.stdin.end(callSamples(1000))
     const end = ended(child)
@@ -447,7 +225,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
   longIt('exits without a report on several recordings when nothing reads its output any more', async () => {
     const short = join(folder, 'short.wav')
     await writeCall(short, callFormat, 200)
-    const child = start(['transcribe', short, agent, '--speed', '4', '--format', 'json', ...overGrpc], { env })
+    const child = start(['transcribe', short, tests.agent, '--speed', '4', '--format', 'json', ...tests.overGrpc], { env: tests.env })
     const end = ended(child)
     await firstLine(child)
     child.stdout.destroy()
@@ -473,14 +251,14 @@ describe.concurrent('a process of rxspeech transcribe', () => {
   })
   const playing = (address: readonly string[]) => {
     const args = ['transcribe', long, '--speed', '1', '--format', 'ndjson', ...address]
-    const child = start(args, { env: { ...env, NODE_OPTIONS: `--require ${deadline}` } })
+    const child = start(args, { env: { ...tests.env, NODE_OPTIONS: `--require ${deadline}` } })
     return { child, end: ended(child) }
   }
 
   it.each(
     first(1, [
       ['SIGINT', 130, 'of its own', () => playing(['--models', callModels, '--model', 'call'])],
-      ['SIGTERM', 143, 'elsewhere', () => playing(overGrpc)],
+      ['SIGTERM', 143, 'elsewhere', () => playing(tests.overGrpc)],
     ] as const),
   )(
     'prints the words of the sent part of a file at %s, and exits with %i, with a service %s',
@@ -500,7 +278,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
 
   longIt('ends at a second signal with the results so far, and says where it was interrupted', async () => {
     const args = ['transcribe', long, '--speed', '1', '--format', 'json', '--output-dir', join(folder, 'twice')]
-    const { kill, end, stderr } = startInProcess([...args, ...overGrpc], { env })
+    const { kill, end, stderr } = startInProcess([...args, ...tests.overGrpc], { env: tests.env })
     Object.assign(stderr, { isTTY: true, columns: 80 })
     let progress = ''
     stderr.on('data', (text: string) => (progress += text))
@@ -518,7 +296,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
   })
 
   longIt('ends at a signal that comes as soon as signals are handled', async () => {
-    const { code, stdout } = await runInProcess(['transcribe', long, ...overGrpc], { env }, (args, host) =>
+    const { code, stdout } = await runInProcess(['transcribe', long, ...tests.overGrpc], { env: tests.env }, (args, host) =>
       runCli(args, {
         ...host,
         onSignal: (listener) => {
@@ -531,7 +309,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
   })
 
   longIt('ends immediately at a second signal', async () => {
-    const { child, end } = playing(overGrpc)
+    const { child, end } = playing(tests.overGrpc)
     await firstLine(child)
     child.kill('SIGTERM')
     child.kill('SIGINT')
@@ -543,12 +321,12 @@ describe.concurrent('a process of rxspeech transcribe', () => {
     async () => {
       const pipe = join(folder, 'pipe')
       execFileSync('mkfifo', [pipe])
-      const child = start(['transcribe', pipe, ...raw, '--format', 'ndjson', ...overGrpc], { env })
+      const child = start(['transcribe', pipe, ...raw, '--format', 'ndjson', ...tests.overGrpc], { env: tests.env })
       const end = ended(child)
       await expect.poll(() => hasOpened(child.pid, pipe)).toBe(true)
       child.kill('SIGTERM')
       expect((await end).code).toBe(143)
-      const read = start(['transcribe', pipe, ...raw, ...overGrpc], { env })
+      const read = start(['transcribe', pipe, ...raw, ...tests.overGrpc], { env: tests.env })
       const readEnd = ended(read)
       writeFileSync(pipe, callSamples(3500))
       expect(await readEnd).toMatchObject({ code: 0, stdout: expect.stringContaining(left) as unknown })
@@ -556,7 +334,7 @@ describe.concurrent('a process of rxspeech transcribe', () => {
   )
 
   longIt('stops waiting for a pipe without data when it is stopped', async () => {
-    const child = start(['transcribe', '-', ...raw, '--format', 'ndjson', ...overGrpc], { env })
+    const child = start(['transcribe', '-', ...raw, '--format', 'ndjson', ...tests.overGrpc], { env: tests.env })
     const end = ended(child)
     child.stdin.write(callSamples(100).subarray(0, 1))
     await linesUntil(child.stdout, '"state":"streaming"')
@@ -566,21 +344,21 @@ describe.concurrent('a process of rxspeech transcribe', () => {
 })
 
 describe.skipIf(!existsSync('../shared/audio'))('rxspeech transcribe on recordings of people', () => {
-  const model = (): readonly string[] => [...overGrpc, '--model', 'cards']
+  const model = (): readonly string[] => [...tests.overGrpc, '--model', 'cards']
 
   it.each([
     ['ten-of-clubs.wav', 'ten of clubs'],
     ['four-queen-of-clubs.wav', 'four queen of clubs'],
     ['seven-of-clubs.wav', 'seven of clubs'],
   ])('transcribes %s', async (file, text) => {
-    const { stdout } = await runInProcess(['transcribe', join('../shared/audio', file), ...model()], { env })
+    const { stdout } = await runInProcess(['transcribe', join('../shared/audio', file), ...model()], { env: tests.env })
     expect(stdout).toMatch(new RegExp(`^\\[00:00\\.\\d\\] ${text}\n$`))
   })
 
   it('transcribes raw samples', async () => {
     const file = '../shared/audio/go-forward-ten-meters.16k.raw'
     const args = ['transcribe', file, '--encoding', 'pcm', '--rate', '16000', ...model()]
-    const { stdout } = await runInProcess(args, { env })
+    const { stdout } = await runInProcess(args, { env: tests.env })
     expect(stdout).toMatch(/^\[00:00\.\d\] go forward ten meters\n$/)
   })
 
