@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { firstValueFrom, tap } from 'rxjs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../../../src/auth/node-fetch.js'
 import { requestToken } from '../../../../src/auth/request-token.js'
 import { dataflow } from '../../../../src/client/dataflow/dataflow.js'
@@ -9,24 +9,13 @@ import { failover } from '../../../../src/client/failover/failover.js'
 import { recognize } from '../../../../src/client/recognizer/recognize.js'
 import type { SessionEvent } from '../../../../src/protocol/session-event.js'
 import { callModels, ended, firstLine, start } from '../cli/command.js'
-import { liveService, type LiveService } from '../interop/live-service.js'
 import { sessionOptions, type Over, type SpokenService } from '../interop/session-options.js'
 import { gapsOf, outcomeOf } from '../../../../test/faults/proved-session.js'
-import { callService, expectSame, SpokenCall, transcriptOf, undisturbed, type CallOutcome } from './spoken-call.js'
+import { expectSame, SpokenCall, transcriptOf, spokenTests } from './spoken-call.js'
 import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const folder = temporaryFolder()
-let live: LiveService
-let call: SpokenCall
-let reference: CallOutcome
-beforeAll(async () => {
-  live = await liveService(callService)
-  call = await SpokenCall.between(8_800, 18_440)
-  reference = await undisturbed(live, call)
-}, 60_000)
-afterAll(async () => {
-  await live.close()
-})
+const tests = spokenTests(() => SpokenCall.between(8_800, 18_440))
 
 interface Served extends SpokenService {
   readonly signal: (name: NodeJS.Signals) => void
@@ -57,7 +46,7 @@ const served = async (name: string): Promise<Served> => {
 }
 
 const recognitionOf = (service: SpokenService, over: Over) => {
-  const { grpc, websocket } = sessionOptions(service, call.format, 'call')
+  const { grpc, websocket } = sessionOptions(service, tests.call.format, 'call')
   const common = {
     resumption: { firstDelayMs: 20, maxDelayMs: 200 },
     connection: { ca: service.ca, heartbeatMs: 1_000 },
@@ -70,7 +59,7 @@ const recognitionOf = (service: SpokenService, over: Over) => {
 const expectSameWords = (events: readonly SessionEvent[]): void => {
   const wordsOf = (of: readonly SessionEvent[], channel: number): string =>
     transcriptOf(of, channel).milestones.join('').trim()
-  for (const channel of [0, 1]) expect(wordsOf(events, channel)).toBe(wordsOf(reference.events, channel))
+  for (const channel of [0, 1]) expect(wordsOf(events, channel)).toBe(wordsOf(tests.reference.events, channel))
   expect(gapsOf(events)).toBe(0)
 }
 
@@ -82,7 +71,7 @@ describe.concurrent('a call whose service is a process that gets', () => {
     ['SIGTERM', 'websocket', 'grpc'],
   ] as const)('%s continues from %s over %s, with the results of the undisturbed call', async (signal, from, to) => {
     const process = await served(`${signal}-${from}`)
-    const session = failover([recognitionOf(process, from), recognitionOf(live, to)])
+    const session = failover([recognitionOf(process, from), recognitionOf(tests.live, to)])
     const services = new Set<number>()
     let partials = 0
     const observe = (event: SessionEvent): void => {
@@ -90,11 +79,11 @@ describe.concurrent('a call whose service is a process that gets', () => {
       // In the middle of speech, once all channels stream.
       if (event.type === 'partial' && services.has(0) && (partials += 1) === 3) process.signal(signal)
     }
-    const outcome = await outcomeOf(session(call.played(1)).pipe(tap(observe)))
+    const outcome = await outcomeOf(session(tests.call.played(1)).pipe(tap(observe)))
     await process.end()
     expect([...services]).toEqual([0, 1])
     // A service that drains ends its recognition between two words, where the next one begins.
     if (signal === 'SIGTERM') expectSameWords(outcome.events)
-    else expectSame({ over: 'websocket', ...outcome }, reference, call)
+    else expectSame({ over: 'websocket', ...outcome }, tests.reference, tests.call)
   })
 })

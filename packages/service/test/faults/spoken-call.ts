@@ -1,6 +1,6 @@
 import { happeningsOf } from '../../../../test/client/happenings.js'
 import { tap, type Observable, type ObservableInput } from 'rxjs'
-import { expect } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { bytesForMs, type AudioFormat } from '../../../../src/audio/format.js'
 import type { record } from '../../../../src/cassette/record/record.js'
 import { pace } from '../../../../src/operators/audio/pace.js'
@@ -10,6 +10,7 @@ import { recognize } from '../../../../src/client/recognizer/recognize.js'
 import type { SessionOptions } from '../../../../src/client/options.js'
 import { faultProxy, type FaultProxy } from '../../../../src/testing/faults/fault-proxy.js'
 import { readRecording } from '../../../../test/audio/read-recording.js'
+import { liveService, type LiveService } from '../interop/live-service.js'
 import { sessionOptions, type Over, type SpokenService } from '../interop/session-options.js'
 import { gapsOf, outcomeOf } from '../../../../test/faults/proved-session.js'
 
@@ -113,6 +114,25 @@ export const undisturbed = async (
   expect(outcome.end).toBe('complete')
   expect(statesOf(outcome.events)).not.toContain('reconnecting')
   return { over: 'grpc', ...outcome }
+}
+
+interface SpokenTests {
+  live: LiveService
+  call: SpokenCall
+  /** The outcome of the undisturbed call. */
+  reference: CallOutcome
+}
+
+/** A service and a call for all tests of a file. */
+export const spokenTests = (open: () => Promise<SpokenCall>): Readonly<SpokenTests> => {
+  const tests = {} as SpokenTests
+  beforeAll(async () => {
+    tests.live = await liveService(callService)
+    tests.call = await open()
+    tests.reference = await undisturbed(tests.live, tests.call)
+  }, 60_000)
+  afterAll(() => tests.live.close())
+  return tests
 }
 
 export const statesOf = (events: readonly SessionEvent[]): readonly string[] =>

@@ -1,5 +1,5 @@
 import { lastValueFrom, toArray } from 'rxjs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parseCassette } from '../../../../src/cassette/format/read-cassette.js'
 import { record } from '../../../../src/cassette/record/record.js'
 import { cassetteList } from '../../src/cli/view/cassette-list.js'
@@ -7,28 +7,10 @@ import { replay } from '../../../../src/cassette/replay/replay.js'
 import type { SessionEvent } from '../../../../src/protocol/session-event.js'
 import { dataflow } from '../../../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../../../src/client/recognizer/recognize.js'
-import { liveService, type LiveService } from '../interop/live-service.js'
 import { outcomeOf } from '../../../../test/faults/proved-session.js'
-import {
-  callService,
-  expectSame,
-  midWordMs,
-  bothTransports,
-  proxiedSession,
-  SpokenCall,
-  undisturbed,
-  type CallOutcome,
-} from './spoken-call.js'
+import { expectSame, midWordMs, bothTransports, proxiedSession, SpokenCall, spokenTests } from './spoken-call.js'
 
-let live: LiveService
-let call: SpokenCall
-let reference: CallOutcome
-beforeAll(async () => {
-  live = await liveService(callService)
-  call = await SpokenCall.shortCall()
-  reference = await undisturbed(live, call)
-}, 60_000)
-afterAll(() => live.close())
+const tests = spokenTests(() => SpokenCall.shortCall())
 
 const isMilestone = ({ type }: SessionEvent): boolean => type === 'milestone'
 const connectionsOf = { grpc: 1, websocket: 2 } as const
@@ -37,12 +19,12 @@ describe.concurrent.each(bothTransports)('a cassette of a call over %s whose con
   it('has every connection, shows how the session continued, and replays it', async () => {
     const lines: string[] = []
     const recorded = record((line) => void lines.push(line))
-    const { proxy, session } = await proxiedSession(live, over, call, {}, recorded)
-    const broken$ = session(call.played(2, midWordMs, () => proxy.reset()))
+    const { proxy, session } = await proxiedSession(tests.live, over, tests.call, {}, recorded)
+    const broken$ = session(tests.call.played(2, midWordMs, () => proxy.reset()))
     const events = await lastValueFrom(broken$.pipe(toArray()))
     await proxy.close()
     const outcome = { over, events, end: 'complete' }
-    expectSame(outcome, reference, call)
+    expectSame(outcome, tests.reference, tests.call)
 
     const cassette = parseCassette(lines.join('\n'))
     const count = connectionsOf[over]
@@ -50,7 +32,7 @@ describe.concurrent.each(bothTransports)('a cassette of a call over %s whose con
     const lost = cassette.lines.filter((line) => line.event === 'ended' && line.code === 'connection-lost')
     expect(lost.length).toBeGreaterThanOrEqual(count)
     expect(cassette.lines.at(-1)).toMatchObject({ event: 'end', outcome: 'complete' })
-    expect(lines.join('\n')).not.toContain(live.token)
+    expect(lines.join('\n')).not.toContain(tests.live.token)
 
     const list = cassetteList(cassette)
     expect(list.match(/^[\d.]+ s +\d+ +[\d.]+ s +! +ended: connection-lost/gm)?.length, list).toBeGreaterThanOrEqual(
@@ -60,8 +42,8 @@ describe.concurrent.each(bothTransports)('a cassette of a call over %s whose con
 
     const buffer = replay(cassette)
     const played = over === 'grpc' ? dataflow(buffer.dataflow()) : recognize(buffer.recognizer())
-    const again = await outcomeOf(played(call.played(8)))
-    expectSame({ over, ...again }, reference, call)
+    const again = await outcomeOf(played(tests.call.played(8)))
+    expectSame({ over, ...again }, tests.reference, tests.call)
     // Channel by channel: each has its own connection, and their interleaving depends on the machine.
     const milestonesOf = (events: readonly SessionEvent[], channel: number) =>
       events.filter(isMilestone).filter((event) => 'channel' in event && event.channel === channel)

@@ -1,46 +1,27 @@
 import { tap } from 'rxjs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { SessionEvent } from '../../../../src/protocol/session-event.js'
-import { liveService, type LiveService } from '../interop/live-service.js'
 import type { Over } from '../interop/session-options.js'
 import { outcomeOf } from '../../../../test/faults/proved-session.js'
-import {
-  callService,
-  expectSame,
-  bothTransports,
-  proxiedSession,
-  SpokenCall,
-  statesOf,
-  transcriptOf,
-  undisturbed,
-  type CallOutcome,
-} from './spoken-call.js'
+import { expectSame, bothTransports, proxiedSession, SpokenCall, statesOf, transcriptOf, type CallOutcome, spokenTests } from './spoken-call.js'
 
 /** The guest has just said "that works for us", and no silence has closed it yet: only a finalize does. */
 const [fromMs, untilMs] = [8_800, 18_440]
 /** The restaurant is at "quarter", and both speakers have spoken before. */
 const midWordMs = 7_000
 
-let live: LiveService
-let call: SpokenCall
-let reference: CallOutcome
-beforeAll(async () => {
-  live = await liveService(callService)
-  call = await SpokenCall.between(fromMs, untilMs)
-  reference = await undisturbed(live, call)
-}, 60_000)
-afterAll(() => live.close())
+const tests = spokenTests(() => SpokenCall.between(fromMs, untilMs))
 
 const isFinalizeAnswer = (event: SessionEvent): boolean => event.type === 'response' && /^finalize/i.test(event.request)
 
 /** Reset in the middle of a word, and again when the service has begun to finalize. */
 const brokenTwice = async (over: Over): Promise<CallOutcome> => {
-  const { proxy, session } = await proxiedSession(live, over, call)
+  const { proxy, session } = await proxiedSession(tests.live, over, tests.call)
   let answers = 0
   const resetAtFirstAnswer = tap((event: SessionEvent) => {
     if (isFinalizeAnswer(event) && (answers += 1) === 1) proxy.reset()
   })
-  const outcome = await outcomeOf(session(call.played(8, midWordMs, () => proxy.reset())).pipe(resetAtFirstAnswer))
+  const outcome = await outcomeOf(session(tests.call.played(8, midWordMs, () => proxy.reset())).pipe(resetAtFirstAnswer))
   await proxy.close()
   return { over, ...outcome }
 }
@@ -50,7 +31,7 @@ describe.concurrent.each(bothTransports)(
   (over) => {
     it('has the same results as the undisturbed call', async () => {
       const outcome = await brokenTwice(over)
-      expectSame(outcome, reference, call)
+      expectSame(outcome, tests.reference, tests.call)
       const states = statesOf(outcome.events)
       const finalizing = states.indexOf('finalizing')
       expect(states.slice(0, finalizing)).toContain('resumed')
@@ -58,8 +39,8 @@ describe.concurrent.each(bothTransports)(
       // The confidence of a part does not count for the complete text: if milestones have none, the final may have
       // none.
       for (const event of outcome.events) if (event.type === 'final') expect(event.confidence ?? 1).toBeGreaterThan(0.8)
-      expect(transcriptOf(reference.events, 0).milestones.join('')).toMatch(/^one moment please .* quarter past eight$/)
-      expect(transcriptOf(reference.events, 1).milestones.join('')).toMatch(/^friday .* sure that works for us$/)
+      expect(transcriptOf(tests.reference.events, 0).milestones.join('')).toMatch(/^one moment please .* quarter past eight$/)
+      expect(transcriptOf(tests.reference.events, 1).milestones.join('')).toMatch(/^friday .* sure that works for us$/)
     })
   },
 )
