@@ -139,7 +139,8 @@ class FaultedLinks extends FaultInjector<FaultTarget> implements LinkFaults {
 
 /** Whether new connections are accepted. */
 type Access =
-  | { readonly to: 'open' | 'closed' }
+  | { readonly to: 'open' }
+  | { readonly to: 'closed' }
   | ({ readonly to: 'refuse' } & Pick<
       Extract<Fault, { readonly do: 'refuse' }>,
       'connections' | 'code' | 'retryAfterMs'
