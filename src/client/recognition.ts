@@ -6,7 +6,6 @@ import { beginLocalSpan, type OpenTelemetry, type TraceSpan } from '../tracing/o
 import { isPulled } from './audio/audio-feed.js'
 import { openSession, type PlannedRecognition, type RecognitionPlan, type RecognizeChannel } from './session.js'
 
-/** The recognition of a plan. */
 export const recognitionOf = <In, Out>(plan: RecognitionPlan<In, Out>): PlannedRecognition => {
   const { sessionOf, stereoOf, openTelemetry } = plan
   const run = (source: ObservableInput<Uint8Array>, traceparent?: string): Observable<SessionEvent> => {

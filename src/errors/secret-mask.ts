@@ -163,7 +163,6 @@ class HiddenSecret {
     return (this.#head ??= new RegExp(this.#spellings().slice(0, headLength).join(''), 'g'))
   }
 
-  /** All of the secret. */
   get whole(): RegExp {
     return (this.#whole ??= new RegExp(this.#spellings().join(''), 'y'))
   }

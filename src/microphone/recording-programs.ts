@@ -83,7 +83,6 @@ const programOf = (typed: string, platform: NodeJS.Platform): RecordingProgram |
 export const listDevicesCommand = (typed: string, platform: NodeJS.Platform = process.platform): string | undefined =>
   programOf(typed, platform)?.listDevices
 
-/** The names of the programs that can record on a platform. */
 export const recordingProgramNames = (platform: NodeJS.Platform = process.platform): readonly string[] =>
   (programs[platform] ?? []).map(({ name }) => name)
 

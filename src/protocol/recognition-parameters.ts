@@ -24,7 +24,6 @@ export interface ParameterRow {
 
 export type ParameterTable = Readonly<Record<string, ParameterRow>>
 
-/** All parameters of a table. */
 export type AllParametersOf<T extends ParameterTable> = { readonly [K in keyof T]: TypeOf<T[K]['codec']> }
 /** Any of the parameters of a table. */
 export type ParametersOf<T extends ParameterTable> = { readonly [K in keyof T]?: AllParametersOf<T>[K] | undefined }

@@ -95,7 +95,6 @@ const ciphers = [
   ...['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
 ].join(':')
 
-/** The TLS options of a listener with this certificate. */
 export const tlsOptions = ({ certificate, key }: ServerCertificate, handshakeTimeout?: number): TlsOptions => ({
   cert: certificate,
   key,

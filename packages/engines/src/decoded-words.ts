@@ -15,7 +15,6 @@ export const isSpoken = (text: string): boolean => !/^[<[(+]/.test(text)
 
 export const clamp = (value: number, min: number, max: number): number => Math.min(Math.max(value, min), max)
 
-/** The words as one text. */
 export const textOf = (words: readonly Word[]): string => words.map(({ text }) => text).join(' ')
 
 /** The text of a segment with its slots, if it is a whole sentence of a grammar whose tags set some. */

@@ -37,7 +37,6 @@ export class Secrets {
     return this.#mask.clean(redactSecretFields(text), redacted)
   }
 
-  /** Masks a text of the service. */
   maskServiceText(text: string): string {
     return this.#mask.clean(text)
   }

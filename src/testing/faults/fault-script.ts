@@ -112,7 +112,6 @@ const message = codec(
     isText(value) || value instanceof Uint8Array || isJsonObject(value),
 )
 
-/** The codec of each fault. */
 export const faultCodecs = {
   reset: optionsOf<FaultOf<'reset'>>()({ do: text }, {}),
   end: optionsOf<FaultOf<'end'>>()({ do: text }, {}),

@@ -112,7 +112,6 @@ const sessions = optionsOf<Extract<RecognitionScript, { readonly sessions: unkno
   {},
 )
 
-/** The codec of a script. */
 export const recognitionScript: Codec<RecognitionScript> = byForm<RecognitionScript>(
   'a text, an object or a list of them',
   (input) => (isMeant(input, 'sessions') ? sessions : session),

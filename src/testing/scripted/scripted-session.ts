@@ -11,7 +11,6 @@ export interface TimedMessage {
   readonly message: RecognizerMessage
 }
 
-/** One recognition of a session. */
 interface Recognition {
   readonly recognitionId: string
   readonly sampleRateHz: number

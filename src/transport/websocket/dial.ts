@@ -51,7 +51,6 @@ const webSocketDialOptions = /* @__PURE__ */ optionsOf<WebSocketDialOptions>()(
   },
 )
 
-/** An attempt to connect. */
 interface ConnectionAttempt {
   readonly socket: Socket
   /** The link over the socket; call it in the turn in which the socket opens. */

@@ -3,7 +3,6 @@ import { parseJson } from 'rxspeech/internal/protocol/parse-json'
 import { invalidField, OpenAiError } from '../openai-errors/openai-error.js'
 import { base64Bytes, readUsualAppend } from './append-message.js'
 
-/** A message of the client. */
 export type ClientEvent = ClientMessage & { readonly eventId: string | undefined }
 
 type ClientMessage =

@@ -19,7 +19,6 @@ export const filesOf = ({ layout: { parts, tokens, others = [] } }: CatalogueMod
   ...others,
 ]
 
-/** The model with a name. */
 export const modelNamed = (name: string): CatalogueModel | undefined => catalogue.find((model) => model.name === name)
 
 /** The model whose archive has the name of a file, such as the last part of an address. */

@@ -91,6 +91,5 @@ export const wordsOf = (reading: Reading, samplesPerMs: number): readonly TextWo
   return words
 }
 
-/** The words as one text. */
 export const joinWords = (words: readonly TextWord[]): string =>
   words.map(({ text, space }, index) => (index === 0 ? text : space + text)).join('')

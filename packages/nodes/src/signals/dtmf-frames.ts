@@ -59,7 +59,6 @@ const attenuation = (bins: number): number =>
  * needs eight multiplications per sample, and none in quiet audio.
  */
 export class DtmfFrames {
-  /** Samples of a step. */
   readonly stepSamples: number
   readonly #detectors: readonly Goertzel[]
   readonly #frequenciesHz: readonly number[] = [...lowGroupHz, ...highGroupHz]
@@ -233,7 +232,6 @@ export class Goertzel {
     this.#count = count
   }
 
-  /** The sum of the samples from `from` on. */
   sum(samples: Int16Array, from: number): Bin {
     const coefficient = this.#coefficient
     let last = 0

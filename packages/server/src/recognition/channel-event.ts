@@ -7,7 +7,6 @@ import type { Silence, VoiceEvent } from './segment-machine.js'
 /** The name of the event that reports withheld partials to a client (PROTOCOL 3.3). */
 export const partialsThinned = 'Partials Thinned'
 
-/** The data of that event. */
 export const partialsThinnedData = ({
   phase,
   intervalMs,

@@ -136,7 +136,6 @@ const mapLimits = <A>(to: (row: LimitRow) => A): Readonly<Record<keyof Limits, A
     Record<keyof Limits, A>
   >
 
-/** The limits as an option. */
 export const limitsOption = optionsCodec(
   {},
   mapLimits(({ min }) => wholeNumber({ min, max: maxTimerMs })),

@@ -121,7 +121,6 @@ export const asRecognized = (edited: TranscriptDocument): TranscriptDocument => 
   })),
 })
 
-/** The text of a line. */
 export const textOfLine = ({ words }: Pick<TranscriptLine, 'words'>): string =>
   words.flatMap(({ text }) => (text === '' ? [] : [text])).join(' ')
 

@@ -15,7 +15,6 @@ export interface SessionContent {
   readonly cassette: Blob | undefined
 }
 
-/** A session of the list. */
 export interface ListedSession extends KeptSession {
   readonly edits: Edits
 }

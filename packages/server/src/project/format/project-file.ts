@@ -35,7 +35,6 @@ export interface WireEntry {
   readonly whenFull?: WhenFull | undefined
 }
 
-/** The source of a resource. */
 export type ResourceSource =
   | { readonly kind: 'model'; readonly model: ModelName }
   | { readonly kind: 'file'; readonly file: string }

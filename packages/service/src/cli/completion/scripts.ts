@@ -2,7 +2,6 @@ import type { CompletedCommand, Values } from './completion-tree.js'
 
 export type Shell = 'bash' | 'zsh' | 'fish'
 
-/** The script that completes the commands in a shell. */
 export const completionScript = (shell: Shell, commands: readonly CompletedCommand[]): string =>
   ({ bash: bashScript, zsh: zshScript, fish: fishScript })[shell](commands)
 

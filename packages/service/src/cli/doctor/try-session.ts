@@ -7,7 +7,6 @@ import { openSession } from '../service/open-session.js'
 import { Segments } from '../view/segments.js'
 
 export interface TriedSession {
-  /** The text of a channel. */
   readonly text: (channel: number) => string
   /** From its start to its end. */
   readonly elapsedMs: number

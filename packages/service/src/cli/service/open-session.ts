@@ -19,7 +19,6 @@ export interface SessionRequest {
   readonly phrases?: readonly string[] | undefined
   /** Ends the audio before its source does. */
   readonly finalize$: Observable<void>
-  /** Records the session. */
   readonly record?: RecordedSession | undefined
 }
 
