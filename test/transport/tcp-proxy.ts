@@ -19,8 +19,8 @@ export const portOf = (server: { address(): AddressInfo | string | null }): numb
   return address.port
 }
 
-export const listen = async (server: Server): Promise<number> => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+export const listen = async (server: Server, port = 0): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return portOf(server)
 }
 

@@ -1,15 +1,16 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { asyncScheduler, from, lastValueFrom, toArray, type SchedulerLike } from 'rxjs'
+import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { isLoss, withSegmentRetry } from '../../src/segment-retry.js'
-import type { Engine, Hypothesis, ModelDescription, SegmentPart } from '../../src/engine.js'
+import { withSegmentRetry } from '../../src/segment-retry.js'
+import type { Engine, ModelDescription } from '../../src/engine.js'
 import { openai } from '../../src/openai/openai.js'
 import { TranscriptionReader, type TranscriptionOptions } from '../../src/openai/reader.js'
 import { TranscriptionClient } from '../../src/openai/request.js'
-import { isSpeechError, type SpeechError } from '../../../../src/errors/speech-error.js'
+import type { SpeechError } from '../../../../src/errors/speech-error.js'
 import { developmentCertificates } from '../../../server/src/identity/keys/development-certificates.js'
 import { flushPromises, VirtualClock } from '../../../service/test/virtual-clock.js'
+import { kindOf, recognize, segmentOf } from '../one-segment.js'
 import { json, plain, transcriptionServer, type Respond, type TranscriptionServer } from './transcription-server.js'
 import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
@@ -52,15 +53,6 @@ const read = (reader: TranscriptionReader, samples = sound): Promise<unknown> =>
   reader.read({ samples, purpose: 'final' }, neverAborted).catch((error: unknown) => error)
 const fieldsOf = (at: number): unknown => Object.fromEntries(server.requests[at]?.fields ?? [])
 const formatOf = (at: number): unknown => (fieldsOf(at) as Readonly<Record<string, string>>)['response_format']
-
-const parts: readonly SegmentPart[] = [
-  { type: 'open', startMs: 5_000 },
-  { type: 'audio', samples: sound },
-  { type: 'close', endMs: 6_000 },
-]
-const recognize = (engine: Engine): Promise<Hypothesis[]> =>
-  lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
-const segmentOf = (output: readonly Hypothesis[]) => output.find(({ type }) => type === 'segment')
 
 describe('a request to a transcription server', () => {
   it('has the audio as a WAV file, the fields and the key', async () => {
@@ -132,11 +124,6 @@ describe('a request to a transcription server', () => {
     expect([0, 1, 2].map(formatOf)).toEqual(['verbose_json', 'json', 'verbose_json'])
   })
 })
-
-const kindOf = (error: unknown): string => {
-  if (!isSpeechError(error)) return String(error)
-  return `${error.code}${error.retryable ? ' retryable' : ''}${isLoss(error) ? ' loss' : ''}`
-}
 
 describe('a failure of a transcription server', () => {
   it.each<readonly [string, Respond, string]>([
@@ -293,7 +280,7 @@ describe('a model of the engine openai', () => {
     server.answer(json({ text: '' }), json({ text: 'hello', words: [{ word: 'hello', start: 0.1, end: 0.3 }] }))
     const engine = await open({ secretFrom: { env: 'KEY' } })
     expect(server.requests[0]?.wav.length).toBe(44 + 2 * sampleRateHz)
-    const output = await recognize(engine)
+    const output = await recognize(engine, sound)
     expect(segmentOf(output)).toMatchObject({ startMs: 5000, endMs: 6000, text: 'hello' })
     expect(segmentOf(output)).toHaveProperty('words', [
       expect.objectContaining({ text: 'hello', startMs: 5100, endMs: 5300 }),
@@ -341,7 +328,7 @@ describe('a model of the engine openai', () => {
     const clock = new VirtualClock()
     const failures: SpeechError[] = []
     const retried = withSegmentRetry(engine, { scheduler: clock, onFault: (error) => failures.push(error) })
-    const output = recognize(retried)
+    const output = recognize(retried, sound)
     await expect.poll(() => failures.length, { interval: 1 }).toBe(2)
     server = await transcriptionServer(undefined, port)
     server.answer(json({ text: 'hello' }))

@@ -83,10 +83,7 @@ export const transcriptionServer = async (
     })
   }
   const server = certificate === undefined ? createServer(serve) : createSecureServer(certificate, serve)
-  const bound =
-    port === undefined
-      ? await listen(server)
-      : await new Promise<number>((resolve) => server.listen(port, '127.0.0.1', () => resolve(port)))
+  const bound = await listen(server, port)
   return {
     url: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${bound}`,
     port: bound,

@@ -42,10 +42,7 @@ export const voskServer = async (answer: Answer, port = 0): Promise<VoskServer> 
       if (text === '{"eof" : 1}') socket.close()
     })
   })
-  const bound =
-    port === 0
-      ? await listen(server)
-      : await new Promise<number>((resolve) => server.listen(port, '127.0.0.1', () => resolve(port)))
+  const bound = await listen(server, port)
   return {
     ...{ url: `ws://127.0.0.1:${bound}`, streams },
     get answer() {

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { asyncScheduler, type SchedulerLike } from 'rxjs'
-import { isSpeechError, type SpeechError } from '../../../../src/errors/speech-error.js'
+import type { SpeechError } from '../../../../src/errors/speech-error.js'
 import { createVosk, vosk } from '../../src/vosk/vosk.js'
 import type { Engine, ModelDescription } from '../../src/engine.js'
-import { isLoss, withSegmentRetry } from '../../src/segment-retry.js'
+import { withSegmentRetry } from '../../src/segment-retry.js'
 import { segments, TestChannel } from '../contract/test-channel.js'
 import { VirtualClock } from '../../../service/test/virtual-clock.js'
+import { kindOf } from '../one-segment.js'
 import { voskServer, type Answer, type VoskServer } from './vosk-server.js'
 
 const frame = 1_600
@@ -51,11 +52,6 @@ const send = (channel: TestChannel, frames: number): TestChannel =>
     { type: 'audio', samples: audioOf(frames) },
     { type: 'close', endMs: 5_000 + 100 * frames },
   )
-
-const kindOf = (error: unknown): string => {
-  if (!isSpeechError(error)) return String(error)
-  return `${error.code}${error.retryable ? ' retryable' : ''}${isLoss(error) ? ' loss' : ''}`
-}
 
 describe('a segment of a Vosk server', () => {
   it('has partials, words with times and confidences, and the results of all pauses', async () => {

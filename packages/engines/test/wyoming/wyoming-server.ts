@@ -84,10 +84,7 @@ export const wyomingServer = async (converse: Converse = transcribes(''), port?:
       }
     })
   })
-  const bound =
-    port === undefined
-      ? await listen(server)
-      : await new Promise<number>((resolve) => server.listen(port, '127.0.0.1', () => resolve(port)))
+  const bound = await listen(server, port)
   return {
     ...{ url: `tcp://127.0.0.1:${bound}`, port: bound, utterances },
     get converse() {

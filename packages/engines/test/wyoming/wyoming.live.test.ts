@@ -2,17 +2,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { asyncScheduler, from, lastValueFrom, toArray, type SchedulerLike } from 'rxjs'
+import { asyncScheduler, type SchedulerLike } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { isSpeechError, type SpeechError } from '../../../../src/errors/speech-error.js'
-import type { Engine, Hypothesis, ModelDescription, SegmentPart } from '../../src/engine.js'
-import { isLoss, withSegmentRetry } from '../../src/segment-retry.js'
+import type { SpeechError } from '../../../../src/errors/speech-error.js'
+import type { Engine, ModelDescription } from '../../src/engine.js'
+import { withSegmentRetry } from '../../src/segment-retry.js'
 import { WyomingReader } from '../../src/wyoming/reader.js'
 import { wyoming } from '../../src/wyoming/wyoming.js'
 import { developmentCertificates } from '../../../server/src/identity/keys/development-certificates.js'
 import { connect } from 'node:net'
 import { blackHole, listen, stop } from '../../../../test/transport/tcp-proxy.js'
 import { VirtualClock } from '../../../service/test/virtual-clock.js'
+import { kindOf, recognize, segmentOf } from '../one-segment.js'
 import { atEnd, tell, transcribes, wyomingServer, type Converse, type WyomingServer } from './wyoming-server.js'
 
 const sampleRateHz = 16_000
@@ -39,11 +40,6 @@ const readerOf = (scheduler: SchedulerLike = asyncScheduler, port = server.port)
 
 const read = (reader: WyomingReader): Promise<unknown> =>
   reader.read({ samples, purpose: 'final' }, neverAborted).catch((error: unknown) => error)
-
-const kindOf = (error: unknown): string => {
-  if (!isSpeechError(error)) return String(error)
-  return `${error.code}${error.retryable ? ' retryable' : ''}${isLoss(error) ? ' loss' : ''}`
-}
 
 describe('an utterance of a Wyoming server', () => {
   it('has a connection of its own: its model and language, the audio, and the text without its spaces', async () => {
@@ -170,15 +166,6 @@ describe('an utterance of a Wyoming server', () => {
   })
 })
 
-const parts: readonly SegmentPart[] = [
-  { type: 'open', startMs: 5_000 },
-  { type: 'audio', samples },
-  { type: 'close', endMs: 5_250 },
-]
-const recognize = (engine: Engine): Promise<Hypothesis[]> =>
-  lastValueFrom(from(parts).pipe(engine.recognize(), toArray()))
-const segmentOf = (output: readonly Hypothesis[]) => output.find(({ type }) => type === 'segment')
-
 describe('a model of the engine wyoming', () => {
   const opened: Engine[] = []
   afterEach(async () => {
@@ -198,7 +185,7 @@ describe('a model of the engine wyoming', () => {
     server.converse = transcribes('hello')
     const engine = await open()
     expect(server.utterances.map(({ audioBytes }) => audioBytes)).toEqual([0, 2 * sampleRateHz])
-    expect(segmentOf(await recognize(engine))).toMatchObject({ startMs: 5_000, endMs: 5_250, text: 'hello' })
+    expect(segmentOf(await recognize(engine, samples, 5_250))).toMatchObject({ startMs: 5_000, endMs: 5_250, text: 'hello' })
   })
 
   it('is retried when the server is killed within a segment, and returns', async () => {
@@ -209,7 +196,11 @@ describe('a model of the engine wyoming', () => {
     const { port } = server
     const clock = new VirtualClock()
     const failures: SpeechError[] = []
-    const output = recognize(withSegmentRetry(engine, { scheduler: clock, onFault: (error) => failures.push(error) }))
+    const output = recognize(
+      withSegmentRetry(engine, { scheduler: clock, onFault: (error) => failures.push(error) }),
+      samples,
+      5_250,
+    )
     await expect.poll(() => failures.length, { interval: 1 }).toBe(2)
     await server.close()
     await expect(engine.ready()).rejects.toMatchObject({ code: 'engine-failed', cause: { code: 'connection-failed' } })
