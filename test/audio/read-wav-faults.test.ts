@@ -113,11 +113,7 @@ describe('readWav, on an invalid file', () => {
     ],
     ['an end within the format chunk', plain.subarray(0, 30), /ends within its header/],
     ['no data chunk', wavOf(junk), /ends before its data chunk/],
-    [
-      'an end within a chunk before the data',
-      wavOf(chunkOf('LIST', samples, 500)),
-      /ends before its data chunk/,
-    ],
+    ['an end within a chunk before the data', wavOf(chunkOf('LIST', samples, 500)), /ends before its data chunk/],
     ['data before the format', riffOf([dataOf(samples), fmt]), /samples before their format/],
     ['two formats', wavOf(fmt, dataOf(samples)), /two "fmt " chunks/],
     ['a short format', wavIn(formatBody().subarray(0, 14)), /has 14 bytes; it needs at least 16/],
@@ -132,11 +128,7 @@ describe('readWav, on an invalid file', () => {
     ['a rate too high', wavIn(formatBody({ sampleRateHz: 96000 })), /96000 Hz/],
     ['ADPCM', wavIn(formatBody({ tag: 2, bits: 4 })), /Microsoft ADPCM samples \(format tag 2\)/],
     ['IMA ADPCM', wavIn(formatBody({ tag: 0x11, bits: 4 })), /IMA ADPCM/],
-    [
-      '16-bit floats',
-      wavIn(formatBody({ tag: 3, bits: 16 })),
-      /16 bits per sample; format tag 3 is read with 32, 64;/,
-    ],
+    ['16-bit floats', wavIn(formatBody({ tag: 3, bits: 16 })), /16 bits per sample; format tag 3 is read with 32, 64;/],
     ['an unknown coding', wavIn(formatBody({ tag: 0x1234 })), /unknown samples \(format tag 4660\)/],
     ['12 bits', wavIn(formatBody({ bits: 12 })), /12 bits per sample; format tag 1 is read with 8, 16, 24, 32;/],
     ['16-bit µ-law', wavIn(formatBody({ tag: 7, bits: 16 })), /16 bits per sample; format tag 7 is read with 8;/],
@@ -161,11 +153,7 @@ describe('readWav, on an invalid file', () => {
       wavOf(dataOf(none), junk),
       /says that it holds no samples; if that is wrong, ffmpeg -i FILE /,
     ],
-    [
-      'a streamed length and no samples',
-      riffOf([fmt, dataOf(none, 0xffffffff)], 0xffffffff),
-      /holds no samples/,
-    ],
+    ['a streamed length and no samples', riffOf([fmt, dataOf(none, 0xffffffff)], 0xffffffff), /holds no samples/],
   ])('rejects %s by name and releases the source', async (_title, bytes, message) => {
     for (const sizes of [[Infinity], [1]]) {
       const source = slicedSource(bytes, sizes)

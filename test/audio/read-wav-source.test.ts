@@ -2,7 +2,7 @@ import { ReadableStream } from 'node:stream/web'
 import { describe, expect, it } from 'vitest'
 import { readWav } from '../../src/audio/read-wav.js'
 import type { SpeechError } from '../../src/errors/speech-error.js'
-import { drained, invalidWav, plain, read, samples, slicedSource } from './wav-bytes.js'
+import { drained, invalidWav, plain, samples, slicedSource } from './wav-bytes.js'
 
 describe('readWav and its source', () => {
   const webStream = () => ReadableStream.from([plain.subarray(0, 30), plain.subarray(30)])

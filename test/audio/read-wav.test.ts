@@ -50,10 +50,7 @@ describe('readWav', () => {
     ['an empty data chunk between others', wavOf(dataOf(half), dataOf(new Uint8Array(0)), dataOf(otherHalf))],
     ['a second data chunk of a streamed length', wavOf(dataOf(half), dataOf(otherHalf, 0xffffffff))],
     ['two files, one behind the other', joined(wavOf(dataOf(half), junk), wavOf(dataOf(otherHalf), junk))],
-    [
-      'a streamed file behind another',
-      joined(wavOf(dataOf(half), junk), riffOf([fmt, dataOf(otherHalf, 0)], 36)),
-    ],
+    ['a streamed file behind another', joined(wavOf(dataOf(half), junk), riffOf([fmt, dataOf(otherHalf, 0)], 36))],
     ['a file behind a streamed one', joined(streamedRiff(dataOf(half, 0xffffffff)), wavOf(dataOf(otherHalf), junk))],
     [
       'a file of 64-bit lengths behind a streamed one',

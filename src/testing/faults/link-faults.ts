@@ -87,8 +87,10 @@ class FaultedLinks extends FaultInjector<FaultTarget> implements LinkFaults {
 
   #connect<In, Out>(dial$: Dial<In, Out>, subscriber: Subscriber<Link<In, Out>>): void {
     const connection = this.director.connecting()
-    if (this.#access.to !== 'open') {
-      subscriber.error(this.#refuse(this.#access))
+    const refusal = refusalOf(this.#access)
+    if (refusal !== undefined) {
+      this.#access = afterRefusal(this.#access)
+      subscriber.error(refusal)
       return
     }
     const subscription = dial$.subscribe({
@@ -113,13 +115,6 @@ class FaultedLinks extends FaultInjector<FaultTarget> implements LinkFaults {
     subscriber.add(subscription)
   }
 
-  #refuse(access: Exclude<Access, { readonly to: 'open' }>): SpeechError {
-    if (access.to === 'closed') return refused('connection-failed')
-    const { connections, code = 'connection-failed', retryAfterMs } = access
-    this.#access = connections > 1 ? { ...access, connections: connections - 1 } : { to: 'open' }
-    return refused(code, retryAfterMs)
-  }
-
   #passed(connection: number, direction: Direction, message: unknown): void {
     const isCounted = direction === 'to-service' && this.#audioFormat !== undefined
     const audioMs = isCounted ? msForBytes(this.#audioFormat, audioBytes(message)) : 0
@@ -127,9 +122,7 @@ class FaultedLinks extends FaultInjector<FaultTarget> implements LinkFaults {
   }
 
   protected steerAccess(fault: Fault): void {
-    if (fault.do === 'outage') this.#access = { to: 'closed' }
-    else if (fault.do === 'restore') this.endOutage()
-    else if (fault.do === 'refuse') this.#access = { to: 'refuse', ...fault }
+    this.#access = accessAfter(this.#access, fault)
   }
 
   protected endOutage(): void {
@@ -138,16 +131,34 @@ class FaultedLinks extends FaultInjector<FaultTarget> implements LinkFaults {
 }
 
 /** Whether new connections are accepted. */
-type Access =
-  | { readonly to: 'open' }
-  | { readonly to: 'closed' }
-  | ({ readonly to: 'refuse' } & Pick<
-      Extract<Fault, { readonly do: 'refuse' }>,
-      'connections' | 'code' | 'retryAfterMs'
-    >)
+export type Access =
+  | { readonly to: 'open' | 'closed' }
+  | {
+      readonly to: 'refuse'
+      readonly connections: number
+      readonly code: SpeechError['code']
+      readonly retryAfterMs: number | undefined
+    }
 
-const refused = (code: SpeechError['code'], retryAfterMs?: number): SpeechError =>
-  new SpeechError(code, 'The fault script refuses connections.', { retryAfterMs })
+export const accessAfter = (access: Access, fault: Fault): Access => {
+  if (fault.do === 'outage') return { to: 'closed' }
+  if (fault.do === 'restore') return { to: 'open' }
+  if (fault.do !== 'refuse') return access
+  const { connections, code = 'connection-failed', retryAfterMs } = fault
+  return { to: 'refuse', connections, code, retryAfterMs }
+}
+
+export const afterRefusal = (access: Access): Access => {
+  if (access.to !== 'refuse') return access
+  return access.connections > 1 ? { ...access, connections: access.connections - 1 } : { to: 'open' }
+}
+
+export const refusalOf = (access: Access): SpeechError | undefined => {
+  if (access.to === 'open') return undefined
+  const { code, retryAfterMs } =
+    access.to === 'refuse' ? access : { code: 'connection-failed' as const, retryAfterMs: undefined }
+  return new SpeechError(code, 'The fault script refuses connections.', { retryAfterMs })
+}
 
 /** The bytes of audio in a message of either transport. */
 const audioBytes = (message: unknown): number => {

@@ -43,11 +43,16 @@ describe('the answer of a transcription server', () => {
       {
         text: ' Dashwood said\n so.',
         segments: [
-          segment(' Dashwood said', { words: [word(' Dash', 0, 0.2, 0.25), word('wood', 0.2, 0.4, 1), word(' said', 0.4, 0.6, 1)] }),
+          segment(' Dashwood said', {
+            words: [word(' Dash', 0, 0.2, 0.25), word('wood', 0.2, 0.4, 1), word(' said', 0.4, 0.6, 1)],
+          }),
           segment(' so.', { words: [word(' so', 0.6, 0.8, 1), word('.', 0.8, 0.9, 0.1)] }),
         ],
       },
-      { text: 'Dashwood said so.', words: [read('Dashwood', 0, 400, 0.5), read('said', 400, 600), read('so.', 600, 800)] },
+      {
+        text: 'Dashwood said so.',
+        words: [read('Dashwood', 0, 400, 0.5), read('said', 400, 600), read('so.', 600, 800)],
+      },
     ],
     [
       'in a script without spaces, with a word for each piece',

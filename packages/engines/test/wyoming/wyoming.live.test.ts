@@ -185,7 +185,11 @@ describe('a model of the engine wyoming', () => {
     server.converse = transcribes('hello')
     const engine = await open()
     expect(server.utterances.map(({ audioBytes }) => audioBytes)).toEqual([0, 2 * sampleRateHz])
-    expect(segmentOf(await recognize(engine, samples, 5_250))).toMatchObject({ startMs: 5_000, endMs: 5_250, text: 'hello' })
+    expect(segmentOf(await recognize(engine, samples, 5_250))).toMatchObject({
+      startMs: 5_000,
+      endMs: 5_250,
+      text: 'hello',
+    })
   })
 
   it('is retried when the server is killed within a segment, and returns', async () => {

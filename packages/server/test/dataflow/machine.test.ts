@@ -224,11 +224,13 @@ const table: StepTable<keyof typeof inputs> = {
   },
   'an unreadable message': {
     'opened admission opening': 'close message-too-big | Start message-too-big',
-    'running draining flushing leaving': 'aborting then ? message-too-big |  | aborting: wait flush, project: abort message-too-big',
+    'running draining flushing leaving':
+      'aborting then ? message-too-big |  | aborting: wait flush, project: abort message-too-big',
   },
   'too many requests': {
     'opened admission opening': 'close too-many-requests | Start too-many-requests',
-    'running draining flushing leaving': 'aborting then ? too-many-requests |  | aborting: wait flush, project: abort too-many-requests',
+    'running draining flushing leaving':
+      'aborting then ? too-many-requests |  | aborting: wait flush, project: abort too-many-requests',
   },
   'refused audio': {
     'running draining': 'aborting then ? too-fast |  | aborting: wait flush, project: abort too-fast',

@@ -31,7 +31,14 @@ describe('recognizeChannel by the wall clock', () => {
   it.each<[string, number | undefined, string, readonly number[], string, number]>([
     ['counts from the newest audio', undefined, 'a 899ms b 899ms c 99ms |', [100, 100, 100], 's 1899ms (emf|)', 300],
     ['waits for a slow engine', 900, 'a 1999ms b 9ms |', [400, 100], 's 2009ms e 889ms (mf|)', 500],
-    ['pauses the client while an engine is slower', 2500, 'a 2999ms b 9ms |', [400, 100], 's 3009ms e 4489ms (mf|)', 500],
+    [
+      'pauses the client while an engine is slower',
+      2500,
+      'a 2999ms b 9ms |',
+      [400, 100],
+      's 3009ms e 4489ms (mf|)',
+      500,
+    ],
   ])('keeps a segment whole, because it %s', (_reason, takeMs, diagram, [a = 0, b = 0, c = 0], expected, endMs) => {
     virtual(({ cold, expectObservable }, scheduler) => {
       const engine = scriptedEngine({ texts: ['one'], takeMs })

@@ -99,7 +99,8 @@ const table: StepTable<keyof typeof inputs> = {
     'started running draining flushing leaving': '= | <declined already-started>, recognize already-started',
   },
   'a recognize beyond the burst': {
-    'opened started running draining flushing leaving idle': '= | <declined too-many-requests>, recognize too-many-requests',
+    'opened started running draining flushing leaving idle':
+      '= | <declined too-many-requests>, recognize too-many-requests',
   },
   'a recognize with a bad field': {
     'opened started idle': '= | <declined invalid-field>, recognize invalid-field',

@@ -23,7 +23,9 @@ describe('rxspeech transcribe of several files', () => {
   })
 
   it('prints the transcripts in the order of the files, also after failures, and names what failed', async () => {
-    const { code, stdout, stderr } = await runInProcess(['transcribe', ...files, '--jobs', '5', ...tests.overGrpc], { env: tests.env })
+    const { code, stdout, stderr } = await runInProcess(['transcribe', ...files, '--jobs', '5', ...tests.overGrpc], {
+      env: tests.env,
+    })
     expect(stdout + stderr).not.toContain('\u001b')
     const titles = [...stdout.matchAll(/^==> (.*) <==$/gm)].map(([, file]) => file)
     expect(titles).toEqual([files[0], join(folder, 'broken [2J.wav'), files[3]])
@@ -68,7 +70,9 @@ describe('rxspeech transcribe of several files', () => {
     const args = ['transcribe', tests.agent, '--model', 'cards', ...tests.overGrpc]
     const without = await runInProcess(args, { env: tests.env })
     expect(without.stdout).not.toContain(left)
-    const { code, stdout } = await runInProcess([...args, '--phrase', 'thank you', '--phrase', left], { env: tests.env })
+    const { code, stdout } = await runInProcess([...args, '--phrase', 'thank you', '--phrase', left], {
+      env: tests.env,
+    })
     expect([code, stdout.trim()]).toEqual([0, expect.stringMatching(new RegExp(`^\\[00:00\\.\\d\\] left: ${left}$`))])
     const refused = await runInProcess([...args, '--phrase', 'ask for qwzrtpx'], { env: tests.env })
     expect(refused.stderr).toContain('Phrases[0] has the word "qwzrtpx", which the dictionary of the model lacks.')
@@ -85,7 +89,9 @@ describe('rxspeech transcribe of several files', () => {
     }
     const [first, , missing, third] = files
     const args = ['transcribe', first ?? '', missing ?? '', third ?? '', '--format', 'json', '--words']
-    const { code, stdout, stderr } = await runInProcess([...args, '--reference', references, ...tests.overGrpc], { env: tests.env })
+    const { code, stdout, stderr } = await runInProcess([...args, '--reference', references, ...tests.overGrpc], {
+      env: tests.env,
+    })
     const [one, two, three] = eventsOf(stdout)
     expect(one).toMatchObject({ file: first, audioMs: 7000, text: left })
     expect(one.segments).toMatchObject([
@@ -122,9 +128,12 @@ describe('rxspeech transcribe of several files', () => {
   it('says of each why its file cannot get its name', async () => {
     const outputs = join(folder, 'taken')
     mkdirSync(join(outputs, 'agent.txt'), { recursive: true })
-    const { code, stderr } = await runInProcess(['transcribe', tests.agent, tests.call, '--output-dir', outputs, ...tests.overGrpc], {
-      env: tests.env,
-    })
+    const { code, stderr } = await runInProcess(
+      ['transcribe', tests.agent, tests.call, '--output-dir', outputs, ...tests.overGrpc],
+      {
+        env: tests.env,
+      },
+    )
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rxspeech: \S+agent\.wav: \S+agent\.txt cannot be written \(EISDIR\); check its folder and/)
     expect(stderr).not.toMatch(/^\S+agent\.wav: .* of audio/m)
@@ -134,7 +143,18 @@ describe('rxspeech transcribe of several files', () => {
     vi.stubGlobal('setTimeout', withLongDeadline(setTimeout))
     onTestFinished(() => void vi.unstubAllGlobals())
     const outputs = join(folder, 'interrupted')
-    const args = ['transcribe', tests.agent, tests.call, ...files.slice(4), '--jobs', '2', '--speed', '1', '--format', 'ndjson']
+    const args = [
+      'transcribe',
+      tests.agent,
+      tests.call,
+      ...files.slice(4),
+      '--jobs',
+      '2',
+      '--speed',
+      '1',
+      '--format',
+      'ndjson',
+    ]
     const { kill, end } = startInProcess([...args, '--output-dir', outputs, ...tests.overGrpc], { env: tests.env })
     // The service has their first words, and more than two seconds of each are to come.
     for (const file of ['agent', 'call']) {

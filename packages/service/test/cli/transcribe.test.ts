@@ -115,7 +115,10 @@ describe('rxspeech transcribe', () => {
       '--speakers',
       names,
     ]
-    const { code, stderr } = await runInProcess([...args, ...tests.overGrpc], { env: tests.env, stdin: callSamples(200) })
+    const { code, stderr } = await runInProcess([...args, ...tests.overGrpc], {
+      env: tests.env,
+      stdin: callSamples(200),
+    })
     expect([code, stderr]).toEqual([
       2,
       `rxspeech: --speakers must be one name for each channel; the recording has ${count}.\n`,
@@ -225,7 +228,9 @@ describe.concurrent('a process of rxspeech transcribe', () => {
   longIt('exits without a report on several recordings when nothing reads its output any more', async () => {
     const short = join(folder, 'short.wav')
     await writeCall(short, callFormat, 200)
-    const child = start(['transcribe', short, tests.agent, '--speed', '4', '--format', 'json', ...tests.overGrpc], { env: tests.env })
+    const child = start(['transcribe', short, tests.agent, '--speed', '4', '--format', 'json', ...tests.overGrpc], {
+      env: tests.env,
+    })
     const end = ended(child)
     await firstLine(child)
     child.stdout.destroy()
@@ -296,14 +301,17 @@ describe.concurrent('a process of rxspeech transcribe', () => {
   })
 
   longIt('ends at a signal that comes as soon as signals are handled', async () => {
-    const { code, stdout } = await runInProcess(['transcribe', long, ...tests.overGrpc], { env: tests.env }, (args, host) =>
-      runCli(args, {
-        ...host,
-        onSignal: (listener) => {
-          queueMicrotask(() => listener('SIGINT'))
-          return host.onSignal(listener)
-        },
-      }),
+    const { code, stdout } = await runInProcess(
+      ['transcribe', long, ...tests.overGrpc],
+      { env: tests.env },
+      (args, host) =>
+        runCli(args, {
+          ...host,
+          onSignal: (listener) => {
+            queueMicrotask(() => listener('SIGINT'))
+            return host.onSignal(listener)
+          },
+        }),
     )
     expect({ code, stdout }).toEqual({ code: 130, stdout: '' })
   })

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { outcomeOf } from '../../../../test/faults/proved-session.js'
-import { expectSame, midWordMs, bothTransports, proxiedSession, SpokenCall, transcriptOf, spokenTests } from './spoken-call.js'
+import {
+  expectSame,
+  midWordMs,
+  bothTransports,
+  proxiedSession,
+  SpokenCall,
+  transcriptOf,
+  spokenTests,
+} from './spoken-call.js'
 
 const tests = spokenTests(() => SpokenCall.shortCall())
 

@@ -3,7 +3,16 @@ import { describe, expect, it } from 'vitest'
 import type { SessionEvent } from '../../../../src/protocol/session-event.js'
 import type { Over } from '../interop/session-options.js'
 import { outcomeOf } from '../../../../test/faults/proved-session.js'
-import { expectSame, bothTransports, proxiedSession, SpokenCall, statesOf, transcriptOf, type CallOutcome, spokenTests } from './spoken-call.js'
+import {
+  expectSame,
+  bothTransports,
+  proxiedSession,
+  SpokenCall,
+  statesOf,
+  transcriptOf,
+  type CallOutcome,
+  spokenTests,
+} from './spoken-call.js'
 
 /** The guest has just said "that works for us", and no silence has closed it yet: only a finalize does. */
 const [fromMs, untilMs] = [8_800, 18_440]
@@ -21,7 +30,9 @@ const brokenTwice = async (over: Over): Promise<CallOutcome> => {
   const resetAtFirstAnswer = tap((event: SessionEvent) => {
     if (isFinalizeAnswer(event) && (answers += 1) === 1) proxy.reset()
   })
-  const outcome = await outcomeOf(session(tests.call.played(8, midWordMs, () => proxy.reset())).pipe(resetAtFirstAnswer))
+  const outcome = await outcomeOf(
+    session(tests.call.played(8, midWordMs, () => proxy.reset())).pipe(resetAtFirstAnswer),
+  )
   await proxy.close()
   return { over, ...outcome }
 }
@@ -39,7 +50,9 @@ describe.concurrent.each(bothTransports)(
       // The confidence of a part does not count for the complete text: if milestones have none, the final may have
       // none.
       for (const event of outcome.events) if (event.type === 'final') expect(event.confidence ?? 1).toBeGreaterThan(0.8)
-      expect(transcriptOf(tests.reference.events, 0).milestones.join('')).toMatch(/^one moment please .* quarter past eight$/)
+      expect(transcriptOf(tests.reference.events, 0).milestones.join('')).toMatch(
+        /^one moment please .* quarter past eight$/,
+      )
       expect(transcriptOf(tests.reference.events, 1).milestones.join('')).toMatch(/^friday .* sure that works for us$/)
     })
   },

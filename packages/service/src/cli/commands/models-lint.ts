@@ -103,7 +103,12 @@ const shortPath = (path: string): string => {
   return here.startsWith('..') ? path : here
 }
 
-const faultText = (file: LintedFile, position: PositionOf, fault: ModelFault, { paint, columns }: TextStyle): string => {
+const faultText = (
+  file: LintedFile,
+  position: PositionOf,
+  fault: ModelFault,
+  { paint, columns }: TextStyle,
+): string => {
   const { severity, message, span } = fault
   const { line, column } = position(span.from)
   const place = `${plainText(shortPath(file.path))}:${line}:${column}:`

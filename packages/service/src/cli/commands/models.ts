@@ -124,7 +124,11 @@ export const addModels = (command: Command, context: CommandContext): void => {
 }
 
 /** The models of the folders, and their faults. Nothing is loaded. */
-const listModels = ({ flags: { models, json }, host, output }: CommandCall<typeof modelReportFlags, undefined>): void => {
+const listModels = ({
+  flags: { models, json },
+  host,
+  output,
+}: CommandCall<typeof modelReportFlags, undefined>): void => {
   const found = findModels(modelFolders(models, host))
   output.write(json ? `${JSON.stringify(found.map(modelJson))}\n` : modelTable(found))
 }
