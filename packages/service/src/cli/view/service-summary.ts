@@ -1,9 +1,18 @@
-import type { StartedService } from '../service/start-planned.js'
 import type { Paint } from './paint.js'
 import { shellWord, shortPath } from './typed-command.js'
 
 /** The addresses of a running service; those of a development service with a file for clients. */
-export type ShownService = Omit<StartedService['access'], 'ca' | 'clientId' | 'clientSecret' | 'tenant' | 'project'>
+export interface ShownService {
+  readonly authUrl: string
+  readonly wsUrl: string
+  readonly grpc: string
+  readonly model: string
+  readonly operations?: string | undefined
+  readonly credentials?: string | undefined
+  readonly plainAuthUrl?: string | undefined
+  readonly plainWsUrl?: string | undefined
+  readonly pageUrl?: string | undefined
+}
 
 export interface SummaryOptions {
   /** The program as it was started. */
