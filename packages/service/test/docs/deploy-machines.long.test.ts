@@ -311,11 +311,14 @@ describe.each([haproxyFile, nginxFile])('behind $name', ({ name, needs, trust, s
       it('lose no word of a call, over either transport, when a machine and an engine process are killed', async () => {
         const call = await SpokenCall.until(8_640)
         const reference = await undisturbed(service, call)
+        const since = edges.map(({ log }) => log().length)
         let isKilled = false
         const kill = (): void => {
           if (isKilled) return
           isKilled = true
-          edges[0]?.child.kill('SIGKILL')
+          // Both sessions may be on the same machine.
+          const serving = edges.find(({ log }, index) => log().slice(since[index]).includes('Session started'))
+          serving?.child.kill('SIGKILL')
           engines[0]?.kill('SIGKILL')
         }
         const outcome = await Promise.all(
