@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -243,6 +243,8 @@ describe.skipIf(deploymentIsSkipped)(
     it('gets new content of a model, engine by engine, while sessions run, without a fault', async () => {
       const folder = await mkdtemp(join(tmpdir(), 'models-'))
       await cp(callModels, folder, { recursive: true })
+    // The user of engine processes has to read it.
+    await chmod(folder, 0o755)
       const phrases = join(folder, 'Default/call/1/phrases.txt')
       const old = await readFile(phrases, 'utf8')
       // Words that sound alike, so that what is heard tells which content recognized it.
