@@ -4,6 +4,7 @@ import { natsIsSkipped, natsTitle, startNatsServer, type NatsServer } from '../.
 import { memoryClients } from '../../server/src/identity/clients/client.js'
 import { rotateKeysFile } from '../../server/src/identity/keys/keys-file.js'
 import { folderOfTest } from '../../../test/temporary-folder.js'
+import { longIt } from '../../../test/thorough.js'
 import type { ServiceOptions } from '../src/configuration/service-options.js'
 import { openSocket, type PlainSocket } from './interop/plain-socket-client.js'
 import { plainService, recognizeOf, subscriptionOf, type PlainService } from './plain-service.js'
@@ -107,7 +108,7 @@ describe('a tenant that wants a fifth of the sessions, beside one that wants thr
     expect(large.sessions.length).toBeGreaterThanOrEqual(places - 3)
   })
 
-  it('is refused most times without shares', async () => {
+  longIt('is refused most times without shares', async () => {
     const [, small] = await competing(0)
     expect(small.refused / small.asked).toBeGreaterThan(0.8)
   })
@@ -134,7 +135,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('on two machines with one identity in N
     await server.close()
   })
 
-  it('it does, too, where it has asked only one of them before', async () => {
+  longIt('it does, too, where it has asked only one of them before', async () => {
     const services = [await openShared({ sessions: places }), await openShared({ sessions: places })]
     const [one, two] = services
     if (one === undefined) throw new Error('no service')
