@@ -130,7 +130,9 @@ it.each(Object.entries(sessions))(
   async (_name, sessionOf) => {
     const lines: Readonly<Record<string, unknown>>[] = []
     const logger: Logger = {
-      log: (level, msg, fields) => void (level === 'debug' || lines.push({ level, msg, ...fields })),
+      log: (level, msg, fields) => {
+        if (level !== 'debug') lines.push({ level, msg, ...fields })
+      },
     }
     const service = await started(3, { logger, operations: { host: '127.0.0.1', port: 0 } })
     await outcomeOf(sessionOf(service, { resumption: false })([await spoken(2_000)]))
