@@ -104,7 +104,7 @@ describe.skipIf(natsIsSkipped)(natsTitle('a call through a service and an engine
     expect(retried.length).toBeGreaterThan(0)
     for (const { isError, text, spanId } of retried) {
       expect(isError).toBe(false)
-      expect(text).toMatch(/The engine process engine-\d ended/)
+      expect(text).toMatch(/The engine process engine-\d \([\da-f]{16}\) ended/)
       await expect
         .poll(() => collector.named('rxspeech.recognize').filter(({ parentId }) => parentId === spanId).length)
         .toBe(1)
