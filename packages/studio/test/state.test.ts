@@ -188,6 +188,10 @@ describe('the state of the studio', () => {
     expect(failureSentence(denied)).toBe('Allow it.')
     const unreachable = { code: 'connection-failed', message: 'The connection failed; see the cause.' } as const
     expect(failureSentence(unreachable)).toMatch(/^The service cannot be reached\. Check that the service runs\. /)
+    const withoutToken = { code: 'token-endpoint-failed', message: 'The token source failed; see the cause.' } as const
+    expect(failureSentence(withoutToken)).toBe(
+      'The service gave this page no token. Check that the service runs, then try again.',
+    )
   })
 
   it('keeps the ledger as it was reported', () => {

@@ -50,6 +50,18 @@ const silence = async (): Promise<string> => {
 
 const textOf = (page: Page, selector: string): Promise<string> => page.$eval(selector, (found) => found.textContent)
 
+/** Resolves once the service has sent the page another message with a text. */
+const messageTo = async (page: Page, text: string): Promise<void> => {
+  const devTools = await page.createCDPSession()
+  await devTools.send('Network.enable')
+  await new Promise<void>((resolve) => {
+    devTools.on('Network.webSocketFrameReceived', ({ response: { payloadData } }) => {
+      if (payloadData.includes(text)) resolve()
+    })
+  })
+  await devTools.detach()
+}
+
 /** The definitive text of each speaker. */
 const speakersOf = (page: Page): Promise<Record<string, string>> =>
   page.$$eval('.line', (lines) =>
@@ -259,8 +271,9 @@ describe('the studio in Chromium', () => {
     onTestFinished(() => other.close())
     await other.bringToFront()
     await page.waitForFunction(() => document.hidden, { polling: 100 })
+    const nextMilestone = messageTo(page, 'milestone-result')
     const turnsBefore = (await page.$$('.line')).length
-    await new Promise((resolve) => setTimeout(resolve, 4000))
+    await nextMilestone
     expect((await page.$$('.line')).length).toBe(turnsBefore)
     await page.bringToFront()
     await until(page, '#lines', 'which day would you like')

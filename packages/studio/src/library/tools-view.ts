@@ -113,7 +113,7 @@ export class ToolsView {
     const isEmpty = this.#query.trim() === ''
     setText(
       element('find-count'),
-      isEmpty ? '' : hit === undefined ? 'none' : `${this.#at + 1} of ${this.#hits.length}`,
+      isEmpty ? '' : hit === undefined ? 'not found' : `${this.#at + 1} of ${this.#hits.length}`,
     )
     for (const id of ['find-next', 'find-previous']) element(id).toggleAttribute('disabled', hit === undefined)
     if (hit !== undefined && isRevealed) this.#host.reveal({ line: hit.line, word: hit.fromWord })

@@ -1,3 +1,4 @@
+import { secondsText } from '../state/sentences.js'
 import { create, element, setList } from '../views/page.js'
 import type { OperationsFigures } from './prometheus.js'
 
@@ -9,7 +10,7 @@ export const renderFigures = (figures: OperationsFigures): void => {
     ['Load', `${figures.loadPercent.toFixed(1)} %`],
     ['Sessions started', String(figures.started)],
     ['Audio received', `${(figures.audioSeconds / 60).toFixed(1)} min`],
-    ['Speech to milestone', figures.milestoneMs === undefined ? '–' : `${Math.round(figures.milestoneMs)} ms`],
+    ['Speech to milestone', figures.milestoneMs === undefined ? '–' : secondsText(figures.milestoneMs)],
   ])
   element('operations-tables').replaceChildren(
     table('Open sessions', figures.sessions, 'No session is open.'),

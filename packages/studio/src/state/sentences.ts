@@ -94,6 +94,7 @@ const messages: Readonly<Partial<Record<Failure['code'], string>>> = {
   'connection-failed': 'The service cannot be reached.',
   'start-timeout': 'The service did not begin in time.',
   'token-timeout': 'The service gave this page no token in time.',
+  'token-endpoint-failed': 'The service gave this page no token.',
 }
 
 const remedies: Readonly<Partial<Record<Failure['code'], string>>> = {
@@ -102,6 +103,7 @@ const remedies: Readonly<Partial<Record<Failure['code'], string>>> = {
     'Check that the service runs. If it has a certificate of its own, open its address in this browser once and accept it.',
   'start-timeout': 'It may be busy, or load the model; try again in a minute.',
   'token-timeout': 'Check the network, then try again.',
+  'token-endpoint-failed': 'Check that the service runs, then try again.',
 }
 
 /** The code and the message of an error; those of the microphone, if the session failed because of it. */
