@@ -10,7 +10,7 @@ import type { NodeItem } from '../nodes/core/node.js'
 import type { Pausable } from '../sessions/back-pressure.js'
 import { ConversationHost, serveConversation } from '../sessions/conversation-host.js'
 import type { End } from '../sessions/conversation.js'
-import { contextOf, type Admission, type DataflowContext } from '../sessions/session-context.js'
+import { contextOf, givenId, type Admission, type DataflowContext } from '../sessions/session-context.js'
 import { dataflowMachine, type DataflowAction, type DataflowInput, type DataflowOutput } from './machine.js'
 import { audioOf, decodeMessage, itemMessage, responseMessage, type ClientRequest } from './protocol.js'
 import { ProjectSession } from './project-session.js'
@@ -79,7 +79,7 @@ class DataflowHost
     switch (output.type) {
       case 'response': {
         const { error, request } = output
-        const sessionId = error === undefined && request === 'Start' ? this.context.watch?.key : undefined
+        const sessionId = error === undefined && request === 'Start' ? givenId(this.context) : undefined
         const result = error === undefined ? dataflowSuccess : refusalText(error)
         return this.#client.next(responseMessage(result, request, sessionId))
       }

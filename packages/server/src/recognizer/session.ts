@@ -9,7 +9,7 @@ import {
 import type { SocketMessage } from 'rxspeech/internal/transport/link'
 import type { Pausable } from '../sessions/back-pressure.js'
 import { ConversationHost, serveConversation } from '../sessions/conversation-host.js'
-import type { RecognizerContext } from '../sessions/session-context.js'
+import { givenId, type RecognizerContext } from '../sessions/session-context.js'
 import { recognizerMachine, type RecognizerAction, type RecognizerInput, type RecognizerOutput } from './machine.js'
 import { decodeMessage, responseMessage, type ClientRequest } from './protocol.js'
 import { RecognitionSession } from './recognition-session.js'
@@ -61,7 +61,7 @@ class RecognizerHost
   emit(output: RecognizerOutput): void {
     switch (output.type) {
       case 'response':
-        return this.#send(responseMessage(output.request, output.recognitionId, output.error, this.context.watch?.key))
+        return this.#send(responseMessage(output.request, output.recognitionId, output.error, givenId(this.context)))
       case 'final':
         return this.#send(output.message)
       case 'failure':

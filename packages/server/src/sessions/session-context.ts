@@ -106,6 +106,10 @@ export const watchedContext = <Context extends SessionContext>(context: Context,
   onFault: (error, origin) => context.onFault?.(error, { sessionId: watch.facts.sessionId, ...origin }),
 })
 
+/** The id that a client presents when it resumes; undefined unless versions of models have parts of the sessions. */
+export const givenId = ({ models, watch }: SessionContext): string | undefined =>
+  models.release === undefined ? undefined : watch?.key
+
 /** The context of a dataflow stream. */
 export interface DataflowContext extends SessionContext {
   readonly projects: ProjectRegistry

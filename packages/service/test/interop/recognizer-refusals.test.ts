@@ -26,12 +26,7 @@ const recognize = {
   'vad-graceful-silence-threshold-msec': 0,
 }
 const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown
-const success = {
-  'message-name': 'recognize-response',
-  'operation-result': 'Success',
-  'recognition-id': uuid,
-  'session-id': uuid,
-}
+const success = { 'message-name': 'recognize-response', 'operation-result': 'Success', 'recognition-id': uuid }
 
 describe('an upgrade', () => {
   it('is refused with 401 without a token, and with an invalid one', async () => {
