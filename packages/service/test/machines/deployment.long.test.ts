@@ -243,8 +243,8 @@ describe.skipIf(deploymentIsSkipped)(
     it('gets new content of a model, engine by engine, while sessions run, without a fault', async () => {
       const folder = await mkdtemp(join(tmpdir(), 'models-'))
       await cp(callModels, folder, { recursive: true })
-    // The user of engine processes has to read it.
-    await chmod(folder, 0o755)
+      // The user of engine processes has to read it.
+      await chmod(folder, 0o755)
       const phrases = join(folder, 'Default/call/1/phrases.txt')
       const old = await readFile(phrases, 'utf8')
       // Words that sound alike, so that what is heard tells which content recognized it.
