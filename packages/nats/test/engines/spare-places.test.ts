@@ -51,15 +51,16 @@ describe('a segment that nobody waits for', () => {
     expect(spareEngine(fleet)).toBeUndefined()
     lagMs = 0
     await fleet.pass(600)
-    const lanes = await Promise.all([1, 2, 3, 4, 5].map(() => fleet.openLane()))
-    for (const lane of lanes) {
+    expect(spareEngine(fleet)).toBeDefined()
+    fleet.startEngine({ capacity: 1, model: { ...callsModel, name: 'other' } })
+    await fleet.pass(600)
+    const other = await fleet.engineOf('other')
+    for (const lane of [new Lane(fleet, other), new Lane(fleet, other)]) {
       lane.open()
       lane.write()
     }
     await fleet.pass(100)
     expect(fleet.fleet.waiting).toBe(1)
-    fleet.startEngine({ capacity: 100, model: { ...callsModel, sampleRateHz: 16_000 } })
-    await fleet.pass(600)
     expect(spareEngine(fleet)).toBeUndefined()
   })
 
