@@ -71,6 +71,9 @@ describe('an invalid command line exits with 2 and explains what to do', () => {
     ],
     ['subscriptions of a missing folder', ['subscription', 'list', '--state', '/nope'], /^\/nope does not exist; /],
     ['an unknown option', ['transcribe', 'a.wav', '--modle', 'x'], /did you mean --model/],
+    ['one side of a call', ['transcribe', '--merge', 'a.wav'], /--merge takes two files, .*; there is one/],
+    ['a side of a call on stdin', ['transcribe', '--merge', 'a.wav', '-'], /--merge takes two files/],
+    ['a folder of sides of calls', ['transcribe', '--merge', '--watch', '.'], /--merge is for two files; omit it/],
     ['an option without a value', ['transcribe', 'a.wav', '--rate'], /argument missing/],
     [
       'a file that looks like an option',

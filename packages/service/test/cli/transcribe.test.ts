@@ -133,6 +133,19 @@ describe('rxspeech transcribe', () => {
     expect(stdout).toMatch(/^\[00:00\.\d\] Anna: /)
   })
 
+  it('takes two recordings as the sides of a call, which has their names', async () => {
+    const [guest, agent, output] = [join(folder, 'guest.wav'), join(folder, 'our side.wav'), join(folder, 'sides')]
+    const mono = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
+    await writeCall(agent, mono, durationMs)
+    writeFileSync(guest, Buffer.concat([wavHeader(mono, 16_000), Buffer.alloc(16_000)]))
+    const args = ['transcribe', '--merge', guest, agent, '--output-dir', output, ...tests.overGrpc]
+    expect(await runInProcess(args, { env: tests.env })).toMatchObject({ code: 0, stdout: '' })
+    expect(readdirSync(output)).toEqual(['guest+our side.txt'])
+    expect(readFileSync(join(output, 'guest+our side.txt'), 'utf8')).toMatch(
+      new RegExp(`^\\[00:00\\.\\d\\] our side: ${left}\n$`),
+    )
+  })
+
   it('rejects names of speakers that leave no space for words in captions', async () => {
     const names = 'The one on the left side,Guest'
     const { code, stdout, stderr } = await runInProcess([
