@@ -81,8 +81,10 @@ describe.each(['bash', 'fish'] as const)('completion in %s', (shell) => {
     for (const name of ['call', 'my call', '$(touch ran)']) {
       cpSync(join(callModels, 'Default/call'), join(models, 'Default', name), { recursive: true })
     }
-    const proposed = proposals[shell](['listen', '--models', models.replace(' ', '\\ '), '--model', ''])
-    expect(proposed.map((word) => word.replaceAll('\\', ''))).toEqual(['$(touch ran)', 'call', 'my call'])
+    for (const typed of [models.replace(' ', '\\ '), `"${models}"`]) {
+      const proposed = proposals[shell](['listen', '--models', typed, '--model', ''])
+      expect(proposed.map((word) => word.replaceAll('\\', ''))).toEqual(['$(touch ran)', 'call', 'my call'])
+    }
     expect(existsSync(join(folder, 'work/ran'))).toBe(false)
   })
 })

@@ -65,7 +65,7 @@ ${commandBranches(commands, (command) => {
     folder) compopt -o dirnames 2>/dev/null || COMPREPLY=($(compgen -d -- "$cur")) ;;
     # compgen -W would run commands in a name.
     model)
-      models=\${models//\\\\/}
+      if [[ $models == [\\"\\']* ]]; then models=\${models:1:\${#models}-2}; else models=\${models//\\\\/}; fi
       while IFS= read -r word; do
         printf -v word %q "$word"
         [[ $word == "$cur"* ]] && COMPREPLY+=("$word")
