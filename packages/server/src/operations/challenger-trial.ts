@@ -1,4 +1,4 @@
-import { defer, from, mergeMap, reduce, tap, timeout, type Observable, type SchedulerLike } from 'rxjs'
+import { firstValueFrom, from, mergeMap, reduce, tap, timeout, type Observable, type SchedulerLike } from 'rxjs'
 import type { Engine, Hypothesis, RecognizeSettings, SegmentPart } from 'rxspeech-engines/engine'
 import {
   alignWords,
@@ -74,12 +74,14 @@ export class Trial {
     }
     this.#state = 'reading'
     const audioMs = (this.#keptBytes / 2 / sampleRateHz) * 1000
-    defer(() => loading)
-      .pipe(
-        mergeMap((engine) => this.#read(engine)),
-        timeout({ first: readWithinMs + 2 * audioMs, scheduler }),
-      )
-      .subscribe({ next: (read) => this.#compare(read), error: (error: unknown) => this.#fail(error) })
+    const read$ = from(loading).pipe(
+      mergeMap((engine) => this.#read(engine)),
+      timeout({ first: readWithinMs + 2 * audioMs, scheduler }),
+    )
+    firstValueFrom(read$).then(
+      (read) => this.#compare(read),
+      (error: unknown) => this.#fail(error),
+    )
   }
 
   /** The segment has no result, or no place. */

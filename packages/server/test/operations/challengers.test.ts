@@ -270,8 +270,8 @@ describe('a challenger', () => {
   })
 
   it('that is slow has its place for as long, and delays nothing', async () => {
-    let reading = new Subject<void>()
-    const slow: Recognize = (part$) => reads('one two')(part$).pipe(delayWhen(() => reading))
+    let reading$ = new Subject<void>()
+    const slow: Recognize = (part$) => reads('one two')(part$).pipe(delayWhen(() => reading$))
     const { channel, say, outcomes, passMs } = await challenged({ challenger: slow, places: 1 })
     const { results, speak, end, part$ } = channel()
     speak()
@@ -281,11 +281,13 @@ describe('a challenger', () => {
     await passMs(29_000)
     await say()
     expect(outcomes).toEqual([['Default/calls/2', 'dropped']])
-    reading.next()
+    reading$.next()
+    await passMs(0)
     expect(outcomes.at(-1)?.[1]).toEqual(compared({ words: 3, right: 2, substituted: 0, inserted: 0, deleted: 1 }))
-    reading = new Subject()
+    reading$ = new Subject()
     await say()
-    reading.next()
+    reading$.next()
+    await passMs(0)
     expect(outcomes).toHaveLength(3)
   })
 

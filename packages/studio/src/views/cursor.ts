@@ -124,7 +124,10 @@ export class Cursor {
     const track = (await job.readTracks())[part.channel]
     const samples = await track?.read(part.fromMs, part.toMs)
     if (job !== this.#job || word !== this.#playingWord) return
-    if (track === undefined || samples === undefined) return ended()
+    if (track === undefined || samples === undefined) {
+      ended()
+      return
+    }
     this.#words.play({ sampleRateHz: track.sampleRateHz, channels: [samples] }, ended)
   }
 
