@@ -55,7 +55,10 @@ export const listenToActions = (actors: Actors): void => {
   )
   onClick(
     'stop',
-    withShown((job) => job.stop()),
+    withShown((job) => {
+      job.stop()
+      player.pause()
+    }),
   )
   onClick('cut', cut)
   onClick(

@@ -209,7 +209,7 @@ export const metricTable = {
   rxspeech_model_contents: {
     type: 'gauge',
     labels: ['model', 'digest'],
-    help: 'Engine processes that serve a model with this content, as the service sees them; 1 at each of them. `digest` is the beginning, as in lists.',
+    help: 'Engine processes that serve a model with this content, as the service sees them; 1 at each of them. `digest` is the beginning, as in lists. Not for models of the service itself.',
     aggregator: 'max',
   },
   rxspeech_challenger_segments_total: {

@@ -24,7 +24,9 @@ export class GrowingBlob {
    */
   moveToDisk(fromBytes: number, file: Blob): void {
     const [first, end] = [this.#pieceAt(fromBytes), this.#pieceAt(fromBytes + file.size)]
-    if (first !== undefined && end !== undefined) this.#pieces.splice(first, end - first, file)
+    if (first === undefined || end === undefined) return
+    // One piece: for each, Chromium opens a pipe with each new Blob, and keeps memory for it.
+    this.#pieces.splice(0, end, new Blob([...this.#pieces.slice(0, first), file]))
   }
 
   #pieceAt(bytes: number): number | undefined {

@@ -53,6 +53,10 @@ export class PlayerView {
     else this.#playback.play()
   }
 
+  pause(): void {
+    this.#playback.pause()
+  }
+
   jump(direction: 1 | -1): void {
     const ms = this.#playback.positionMs + direction * jumpMs
     this.#playback.positionMs = Math.max(0, Math.min(this.#durationMs, ms))
