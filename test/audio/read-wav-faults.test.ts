@@ -12,6 +12,7 @@ import {
   formatBody,
   invalidWav,
   joined,
+  junk,
   plain,
   read,
   riffOf,
@@ -21,8 +22,6 @@ import {
   wavIn,
   wavOf,
 } from './wav-bytes.js'
-
-const junk = chunkOf('LIST', Uint8Array.of(100, 97, 116))
 
 describe('readWav, on a file whose header is wrong', () => {
   const quiet = Uint8Array.of(0xff, 0x7f, 0xfe, 0x7e) // µ-law

@@ -13,6 +13,7 @@ import {
   formatBody,
   invalidWav,
   joined,
+  junk,
   plain,
   read,
   riffOf,
@@ -23,7 +24,6 @@ import {
   wavOf,
 } from './wav-bytes.js'
 
-const junk = chunkOf('LIST', Uint8Array.of(100, 97, 116)) // odd, and padded
 const unpadded = junk.subarray(0, -1)
 const odd = joined(formatBody(), new Uint8Array(31))
 const whole = dataOf(samples)

@@ -57,6 +57,9 @@ export const riffOf = (chunks: readonly Uint8Array[], claimedBytes?: number): Ui
 
 export const fmt = chunkOf('fmt ', formatBody())
 
+/** A chunk that is no audio; its length is odd, so it is padded. */
+export const junk = chunkOf('LIST', Uint8Array.of(100, 97, 116))
+
 export const dataOf = (body: Uint8Array, claimedBytes?: number): Uint8Array => chunkOf('data', body, claimedBytes)
 
 /** A file with a format and its samples. */

@@ -141,8 +141,8 @@ export interface PhraseFault {
   /** The index of the phrase; absent if it takes none of them. */
   readonly index?: number | undefined
   /**
-   * The rest of a sentence that begins with the name of the phrase, such as `has the word "wether", which nobody
-   * knows`.
+   * The rest of a sentence that begins with the name of the phrase, such as `has the word "wether", which
+   * is not in the dictionary`.
    */
   readonly reason: string
 }

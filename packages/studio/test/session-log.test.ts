@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { TextLog } from '../src/session/text-log.js'
 import { AudioTrack } from '../src/session/audio-track.js'
 
@@ -26,6 +26,28 @@ describe('the log of a session', () => {
     log.moveToDisk(size, new Blob(['longer than the rest']))
     log.moveToDisk(0, new Blob(['ONE\nTWO\nTHREE\n']))
     expect(await log.blob().text()).toBe('ONE\nTWO\nTHREE\nfour\n')
+  })
+
+  it('has what is in files as one piece, however often some is moved there', async () => {
+    const parts: number[] = []
+    class CountedBlob extends Blob {
+      constructor(content: BlobPart[] = []) {
+        super(content)
+        parts.push(content.length)
+      }
+    }
+    vi.stubGlobal('Blob', CountedBlob)
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const log = new TextLog()
+    let text = ''
+    for (let at = 0; at < 100; at += 1) {
+      const fromBytes = log.blob().size
+      log.add(`line ${at}`)
+      log.moveToDisk(fromBytes, log.blob().slice(fromBytes))
+      text += `line ${at}\n`
+    }
+    expect(await log.blob().text()).toBe(text)
+    expect(Math.max(...parts)).toBe(2)
   })
 })
 

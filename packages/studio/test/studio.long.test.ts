@@ -329,6 +329,8 @@ describe('the studio in Chromium', () => {
     await checkAccess(page, 'instruments')
     await page.click('#stop')
     await until(page, '#status-text', 'Stopped.')
+    // The sample, which was played with it.
+    await until(page, '#play', 'Play')
     await page.click('#export-summary')
     await checkAccess(page, 'after')
     await page.click('#export-summary')

@@ -102,8 +102,8 @@ export interface ModelRegistry {
    */
   engine(model: ModelDescription): Promise<Engine>
   /**
-   * The engine of a model for segments that nobody waits for; undefined while there is no place to spare. It has places
-   * or a priority below those of sessions, and makes no second attempt. @default there is none
+   * The engine of a model for segments that no session waits for; undefined while there is no place to spare. It has
+   * places or a priority below those of sessions, and makes no second attempt. @default there is none
    */
   spareEngine?(model: ModelDescription): Promise<Engine> | undefined
   /**

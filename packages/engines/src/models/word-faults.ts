@@ -7,7 +7,7 @@ const maxFaults = 3
 /**
  * The faults of phrases whose words an engine does not know: the first phrase of each such word.
  *
- * @param reasonOf the end of a sentence about such a word, such as `which nobody knows`
+ * @param reasonOf the end of a sentence about such a word, such as `which is not in the dictionary`
  */
 export const wordFaults = (
   phrases: readonly string[],

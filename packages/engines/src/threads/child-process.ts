@@ -26,8 +26,6 @@ export const startProcess = <Message>(
   priority?: number,
 ): ChildProcess => {
   const child = fork(file, [], { execArgv: [], serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
-  // Its threads come later, and have the same.
-  if (priority !== undefined && child.pid !== undefined) setPriority(child.pid, priority)
   let report = ''
   let hasEnded = false
   const end = (cause: unknown): void => {
@@ -41,6 +39,14 @@ export const startProcess = <Message>(
   child.once('close', (code, signal) => {
     end(new Error(`The process ended (${signal ?? code}). ${sanitizePeerText(report)}`.trimEnd()))
   })
+  try {
+    // Its threads come later, and have the same.
+    if (priority !== undefined && child.pid !== undefined) setPriority(child.pid, priority)
+  } catch (error) {
+    // It must not run with another one.
+    child.kill('SIGKILL')
+    queueMicrotask(() => end(error))
+  }
   send(child, settings)
   return child
 }

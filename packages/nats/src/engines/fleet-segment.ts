@@ -172,7 +172,7 @@ export class FleetSegment implements EngineSegment {
   /** Ends it if it has no place. */
   refuseWaiting(): void {
     if (this.#state.type !== 'waiting') return
-    this.#fail(new SpeechError('overloaded', 'There is no place for a segment that nobody waits for.'))
+    this.#fail(new SpeechError('overloaded', 'There is no place to spare for a segment of a challenger.'))
   }
 
   /**

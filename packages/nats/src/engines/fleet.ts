@@ -149,7 +149,7 @@ export class Fleet {
   /** Opens segments of a model; see `OpenSegment`. Spare ones never wait: they fail with `overloaded`. */
   openChannel(given: WantedModel, settings: RecognizeSettings): OpenSegment {
     const model = { ...given, phrases: settings.phrases !== undefined, language: settings.language }
-    // What becomes of those that nobody waits for says nothing about the engines to others.
+    // What becomes of those that no session waits for says nothing about the engines to others.
     const unheard = { onLost: ignore, onUntaken: ignore, onDecided: ignore, onFailed: ignore }
     const segmentFleet = model.isSpare === true ? { ...this.#segmentFleet, ...unheard } : this.#segmentFleet
     return (startMs, listener, traceparent, before, attempt): EngineSegment => {

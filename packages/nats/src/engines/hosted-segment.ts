@@ -19,7 +19,7 @@ export interface SegmentHost {
   readonly onFault: (error: unknown) => void
   /** The attempt at this engine, if it is traced. */
   readonly span?: TraceSpan | undefined
-  /** The segment has ended and its place is free. Called once; with why, if nobody asked for it and no fault says so. */
+  /** The segment has ended and its place is free. Called once; with why, if it was not asked for and no fault says so. */
   readonly ended: (lost: string | undefined) => void
 }
 

@@ -9,7 +9,7 @@ export interface WantedModel {
   readonly phrases?: boolean | undefined
   /** The language of a session, which its engine has to offer. @default none */
   readonly language?: string | undefined
-  /** Whether nobody waits for its segments, so that only engines without other models have places for them. @default false */
+  /** Whether no session waits for its segments, so that only engines without other models have places for them. @default false */
   readonly isSpare?: boolean | undefined
 }
 

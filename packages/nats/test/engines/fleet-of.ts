@@ -3,20 +3,23 @@ import { modelLabel } from '../../../engines/src/models/model-json.js'
 import { callsModel, VirtualFleet, type Lane } from './virtual-fleet.js'
 
 let current: VirtualFleet | undefined
-/** Closes what a test of `fleetOf` has opened; for `afterEach`. */
+/** Closes what a test of `newFleet` or `fleetOf` has opened; for `afterEach`. */
 export const closeFleet = async (): Promise<void> => {
   await current?.close()
   current = undefined
 }
 
+export const newFleet = (...options: ConstructorParameters<typeof VirtualFleet>): VirtualFleet =>
+  (current = new VirtualFleet(...options))
+
 export const fleetOf = async (
   engineCount: number,
   ...options: ConstructorParameters<typeof VirtualFleet>
 ): Promise<VirtualFleet> => {
-  current = new VirtualFleet(...options)
-  for (let at = 0; at < engineCount; at += 1) current.startEngine()
-  await current.pass(300)
-  return current
+  const fleet = newFleet(...options)
+  for (let at = 0; at < engineCount; at += 1) fleet.startEngine()
+  await fleet.pass(300)
+  return fleet
 }
 
 /** A channel in a segment of which that much audio was sent. */

@@ -11,13 +11,10 @@ import type { FleetOptions } from '../../src/engines/fleet.js'
 import { NamePrecedence } from '../../src/engines/model-names.js'
 import { Roster } from '../../src/engines/roster.js'
 import type { FakeBus } from './fake-broker.js'
-import { callsModel, VirtualFleet } from './virtual-fleet.js'
+import { closeFleet, newFleet } from './fleet-of.js'
+import { callsModel, type VirtualFleet } from './virtual-fleet.js'
 
-let current: VirtualFleet | undefined
-afterEach(async () => {
-  await current?.close()
-  current = undefined
-})
+afterEach(closeFleet)
 
 const latestMs = 8.64e15
 const calls = { tenant: 'Default', name: 'calls' }
@@ -54,7 +51,7 @@ const sentTo = ({ broker }: VirtualFleet, name: string): number =>
 
 /** An edge with an engine process named engine-0, and a bus of another user, whose name is `hostile`. */
 const attacked = async (options: Partial<FleetOptions> = {}) => {
-  const fleet = (current = new VirtualFleet(options))
+  const fleet = newFleet(options)
   const { engine } = fleet.startEngine()
   await fleet.pass(300)
   const bus = fleet.broker.connect()
@@ -202,7 +199,7 @@ describe('names that offer a model', () => {
 
 describe('adverts', () => {
   it('of an engine process whose clock is ahead do not count as newer than those that start later', async () => {
-    const fleet = (current = new VirtualFleet())
+    const fleet = newFleet()
     const ahead = fleet.broker.connect()
     const claimAhead = (): void => claim(ahead, { name: 'ahead', capacity: 9 })
     claimAhead()

@@ -10,16 +10,13 @@ import {
 } from '../../src/engines/protocol.js'
 import { textOf } from './counting-engine.js'
 import type { FakeBus } from './fake-broker.js'
-import { callsModel, VirtualFleet } from './virtual-fleet.js'
+import { closeFleet, newFleet } from './fleet-of.js'
+import { callsModel, type VirtualFleet } from './virtual-fleet.js'
 
 // Processes of the version before and of the next one, by the messages that they send. Those of the version before lack
-// all fields that were added later; those of the next have fields and kinds of messages that nobody knows yet.
+// all fields that were added later; those of the next have fields and kinds of messages that no process knows yet.
 
-let current: VirtualFleet | undefined
-afterEach(async () => {
-  await current?.close()
-  current = undefined
-})
+afterEach(closeFleet)
 
 const engine: ProcessAddress = { name: 'other', instance: '00000000000000aa' }
 const edge: ProcessAddress = { name: 'other-edge', instance: '00000000000000bb' }
@@ -73,7 +70,7 @@ describe('an edge', () => {
     ['before', before, []],
     ['after', next, [{ t: 'estimate', seconds: 2 }, { t: 'later' }]],
   ] as const)('gets results of an engine process of the version %s its own', async (_which, version, laterKinds) => {
-    const fleet = (current = new VirtualFleet())
+    const fleet = newFleet()
     const lane = await speakTo(fleet, otherEngine(fleet.broker.connect(), version, laterKinds))
     expect(lane.texts).toEqual(['4800 samples'])
     expect(lane.progress).toBe(4_800)
@@ -82,7 +79,7 @@ describe('an edge', () => {
 
   it('says which engine process has another version of the messages, once, and goes on with the others', async () => {
     const faults: unknown[] = []
-    const fleet = (current = new VirtualFleet({ onFault: (error) => void faults.push(error) }))
+    const fleet = newFleet({ onFault: (error) => void faults.push(error) })
     fleet.startEngine()
     const bus = fleet.broker.connect()
     const lane = await speakTo(fleet, () => {
@@ -106,7 +103,7 @@ describe('an edge', () => {
 describe('an engine process', () => {
   /** A segment of an edge, by the bytes that it sends. */
   const recognizeFor = async (version: Version, laterKinds: readonly number[]): Promise<readonly unknown[]> => {
-    const fleet = (current = new VirtualFleet())
+    const fleet = newFleet()
     const { host } = fleet.startEngine()
     const bus = fleet.broker.connect()
     const answers: unknown[] = []

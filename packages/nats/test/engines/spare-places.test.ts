@@ -2,13 +2,10 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Engine } from '../../../engines/src/engine.js'
 import { attemptSubject, encodeRequest, engineSubject } from '../../src/engines/protocol.js'
 import { countingEngine } from './counting-engine.js'
-import { callsModel, Lane, VirtualFleet } from './virtual-fleet.js'
+import { closeFleet, newFleet } from './fleet-of.js'
+import { callsModel, Lane, type VirtualFleet } from './virtual-fleet.js'
 
-let current: VirtualFleet | undefined
-afterEach(async () => {
-  await current?.close()
-  current = undefined
-})
+afterEach(closeFleet)
 
 const spareEngine = ({ models }: VirtualFleet): Promise<Engine> | undefined => {
   const model = models.find({ tenant: callsModel.tenant, name: callsModel.name })
@@ -22,7 +19,7 @@ const spareLane = async (fleet: VirtualFleet): Promise<Lane> => {
 
 describe('a segment that nobody waits for', () => {
   it('is read like any other while half of the places are free, and has none otherwise', async () => {
-    const fleet = (current = new VirtualFleet())
+    const fleet = newFleet()
     expect(spareEngine(fleet)).toBeUndefined()
     const { engine } = fleet.startEngine({ capacity: 4 })
     await fleet.pass(300)
@@ -41,7 +38,7 @@ describe('a segment that nobody waits for', () => {
   })
 
   it('has none while the engine process is behind, or another segment waits', async () => {
-    const fleet = (current = new VirtualFleet())
+    const fleet = newFleet()
     let lagMs = 0
     fleet.startEngine({ capacity: 4, work: () => ({ lagMs, progress: 1 }) })
     await fleet.pass(300)
@@ -65,7 +62,7 @@ describe('a segment that nobody waits for', () => {
   })
 
   it('has none at engine processes with another model, and says nothing about one that fails', async () => {
-    const fleet = (current = new VirtualFleet())
+    const fleet = newFleet()
     const engine = countingEngine(fleet.clock)
     const other = { ...callsModel, name: 'other' }
     const both = [callsModel, other].map((advert) => ({ advert, engine }))
@@ -91,7 +88,7 @@ describe('a segment that nobody waits for', () => {
   })
 
   it('never waits: it fails as overloaded if others have taken the place', async () => {
-    const fleet = (current = new VirtualFleet())
+    const fleet = newFleet()
     const { host } = fleet.startEngine({ capacity: 4 })
     await fleet.pass(300)
     const spare = await spareLane(fleet)
@@ -112,7 +109,7 @@ describe('a segment that nobody waits for', () => {
   })
 
   it('is not tried again when it fails', async () => {
-    const fleet = (current = new VirtualFleet())
+    const fleet = newFleet()
     const engine = countingEngine(fleet.clock, { fails: true })
     fleet.startEngine({ capacity: 4, engine })
     await fleet.pass(300)

@@ -24,7 +24,7 @@ export type OnChallenged = (challenge: Challenge, outcome: ChallengeOutcome) => 
 export interface ChallengersOptions {
   /** Called once for each segment that was drawn. */
   readonly onChallenged: OnChallenged
-  /** Whether the service has too much to do for anything that nobody waits for. */
+  /** Whether the service has too much to do for anything but its sessions. */
   readonly isBusy: () => boolean
   readonly scheduler: SchedulerLike
   /** Draws the segments. @default Math.random */

@@ -219,7 +219,7 @@ class Meters {
     if (fleet !== undefined) this.#readFleet(fleet)
   }
 
-  /** Contents that nobody serves any more have no value. */
+  /** Contents that are not served any more have no value. */
   #readContents(contents: readonly ModelContent[]): void {
     this.#gauges.get('rxspeech_model_contents')?.reset()
     for (const { label, digest, engines } of contents.slice(0, maxContents)) {

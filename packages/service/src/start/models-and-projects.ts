@@ -34,6 +34,7 @@ const spareIdleMinutes = 10
 /** The same models, which are loaded a second time as challengers, with engines of their own. */
 const withSpareEngines = (models: ModelRegistry, open: () => ModelRegistry): ModelRegistry => {
   let spare: ModelRegistry | undefined
+  let isClosed = false
   const closeSpare = async (): Promise<void> => {
     const closing = spare
     spare = undefined
@@ -42,7 +43,7 @@ const withSpareEngines = (models: ModelRegistry, open: () => ModelRegistry): Mod
   const prepareReload = models.prepareReload?.bind(models)
   return {
     ...models,
-    spareEngine: (model) => (spare ??= open()).engine(model),
+    spareEngine: (model) => (isClosed ? undefined : (spare ??= open()).engine(model)),
     ...(prepareReload && {
       prepareReload: async (given) => {
         const prepared = await prepareReload(given)
@@ -57,6 +58,7 @@ const withSpareEngines = (models: ModelRegistry, open: () => ModelRegistry): Mod
       },
     }),
     close: async () => {
+      isClosed = true
       await Promise.all([closeSpare(), models.close()])
     },
   }
