@@ -1,8 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { createReadStream, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, ElementHandle, Page } from 'puppeteer-core'
+import { lastValueFrom } from 'rxjs'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { wavHeader } from '../../../src/audio.js'
+import { readWav, recognize, transcript } from '../../../src/index.js'
 import { launch, type BrowserName } from '../../service/test/browser/browsers.js'
 import { startStudioServer, type StudioServer } from './studio-server.js'
 
@@ -177,4 +180,37 @@ export const checkAccess = async (page: Page, state: string): Promise<void> => {
       if (folder !== undefined) await page.screenshot({ path: join(folder, `${state}-${value}-${viewport.width}.png`) })
     }
   }
+}
+
+export const textOf = (page: Page, selector: string): Promise<string> =>
+  page.$eval(selector, (found) => found.textContent)
+
+/** The definitive text of each speaker. */
+export const speakersOf = (page: Page): Promise<Record<string, string>> =>
+  page.$$eval('.line', (lines) =>
+    lines.reduce<Record<string, string>>((texts, line) => {
+      const speaker = String(line.querySelector('.name')?.textContent)
+      return {
+        ...texts,
+        [speaker]: `${texts[speaker] ?? ''} ${String(line.querySelector('.text')?.textContent)}`.trim(),
+      }
+    }, {}),
+  )
+
+/** The text of the sample call by a session in Node, without a loss. */
+export const transcribeCall = async (studio: StudioServer): Promise<Record<string, string>> => {
+  const { format, audio } = await readWav(createReadStream('samples/call.wav'))
+  const { wsUrl: url, defaultModel: model = '' } = studio.service
+  const session = recognize({ url, model, format, token: await studio.token() })
+  const { channels } = await lastValueFrom(session(audio).pipe(transcript()))
+  const [restaurant = '', guest = ''] = channels.map(({ committed }) => committed.trim())
+  return { Restaurant: restaurant, Guest: guest }
+}
+
+/** A file of a second without speech. */
+export const silenceIn = async (folder: string): Promise<string> => {
+  const file = join(folder, 'silence.wav')
+  const samples = Buffer.alloc(16_000)
+  await writeFile(file, [wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, samples.length), samples])
+  return file
 }

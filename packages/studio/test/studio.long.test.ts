@@ -1,14 +1,9 @@
-import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'puppeteer-core'
-import { lastValueFrom } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseCassette } from '../../../src/cassette.js'
-import { transcript, readWav, recognize } from '../../../src/index.js'
-import { wavHeader } from '../../../src/audio.js'
 import {
-  beginningOfCall,
   browserForTests,
   checkAccess,
   choose,
@@ -19,7 +14,11 @@ import {
   phone,
   seriousFindings,
   showInstruments,
+  silenceIn,
+  speakersOf,
   studioForTests,
+  textOf,
+  transcribeCall,
   until,
   type OpenedPage,
 } from './studio-page.js'
@@ -40,16 +39,6 @@ const openOther = async (browser: Browser, config: Readonly<Record<string, unkno
   return openStudio(browser, other.url, '#choose-files')
 }
 
-/** A file of a second without speech. */
-const silence = async (): Promise<string> => {
-  const file = join(folder, 'silence.wav')
-  const samples = Buffer.alloc(16_000)
-  await writeFile(file, [wavHeader({ encoding: 'pcm', sampleRateHz: 8000, channels: 1 }, samples.length), samples])
-  return file
-}
-
-const textOf = (page: Page, selector: string): Promise<string> => page.$eval(selector, (found) => found.textContent)
-
 /** Resolves once the service has sent the page another message with a text. */
 const messageTo = async (page: Page, text: string): Promise<void> => {
   const devTools = await page.createCDPSession()
@@ -60,32 +49,6 @@ const messageTo = async (page: Page, text: string): Promise<void> => {
     })
   })
   await devTools.detach()
-}
-
-/** The definitive text of each speaker. */
-const speakersOf = (page: Page): Promise<Record<string, string>> =>
-  page.$$eval('.line', (lines) =>
-    lines.reduce<Record<string, string>>((texts, line) => {
-      const speaker = String(line.querySelector('.name')?.textContent)
-      return {
-        ...texts,
-        [speaker]: `${texts[speaker] ?? ''} ${String(line.querySelector('.text')?.textContent)}`.trim(),
-      }
-    }, {}),
-  )
-
-let textOfCall: Promise<Record<string, string>> | undefined
-
-/** The text of the sample call by a session in Node, without a loss. */
-const undisturbed = (): Promise<Record<string, string>> => (textOfCall ??= transcribeCall())
-
-const transcribeCall = async (): Promise<Record<string, string>> => {
-  const { format, audio } = await readWav(createReadStream('samples/call.wav'))
-  const { wsUrl: url, defaultModel: model = '' } = studio().service
-  const session = recognize({ url, model, format, token: await studio().token() })
-  const { channels } = await lastValueFrom(session(audio).pipe(transcript()))
-  const [restaurant = '', guest = ''] = channels.map(({ committed }) => committed.trim())
-  return { Restaurant: restaurant, Guest: guest }
 }
 
 describe('the studio in Chromium', () => {
@@ -104,7 +67,7 @@ describe('the studio in Chromium', () => {
       /^Connection cut at \d+\.\d s on 2 channels, resumed after \d+\.\d s, \d+\.\d s of audio sent again, nothing lost\.$/,
     )
     await until(page, '#status-text', 'Done')
-    expect(await speakersOf(page)).toEqual(await undisturbed())
+    expect(await speakersOf(page)).toEqual(await transcribeCall(studio()))
     const ledger = await page.$$eval('#ledger-legend b', (parts) => parts.map(({ textContent }) => textContent))
     expect(ledger).toEqual([expect.stringMatching(/^65\.\d s$/), '0.0 s', '0.0 s', '0.0 s'])
 
@@ -196,7 +159,7 @@ describe('the studio in Chromium', () => {
     ]
     const { page } = await openOther(browser(), { models, sampleCall: null })
     await choose(page, '#model', 0)
-    await chooseFiles(page, '#file', await silence())
+    await chooseFiles(page, '#file', await silenceIn(folder))
     await until(page, '#proposal-text', 'The model call recognizes sentences of call.gram only, and found none.')
     expect(await textOf(page, '#placeholder')).toBe('No words were found.')
     await page.waitForSelector('#proposal-take', { visible: true })
@@ -372,127 +335,7 @@ describe('the studio in Chromium', () => {
     await page.emulateNetworkConditions(slow)
     await until(page, '#incident', 'nothing lost')
     await until(page, '#status-text', 'Done')
-    expect(await speakersOf(page)).toEqual(await undisturbed())
-  })
-})
-
-describe.each(['chromium', 'firefox'] as const)('the studio as an application in %s', (name) => {
-  const browser = browserForTests(name)
-
-  it('transcribes several files faster than they are spoken, two at once, and plays them', async () => {
-    const { page, faults } = await openPage(browser())
-    const startMs = performance.now()
-    const [second, third] = [join(folder, `${name} 2.wav`), join(folder, `${name} 3.wav`)]
-    for (const file of [second, third]) await writeFile(file, beginningOfCall())
-    await chooseFiles(page, '#file', 'samples/call.wav', second, third, await silence())
-    await until(page, '#jobs', 'Waiting for its turn.')
-    await page.click('#jobs li:first-child button')
-    await page.waitForFunction(() => document.querySelectorAll('#jobs li').length === 3)
-    await until(page, '#status-text', 'Transcribing: ')
-    await until(page, '#status-text', 'Done')
-    const { Restaurant, Guest } = await undisturbed()
-    expect(await speakersOf(page)).toEqual({ 'Channel 1': Restaurant, 'Channel 2': Guest })
-    await page.waitForFunction(() => document.querySelector('#jobs li') === null)
-    expect(performance.now() - startMs).toBeLessThan(3 * 32_900)
-
-    await page.click('#lines .word:nth-child(2)')
-    await page.waitForSelector('.word.playing')
-    await page.waitForFunction(() => document.querySelector('#position-text')?.textContent.startsWith('0:02') === true)
-    await page.keyboard.press('>')
-    expect(await page.$eval('#speed', (select) => (select as HTMLSelectElement).value)).toBe('1.25')
-    await page.keyboard.press('l')
-    await page.waitForFunction(() => Number(document.querySelector<HTMLInputElement>('#position')?.value) > 7000)
-    await page.keyboard.press(' ')
-    await until(page, '#play', 'Play')
-    expect(faults).toEqual([])
-  })
-
-  it('remembers the instruments, the times and the speed', async () => {
-    const { page } = await openPage(browser())
-    await chooseFiles(page, '#file', await silence())
-    await until(page, '#status-text', 'Done')
-    expect(await page.$eval('#panel', (panel) => panel.hasAttribute('hidden'))).toBe(true)
-    await page.click('#panel-toggle')
-    await page.click('#times')
-    await choose(page, '#speed', 0)
-    await page.reload()
-    await page.waitForSelector('#choose-files:enabled')
-    await chooseFiles(page, '#file', await silence())
-    await until(page, '#status-text', 'Done')
-    await page.waitForSelector('#panel:not([hidden])')
-    expect(await page.$eval('#times', (button) => button.getAttribute('aria-pressed'))).toBe('true')
-    expect(await page.$eval('#speed', (select) => (select as HTMLSelectElement).value)).toBe('0.5')
-    for (const id of ['#panel-toggle', '#times']) await page.click(id)
-  })
-
-  it('reads a file of any rate, and says what to do about one that is not audio', async () => {
-    const { page } = await openPage(browser())
-    const file = join(folder, 'notes.wav')
-    await writeFile(file, 'not audio')
-    await chooseFiles(page, '#file', file)
-    await until(
-      page,
-      '#placeholder',
-      'The browser cannot decode this file. Choose an audio or video file, such as WAV,',
-    )
-    expect(await textOf(page, '#jobs')).toContain('notes.wav')
-    expect(await page.$eval('#document-tools', (tools) => tools.hasAttribute('hidden'))).toBe(true)
-    const failed = page.url()
-    await page.click('#retry')
-    await page.waitForFunction((url) => location.href !== url, {}, failed)
-    await until(page, '#placeholder', 'The browser cannot decode this file.')
-    expect((await page.$$('#jobs li')).length).toBe(1)
-    // Longer than what is resampled at once.
-    const rate = 44_100
-    const samples = Buffer.alloc(2 * rate * 31)
-    const long = join(folder, 'rate.wav')
-    await writeFile(long, [wavHeader({ encoding: 'pcm', sampleRateHz: rate, channels: 1 }, samples.length), samples])
-    await chooseFiles(page, '#file', long)
-    await until(page, '#session-title', 'rate.wav')
-    await until(page, '#status-text', 'Done · 0:31')
-
-    await chooseFiles(page, '#file', 'samples/call.wav')
-    // At once, before it has ended.
-    await page.waitForFunction(() => {
-      const cancel = document.querySelector<HTMLElement>('#cancel:not([hidden])')
-      cancel?.click()
-      return cancel !== null
-    })
-    await until(page, '#status-text', 'Cancelled.')
-    await page.click('#retry')
-    await until(page, '#status-text', 'Done · 0:32')
-    expect(await page.$eval('#retry', (button) => (button as HTMLElement).hidden)).toBe(true)
-  })
-
-  it('says beside its button that the microphone is denied, and shows what is spoken', async () => {
-    const { page } = await openPage(browser())
-    await page.evaluate(() => {
-      const { getUserMedia } = MediaDevices.prototype
-      navigator.mediaDevices.getUserMedia = () => {
-        navigator.mediaDevices.getUserMedia = getUserMedia
-        return Promise.reject(new DOMException('', 'NotAllowedError'))
-      }
-    })
-    await page.click('#speak')
-    await until(page, '#speak-error', 'The page may not use the microphone')
-    expect(await page.$$('#jobs li')).toHaveLength(0)
-    await page.evaluate(() => {
-      const { addModule } = AudioWorklet.prototype
-      // Of its file, and of the Blob in its place.
-      const refused = [new DOMException('', 'AbortError'), new DOMException('', 'AbortError')]
-      AudioWorklet.prototype.addModule = function (url) {
-        const error = refused.pop()
-        return error === undefined ? addModule.call(this, url) : Promise.reject(error)
-      }
-    })
-    await page.click('#speak')
-    await until(page, '#speak-error', 'The page cannot read the microphone. Reload it;')
-    await page.click('#speak')
-    await page.waitForSelector('#finalize', { visible: true })
-    await until(page, '#status-text', 'Streaming.')
-    await page.click('#finalize')
-    await until(page, '#status-text', 'Done')
-    await page.waitForSelector('#player', { visible: true })
+    expect(await speakersOf(page)).toEqual(await transcribeCall(studio()))
   })
 })
 
