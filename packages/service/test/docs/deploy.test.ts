@@ -180,7 +180,8 @@ describe('docs/deploy/kubernetes', () => {
       'touch ca.crt routes-ca.crt',
       commands.replaceAll(/kubectl create .*/g, '$& --dry-run=client -o name'),
     ]
-    const made = spawnSync('bash', ['-euc', script.join('\n')], { cwd: folder, encoding: 'utf8' })
+    // Bash that is started over a socket, as tests are, would read the settings of a person.
+    const made = spawnSync('bash', ['--norc', '-euc', script.join('\n')], { cwd: folder, encoding: 'utf8' })
     const secrets = ['nats-tls', 'nats-routes-tls', 'edge-tls', 'engine-tls', 'rxspeech-keys', 'rxspeech-nats']
     expect([made.stderr, made.stdout.trim().split('\n')]).toEqual(['', secrets.map((name) => `secret/${name}`)])
     const needed = built.stdout.matchAll(
