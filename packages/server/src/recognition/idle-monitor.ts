@@ -53,6 +53,10 @@ export class IdleMonitor {
   #quietChecks = 0
   #quietCheckedMs = 0
   #isTouched = false
+  /** Whether the client has not answered in time. */
+  #isLate = false
+  /** When it answered after that: audio may still follow, so the silence counts again. */
+  #answeredMs = -Infinity
   /** The newest audio after which the open segment was closed. */
   #closedAfterMs = -Infinity
   #timer: Unsubscribable | undefined
@@ -90,6 +94,9 @@ export class IdleMonitor {
     if (finalizeAfterMs > 0 && nowMs - this.#newestMs >= finalizeAfterMs) return 'finalize'
     if (closeAfterSilentWallMs === 0 || nowMs < this.#askAtMs) return 'nothing'
     const isAnswering = this.#rules.isAnswering?.() ?? true
+    const isDue = nowMs >= this.#closeAtMs
+    if (isDue && isAnswering && this.#isLate) this.#answeredMs = nowMs
+    this.#isLate = isDue && !isAnswering
     if (nowMs < this.#closeAtMs + (isAnswering ? 0 : maxUnansweredMs)) return 'nothing'
     this.#closedAfterMs = this.#newestMs
     return 'close'
@@ -136,7 +143,7 @@ export class IdleMonitor {
 
   get #closeAtMs(): number {
     const playedMs = this.#rules.incoming?.playedMs ?? this.#playedMs
-    return Math.max(this.#newestMs, playedMs) + this.#rules.closeAfterSilentWallMs
+    return Math.max(this.#newestMs, playedMs, this.#answeredMs) + this.#rules.closeAfterSilentWallMs
   }
 
   /** Early, so that a client that is there has answered in time. */

@@ -123,8 +123,9 @@ describe('IdleMonitor', () => {
       expect(times(900)).toMatchObject({ askedAtMs: 520, closedAtMs: [1020], endedAtMs: 30_000 })
     })
 
-    it('closes soon after a late answer', () => {
-      expect(times(3_000)).toMatchObject({ askedAtMs: 520, closedAtMs: [3_020], endedAtMs: 30_000 })
+    it('counts the silence again from a late answer, which audio may follow', () => {
+      expect(times(3_000)).toMatchObject({ askedAtMs: 520, closedAtMs: [4_020], endedAtMs: 30_000 })
+      expect(times(3_000, 3_900)).toMatchObject({ askedAtMs: 520, closedAtMs: [4_920], endedAtMs: 33_900 })
     })
 
     it('closes 10 s later without an answer, and does not finalize later', () => {

@@ -8,6 +8,7 @@ import { firstValueFrom } from 'rxjs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../../../src/auth/node-fetch.js'
 import { requestToken } from '../../../../src/auth/request-token.js'
+import { noLoadLimits } from '../plain-service.js'
 import { startDevelopmentService, type DevelopmentService } from '../../src/start/development-service.js'
 import { blocksOf } from '../../../../test/docs/markdown.js'
 import { callModels, credentialsOf } from '../interop/live-service.js'
@@ -47,6 +48,7 @@ const startService = (): Promise<DevelopmentService> =>
     stateFolder,
     http: { host: '127.0.0.1', port },
     grpc: { host: '127.0.0.1', port: 0 },
+    limits: noLoadLimits,
   })
 const wavOf = async (name: string, ...parts: Parameters<typeof writeSpokenWav>[1]): Promise<string> => {
   const path = join(folder, `${name}.wav`)

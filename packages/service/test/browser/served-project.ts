@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { firstValueFrom } from 'rxjs'
 import { nodeFetch } from '../../../../src/auth/node-fetch.js'
 import { requestToken } from '../../../../src/auth/request-token.js'
+import { noLoadLimits } from '../plain-service.js'
 import { startDevelopmentService } from '../../src/start/development-service.js'
 import { callModels, credentialsOf } from '../interop/live-service.js'
 import { createPageProject, serveWithVite } from './page-project.js'
@@ -30,6 +31,7 @@ export const serveProject = async (
     stateFolder: join(folder, 'state'),
     http: { host: '127.0.0.1', port: 0 },
     grpc: { host: '127.0.0.1', port: 0 },
+    limits: noLoadLimits,
   })
   const fetch = nodeFetch({ ca: await readFile(service.access.ca) })
   const { accessToken: token } = await firstValueFrom(requestToken({ ...credentialsOf(service.access), fetch }))

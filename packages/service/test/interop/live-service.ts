@@ -10,6 +10,7 @@ import {
   type ServiceAccess,
 } from '../../src/start/development-service.js'
 import type { ServiceOptions } from '../../src/configuration/service-options.js'
+import { noLoadLimits } from '../plain-service.js'
 
 /** What a client must know; without a CA it uses plain text. */
 export interface Reachable {
@@ -38,7 +39,8 @@ export const credentialsOf = ({ authUrl, clientId, clientSecret }: ServiceAccess
 
 export const liveService = async (options: Partial<ServiceOptions> = {}): Promise<LiveService> => {
   const stateFolder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
-  const service = await startDevelopmentService({ modelFolders: [callModels], ...options, stateFolder })
+  const limits = { ...noLoadLimits, ...options.limits }
+  const service = await startDevelopmentService({ modelFolders: [callModels], ...options, limits, stateFolder })
   const { access } = service
   const ca = await readFile(access.ca)
   const { accessToken } = await firstValueFrom(requestToken({ ...credentialsOf(access), fetch: nodeFetch({ ca }) }))

@@ -12,10 +12,16 @@ import {
   type DevelopmentCertificates,
 } from '../../../server/src/identity/keys/development-certificates.js'
 import { freePort } from '../../../../test/transport/tcp-proxy.js'
+import { noLoadLimits } from '../plain-service.js'
 import { callModels } from './live-service.js'
 import type { SpokenService } from './session-options.js'
 
 const secret = 'correct horse battery staple'
+
+interface More {
+  readonly limits?: object
+  readonly [setting: string]: unknown
+}
 
 /** The addresses of one process of `rxspeech serve`. */
 interface Addresses {
@@ -48,12 +54,15 @@ export interface ServedPair {
 }
 
 /** Starts one on free ports. */
-const servedProcess = async (folder: string, name: string, more: object): Promise<ServedProcess> => {
+const servedProcess = async (folder: string, name: string, { limits, ...more }: More): Promise<ServedProcess> => {
   const [http, grpc, operations] = [await freePort(), await freePort(), await freePort()].map(
     (port) => `127.0.0.1:${port}`,
   ) as [string, string, string]
   const file = join(folder, `${name}.yaml`)
-  await writeFile(file, stringify({ http, grpc, operations, ...configurationOf(folder), ...more }))
+  await writeFile(
+    file,
+    stringify({ http, grpc, operations, ...configurationOf(folder), limits: { ...noLoadLimits, ...limits }, ...more }),
+  )
   let running: { readonly child: ChildProcess; readonly ended: Promise<unknown> } | undefined
   let logged = ''
   return {
@@ -103,7 +112,7 @@ const configurationOf = (folder: string): object => ({
 })
 
 /** `more` is added to the configuration of both. */
-export const servedPair = async (more: object = {}): Promise<ServedPair> => {
+export const servedPair = async (more: More = {}): Promise<ServedPair> => {
   const folder = await mkdtemp(join(tmpdir(), 'rxspeech-'))
   const certificates = await developmentCertificates(join(folder, 'certificates'))
   await writeFile(join(folder, 'service.pem'), certificates.certificate)
