@@ -1,10 +1,11 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defer, map } from 'rxjs'
+import { defer, filter, map, Subject, switchMap, take, tap } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { nodeFetch } from '../../../../src/auth/node-fetch.js'
 import { requestToken } from '../../../../src/auth/request-token.js'
+import type { SessionEvent } from '../../../../src/protocol/session-event.js'
 import { startDevelopmentService, type DevelopmentService } from '../../src/start/development-service.js'
 import { outcomeOf } from '../../../../test/faults/proved-session.js'
 import { credentialsOf } from '../interop/live-service.js'
@@ -70,7 +71,14 @@ describe.concurrent.each(bothTransports)('a call over %s', { timeout: 60_000 }, 
     const begin = (): void => {
       restarted = restart()
     }
-    const outcome = await outcomeOf(session(call.played(4, midWordMs, begin)))
+    // A busy machine may need longer to connect than to play the call.
+    const event$ = new Subject<SessionEvent>()
+    const played$ = event$.pipe(
+      filter((event) => event.type === 'connection' && event.state === 'streaming'),
+      take(1),
+      switchMap(() => call.played(4, midWordMs, begin)),
+    )
+    const outcome = await outcomeOf(session(played$).pipe(tap(event$)))
     await restarted
     await proxy.close()
     expectSame({ over, ...outcome }, reference, call)
