@@ -64,7 +64,7 @@ describe('complete sentences of the sample call', () => {
     expect(await milestonesOver('websocket', 1600)).toEqual(early)
     expect(await milestonesOver('websocket', 1600, 0)).toEqual(late)
     expect(await milestonesOver('grpc', 4_440)).toEqual(early)
-  }, 120_000)
+  })
 
   it.skipIf(natsIsSkipped)(
     natsTitle('end where they do with an engine of this process if the engine is another process'),
@@ -80,6 +80,5 @@ describe('complete sentences of the sample call', () => {
         await fleet.close()
       }
     },
-    120_000,
   )
 })

@@ -17,7 +17,6 @@ interface Held {
   readonly heapBytes: number
 }
 
-const timeout = 120_000
 let service: ChildProcess
 let address: Address
 
@@ -66,7 +65,7 @@ const send = (socket: WebSocket, message: string | Uint8Array, patienceMs = 20_0
     })
   })
 
-describe('the memory of the service', { timeout }, () => {
+describe('the memory of the service', () => {
   it('holds no more than some seconds of audio for an engine that hangs, however much is sent', async () => {
     await serve('stuck')
     const speech = await spoken(8_000)

@@ -45,11 +45,11 @@ describe.each([
     },
   ],
   ['a service of workers', () => serviceOfWorkers({ modelFolders: [folder], defaultModel: 'weather' })],
-] as const)('%s', { timeout: 120_000 }, (_name, start) => {
+] as const)('%s', (_name, start) => {
   let live: LiveService & { readonly lines?: readonly LoggedLine[] }
   beforeAll(async () => {
     live = await start()
-  }, 60_000)
+  })
   afterAll(() => live.close())
 
   it.each(transports)('recognizes the phrases of a session over %s, and of no other', async (_over, _field, say) => {

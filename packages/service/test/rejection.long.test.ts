@@ -30,11 +30,11 @@ const accepted = [
 describe.each([
   ['a service', () => liveService({ modelFolders: [folder], defaultModel: 'weather' })],
   ['a service of workers', () => serviceOfWorkers({ modelFolders: [folder], defaultModel: 'weather' })],
-])('%s', { timeout: 120_000 }, (_name, start) => {
+])('%s', (_name, start) => {
   let live: LiveService
   beforeAll(async () => {
     live = await start()
-  }, 60_000)
+  })
   afterAll(() => live.close())
 
   it.each(transports)(

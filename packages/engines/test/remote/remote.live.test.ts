@@ -16,7 +16,7 @@ import { farService, type FarService } from './far-service.js'
 let far: FarService
 beforeAll(async () => {
   far = await farService()
-}, 30_000)
+})
 afterAll(() => far.close())
 
 const opened: Engine[] = []
@@ -35,7 +35,7 @@ const segmentOf = (output: readonly Hypothesis[]) => output.find((hypothesis) =>
 const samplesOf = (output: readonly Hypothesis[]): number =>
   output.reduce((sum, hypothesis) => sum + (hypothesis.type === 'progress' ? hypothesis.sampleCount : 0), 0)
 
-describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTitle}`, { timeout: 120_000 }, () => {
+describe.skipIf(!recordingsAreHere)(`a service as an engine, with ${recordingsTitle}`, () => {
   /** The engine of the other service, without that service. */
   let near: Engine
   beforeAll(async () => {

@@ -112,7 +112,7 @@ describe('the package sherpa-onnx-node', () => {
         'Model Default/english/1: sherpa-onnx does not load its files; check that they are whole and belong together.',
       cause: { message: expect.stringMatching(/The process ended/) as unknown },
     })
-  }, 120_000)
+  })
 
   it('loads, and has the calls that are used', () => {
     const { OnlineRecognizer } = loadSherpa()

@@ -68,5 +68,5 @@ describe.each(tinyTypes)('a model of sherpa-onnx with random weights: %s', (type
     // Some types add dither to the sound.
     expect((await read(greeting)).text.slice(0, 6)).toBe(text.slice(0, 6))
     await close()
-  }, 60_000)
+  })
 })

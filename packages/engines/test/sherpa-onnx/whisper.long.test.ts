@@ -53,7 +53,7 @@ describe('odd audio for the embedded model', () => {
       .complete()
     expect(await channel.ended()).toBe('complete')
     await engine.close()
-  }, 120_000)
+  })
 
   it('reads what was aborted to its end, and then the next', async () => {
     const abort = new AbortController()
@@ -137,7 +137,7 @@ describe('processes of the embedded model', () => {
     for (const { segments } of channels) expect(segments.map(({ text }) => text).join(' ')).toMatch(help)
     expect(faults).toContain('engine-failed')
     await opening.close()
-  }, 60_000)
+  })
 
   it('are replaced when they are too large, between two readings, none of which is lost', async () => {
     const { reader, workers, read } = await openReader(whisperModel(), { maxProcessBytes: 1 })
@@ -145,14 +145,14 @@ describe('processes of the embedded model', () => {
     for (let at = 0; at < 40 && workers.length <= 2; at += 1) expect((await read(greeting)).text).toMatch(help)
     expect(workers.length).toBeGreaterThan(2)
     await reader.close()
-  }, 60_000)
+  })
 
   it('share the readings, one each at a time', async () => {
     const { reader, read } = await openReader(whisperModel())
     const texts = await Promise.all([0, 1, 2].map(async () => (await read(greeting)).text))
     expect(new Set(texts).size).toBe(1)
     await reader.close()
-  }, 60_000)
+  })
 })
 
 const base = process.env['RXSPEECH_WHISPER_BASE']
@@ -172,5 +172,5 @@ describe.skipIf(base === undefined)('a model of 99 languages (RXSPEECH_WHISPER_B
     await expect(sherpaOnnx().open(whisperModel(base, { language: 'xx' }, 'base'))).rejects.toMatchObject({
       message: expect.stringMatching(/"language" is "xx", which the model does not have/) as unknown,
     })
-  }, 120_000)
+  })
 })

@@ -42,14 +42,14 @@ public <turn> = <day> [at <time>] [please] | expect fog along the coast | of cou
 <day> = (friday | sunday) {day};
 <time> = (half past seven | a quarter past eight) {time};`
 
-describe('phrases of a session', { timeout: 120_000 }, () => {
+describe('phrases of a session', () => {
   let engine: Engine
   let turns: readonly CallTurn[]
   const turn = (at: number): CallTurn => turns[at] ?? { text: '', samples: new Int16Array(0) }
   beforeAll(async () => {
     turns = await callTurns()
     engine = await open('call', rules)
-  }, 60_000)
+  })
 
   it('are recognized with words, times and a confidence, and rejected without them', async () => {
     for (const at of [1, 6, 7, 9, 12]) {

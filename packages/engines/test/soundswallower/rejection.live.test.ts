@@ -69,7 +69,7 @@ const weather = [
   'snow',
 ]
 
-describe('the rejection of speech', { timeout: 120_000 }, () => {
+describe('the rejection of speech', () => {
   let turns: readonly CallTurn[]
   /** Every other turn. */
   let some: readonly CallTurn[]
@@ -81,7 +81,7 @@ describe('the rejection of speech', { timeout: 120_000 }, () => {
     const others = ['we open at noon', 'i will call back later']
     own = await open('own', [...turns.map(({ text }) => text), ...others])
     foreign = await open('foreign', weather)
-  }, 60_000)
+  })
 
   it('accepts all sentences of the grammar, with confidences of at least that of the level', async () => {
     for (const { samples, text } of turns) {
@@ -187,7 +187,7 @@ describe('the rejection of speech', { timeout: 120_000 }, () => {
   })
 })
 
-describe.skipIf(!recordingsAreHere)(`rejection with ${recordingsTitle}`, { timeout: 60_000 }, () => {
+describe.skipIf(!recordingsAreHere)(`rejection with ${recordingsTitle}`, () => {
   const cards = ['ten of clubs', 'four queen of clubs', 'seven of clubs', 'two of hearts', 'jack of spades']
 
   it('accepts cards and rejects prose', async () => {

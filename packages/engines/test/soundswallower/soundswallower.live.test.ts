@@ -29,7 +29,7 @@ beforeAll(async () => {
   cards = await models.engine(model('cards'))
 })
 
-describe.skipIf(!recordingsAreHere)(`soundswallower with ${recordingsTitle}`, { timeout: 120_000 }, () => {
+describe.skipIf(!recordingsAreHere)(`soundswallower with ${recordingsTitle}`, () => {
   const spoken = [
     ['ten-of-clubs.wav', 'ten of clubs'],
     ['four-queen-of-clubs.wav', 'four queen of clubs'],
@@ -47,7 +47,7 @@ describe.skipIf(!recordingsAreHere)(`soundswallower with ${recordingsTitle}`, { 
     recordings = await Promise.all(spoken.map(async ([file]) => withLineNoise(await recording(file))))
     const channels = [...recordings, ...recordings]
     outputs = await Promise.all(channels.map((samples) => recognize(cards, from(segmentParts(samples, 5000)))))
-  }, 120_000)
+  })
 
   it.each(spoken.map(([file, text], index) => [file, text, index] as const))(
     'recognizes %s exactly, with words, times and confidences',

@@ -128,20 +128,16 @@ const p99 = (values: readonly number[]): number =>
 
 // Many segments in virtual time, with the words of each.
 describe('engine processes to which 1.5 times their capacity is offered', () => {
-  it(
-    'keep every word and the latency of those that are admitted, and ask the others to wait',
-    { timeout: 30_000 },
-    async () => {
-      const full = await offer(Math.floor(channelsAtCapacity))
-      const over = await offer(Math.floor(1.5 * channelsAtCapacity))
-      expect(over.admitted).toBeGreaterThan(0.8 * full.admitted)
-      // Those that speak at the same time find a place each, in the mean.
-      expect(over.admitted * speechShare).toBeLessThan(places)
-      expect(over.waits.length).toBeGreaterThan(0.5 * channelsAtCapacity)
-      for (const waitMs of over.waits) expect([(waitMs ?? 0) >= 2_000, (waitMs ?? 0) <= 10_000]).toEqual([true, true])
-      // The same in this sequence of random numbers. Without a refusal all segments wait longer and longer, beyond ten
-      // seconds.
-      expect(p99(over.latenciesMs)).toBeLessThan(1.5 * p99(full.latenciesMs))
-    },
-  )
+  it('keep every word and the latency of those that are admitted, and ask the others to wait', async () => {
+    const full = await offer(Math.floor(channelsAtCapacity))
+    const over = await offer(Math.floor(1.5 * channelsAtCapacity))
+    expect(over.admitted).toBeGreaterThan(0.8 * full.admitted)
+    // Those that speak at the same time find a place each, in the mean.
+    expect(over.admitted * speechShare).toBeLessThan(places)
+    expect(over.waits.length).toBeGreaterThan(0.5 * channelsAtCapacity)
+    for (const waitMs of over.waits) expect([(waitMs ?? 0) >= 2_000, (waitMs ?? 0) <= 10_000]).toEqual([true, true])
+    // The same in this sequence of random numbers. Without a refusal all segments wait longer and longer, beyond ten
+    // seconds.
+    expect(p99(over.latenciesMs)).toBeLessThan(1.5 * p99(full.latenciesMs))
+  })
 })

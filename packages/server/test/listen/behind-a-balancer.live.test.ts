@@ -16,6 +16,7 @@ import { TrustedProxies } from '../../src/listen/trusted-proxies.js'
 import { noopMonitor } from '../../src/monitor/service-monitor.js'
 import type { ServiceOptions } from '../../../service/src/configuration/service-options.js'
 import type { Service } from '../../../service/src/start/running-service.js'
+import { noLoadLimits } from '../../../service/test/plain-service.js'
 import { startService } from '../../../service/src/start/service.js'
 import { grpcHeaders } from '../../../service/test/interop/grpc-message.js'
 import { openStream, plainClient } from '../../../service/test/interop/plain-dataflow-client.js'
@@ -55,6 +56,7 @@ const service = async (options: Partial<ServiceOptions>): Promise<{ started: Ser
       },
     },
     ...options,
+    limits: { ...noLoadLimits, ...options.limits },
   })
   close.push(() => started.close({ drainMs: 0 }))
   return { started, refused }

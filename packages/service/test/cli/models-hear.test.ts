@@ -16,7 +16,7 @@ beforeEach(() => {
 const hear = (args: readonly string[], options?: InProcessOptions): Promise<Ended> =>
   runInProcess(['models', 'hear', ...args], options)
 
-describe('rxspeech models hear', { timeout: 120_000 }, () => {
+describe('rxspeech models hear', () => {
   it('shows each segment of a recording with its times, confidence, words and slots as a line of JSON', async () => {
     const { code, stdout, stderr } = await hear(['call', 'samples/call.wav', '--json'])
     expect([code, stderr]).toEqual([0, ''])

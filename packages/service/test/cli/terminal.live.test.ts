@@ -58,7 +58,7 @@ const inTerminal = (args: string, { columns = 80, rows = 24, node = '' } = {}): 
 describe.runIf(process.platform === 'linux')('the command in a terminal', () => {
   it('listens until Ctrl-C, hides what is typed, and leaves the terminal as it was', async () => {
     const session = inTerminal(`listen ${grammar} ${recorder}`, { columns: 34 })
-    await expect.poll(session.screen, { timeout: 20_000 }).toContain('good evening harbor')
+    await expect.poll(session.screen).toContain('good evening harbor')
     session.type(' ')
     await expect.poll(session.screen).toContain('○ muted 00:08  space unmute')
     // Several keys at once are a text that was pasted.
@@ -75,14 +75,14 @@ describe.runIf(process.platform === 'linux')('the command in a terminal', () => 
     const crash = join(folder, 'crash.cjs')
     writeFileSync(crash, `setTimeout(() => { throw new Error('a crash') }, 3000)\n`)
     const session = inTerminal(`listen ${grammar} ${recorder}`, { node: `--require ${crash}` })
-    await expect.poll(session.written, { timeout: 20_000 }).toContain('\u001b[?25l')
+    await expect.poll(session.written).toContain('\u001b[?25l')
     expect(await session.end).toEqual({ code: 1, echo: true })
     expect(session.screen()).toContain('Error: a crash')
   })
 
   longIt('ends at once at the second Ctrl-C', async () => {
     const session = inTerminal(`listen ${grammar} ${recorder}`)
-    await expect.poll(session.screen, { timeout: 20_000 }).toContain('● listening')
+    await expect.poll(session.screen).toContain('● listening')
     session.type('\u0003')
     session.type('\u0003')
     expect(await session.end).toEqual({ code: 130, echo: true })
@@ -90,7 +90,7 @@ describe.runIf(process.platform === 'linux')('the command in a terminal', () => 
 
   longIt('transcribes without what is typed, and ends at Ctrl-C', async () => {
     const session = inTerminal(`transcribe ${grammar} --speed 1 ${sampleCall}`)
-    await expect.poll(session.screen, { timeout: 20_000 }).toMatch(/00:0[1-9]/)
+    await expect.poll(session.screen).toMatch(/00:0[1-9]/)
     session.type('ls typed\r')
     await expect.poll(session.screen).toMatch(/good evening/)
     expect(session.written()).not.toContain('typed')

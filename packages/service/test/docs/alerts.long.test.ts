@@ -104,7 +104,7 @@ describe.skipIf(needed.areAbsent)(needed.title('a deployment with Prometheus'), 
     base = `http://127.0.0.1:${port}`
     const flags = ['--config.file=prometheus.yml', `--web.listen-address=127.0.0.1:${port}`, '--storage.tsdb.path=data']
     prometheus = spawn('prometheus', flags, { cwd: folder, stdio: 'ignore' })
-  }, 120_000)
+  })
   afterAll(async () => {
     prometheus.kill('SIGKILL')
     await once(prometheus, 'exit')
@@ -114,7 +114,7 @@ describe.skipIf(needed.areAbsent)(needed.title('a deployment with Prometheus'), 
 
   it('fires each alert for its cause', async () => {
     const up = async (): Promise<number> => (await ask('up == 1').catch(() => [])).length
-    await expect.poll(up, { timeout: 30_000 }).toBe(2)
+    await expect.poll(up).toBe(2)
     // Verified by the name of its certificate, which soon expires.
     await untilFired('CertificateExpires')
     // One place, which the first call takes; the others are refused.
@@ -138,10 +138,10 @@ describe.skipIf(needed.areAbsent)(needed.title('a deployment with Prometheus'), 
     const stalling = async (): Promise<void> => {
       const isMissed = async (): Promise<boolean> => (await firing('NoEngines')).length > 0
       while (!isLate) {
-        await expect.poll(isMissed, { timeout: 30_000, interval: 300 }).toBe(false)
+        await expect.poll(isMissed, { interval: 300 }).toBe(false)
         await Promise.race([fleet.busy(), late])
         child.kill('SIGSTOP')
-        await expect.poll(isMissed, { timeout: 30_000, interval: 300 }).toBe(true)
+        await expect.poll(isMissed, { interval: 300 }).toBe(true)
         child.kill('SIGCONT')
       }
     }

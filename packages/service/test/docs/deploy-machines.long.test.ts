@@ -14,6 +14,7 @@ import { outcomeOf } from '../../../../test/faults/proved-session.js'
 import {
   bothTransports,
   expectSame,
+  onceStreaming,
   SpokenCall,
   statesOf,
   undisturbed,
@@ -245,7 +246,7 @@ describe.each([haproxyFile, nginxFile])('behind $name', ({ name, needs, trust, s
         }
         service = { service: { access }, ca: Buffer.from(ca), token: '' }
         service = { ...service, token: await newToken() }
-      }, 120_000)
+      })
       afterAll(async () => {
         await balancer?.close()
         const children = [...edges.map(({ child }) => child), ...engines].filter(
@@ -298,7 +299,7 @@ describe.each([haproxyFile, nginxFile])('behind $name', ({ name, needs, trust, s
             await once(child, 'exit')
           }
           const unserved = (log: string): boolean => log.includes('No engine process serves these models')
-          await expect.poll(() => logged().every(unserved), { timeout: 20_000 }).toBe(true)
+          await expect.poll(() => logged().every(unserved)).toBe(true)
           for (const { operations } of edges) {
             expect(await (await fetch(`http://127.0.0.1:${operations}/readyz`)).text()).toBe('ready\n')
           }
@@ -308,7 +309,7 @@ describe.each([haproxyFile, nginxFile])('behind $name', ({ name, needs, trust, s
           const outcome = outcomeOf(session(call.played(1, 0, () => undefined)))
           // Each refused attempt is a session of an edge.
           const attempts = (): number => logged().join('').split('Session ended').length - 1
-          await expect.poll(attempts, { timeout: 20_000 }).toBeGreaterThan(4)
+          await expect.poll(attempts).toBeGreaterThan(4)
           await startEngines()
           expectSame({ over: 'websocket', ...(await outcome) }, reference, call)
         },
@@ -335,7 +336,7 @@ describe.each([haproxyFile, nginxFile])('behind $name', ({ name, needs, trust, s
               over === 'grpc'
                 ? dataflow({ ...grpc, finalizeBy: 'request', resumption })
                 : recognize({ ...websocket, resumption })
-            return { over, ...(await outcomeOf(session(call.played(1, 1_900, kill)))) }
+            return { over, ...(await outcomeOf(onceStreaming(session)(call.played(1, 1_900, kill)))) }
           }),
         )
         for (const message of outcome) expectSame(message, reference, call)

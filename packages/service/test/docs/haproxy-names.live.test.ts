@@ -88,9 +88,9 @@ describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('docs/deploy/hapr
       folderOfTest(),
     )
     await start(file, ports)
-    await expect.poll(() => ask(ports[0]), { timeout: 10_000 }).toBe('at the old address')
+    await expect.poll(() => ask(ports[0])).toBe('at the old address')
     address = '127.0.0.3'
-    await expect.poll(() => ask(ports[0]), { timeout: 10_000 }).toBe('at the new address')
+    await expect.poll(() => ask(ports[0])).toBe('at the new address')
     const page = async (path: string): Promise<string> => (await fetch(`http://127.0.0.1:${statistics}${path}`)).text()
     expect(await page('/')).toContain('Statistics Report')
     expect(await page('/metrics')).toMatch(/haproxy_server_status{proxy="recognizers",server="one",state="UP"} 1/)
@@ -137,7 +137,7 @@ describe.skipIf(haproxyPackage.areAbsent)(haproxyPackage.title('docs/deploy/hapr
         socket.on('close', () => resolve(said))
       })
     for (const port of ports) {
-      await expect.poll(() => cellOf(port, 'ACME.speech.example.com'), { timeout: 10_000 }).toBe('cell 2')
+      await expect.poll(() => cellOf(port, 'ACME.speech.example.com')).toBe('cell 2')
       expect(await cellOf(port, 'other.speech.example.com')).toBe('cell 1')
     }
   })

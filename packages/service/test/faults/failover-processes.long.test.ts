@@ -45,11 +45,11 @@ const served = async (name: string): Promise<Served> => {
   }
 }
 
-const recognitionOf = (service: SpokenService, over: Over) => {
+const recognitionOf = (service: SpokenService, over: Over, heartbeatMs?: number) => {
   const { grpc, websocket } = sessionOptions(service, tests.call.format, 'call')
   const common = {
     resumption: { firstDelayMs: 20, maxDelayMs: 200 },
-    connection: { ca: service.ca, heartbeatMs: 1_000 },
+    connection: { ca: service.ca, heartbeatMs },
   }
   return over === 'grpc'
     ? dataflow({ ...grpc, ...common, finalizeBy: 'request' })
@@ -71,7 +71,8 @@ describe.concurrent('a call whose service is a process that gets', () => {
     ['SIGTERM', 'websocket', 'grpc'],
   ] as const)('%s continues from %s over %s, with the results of the undisturbed call', async (signal, from, to) => {
     const process = await served(`${signal}-${from}`)
-    const session = failover([recognitionOf(process, from), recognitionOf(tests.live, to)])
+    // That of this process is not missed while the machine is busy.
+    const session = failover([recognitionOf(process, from, 1_000), recognitionOf(tests.live, to)])
     const services = new Set<number>()
     let partials = 0
     const observe = (event: SessionEvent): void => {

@@ -14,7 +14,7 @@ beforeAll(async () => {
   reference = await undisturbed(live[0], call)
   // Its engine starts with the first session.
   await undisturbed(live[1], call)
-}, 60_000)
+})
 afterAll(() => Promise.all(live.map((service) => service.close())))
 
 const momentsPerCall = 5

@@ -1,5 +1,5 @@
 import { happeningsOf } from '../../../../test/client/happenings.js'
-import { tap, type Observable, type ObservableInput } from 'rxjs'
+import { defer, filter, Subject, switchMap, take, tap, type Observable, type ObservableInput } from 'rxjs'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { bytesForMs, type AudioFormat } from '../../../../src/audio/format.js'
 import type { record } from '../../../../src/cassette/record/record.js'
@@ -76,6 +76,21 @@ export class SpokenCall {
 /** The position in the short call at which the guest is at "seven". */
 export const midWordMs = 1_800
 
+/** With audio that begins when the session streams: a busy machine may need longer to connect than to play a call. */
+export const onceStreaming =
+  (session: ProxiedSession['session']): ProxiedSession['session'] =>
+  (source) =>
+    defer(() => {
+      const event$ = new Subject<SessionEvent>()
+      const streaming$ = event$.pipe(filter((event) => event.type === 'connection' && event.state === 'streaming'))
+      return session(
+        streaming$.pipe(
+          take(1),
+          switchMap(() => source),
+        ),
+      ).pipe(tap(event$))
+    })
+
 /** A session with a service with a real engine, through a separate proxy, with short delays between attempts. */
 export interface ProxiedSession {
   readonly proxy: FaultProxy
@@ -98,7 +113,7 @@ export const proxiedSession = async (
     over === 'grpc'
       ? wrap(dataflow, { ...grpc, finalizeBy: 'request' as const, ...common, url: address })
       : wrap(recognize, { ...websocket, ...common, url: `wss://${address}` })
-  return { proxy, session }
+  return { proxy, session: onceStreaming(session) }
 }
 
 export interface CallOutcome {
@@ -135,7 +150,7 @@ export const spokenTests = (open: () => Promise<SpokenCall>): Readonly<SpokenTes
     tests.live = await liveService(callService)
     tests.call = await open()
     tests.reference = await undisturbed(tests.live, tests.call)
-  }, 60_000)
+  })
   afterAll(() => tests.live.close())
   return tests
 }

@@ -9,7 +9,7 @@ import { callService, bothTransports } from './spoken-call.js'
 let live: LiveService
 beforeAll(async () => {
   live = await liveService(callService)
-}, 60_000)
+})
 afterAll(() => live.close())
 
 /** Breaks the connection after this many bytes of audio, plus their overhead, were sent to the service. */
@@ -39,7 +39,7 @@ const noticesOf = ({ stderr }: Ended): readonly string[] =>
 let reference: Ended
 beforeAll(async () => {
   reference = await transcribed('grpc', [])
-}, 60_000)
+})
 
 // Each plays the complete call in 4 s, both concurrently.
 describe.concurrent.each(bothTransports)(

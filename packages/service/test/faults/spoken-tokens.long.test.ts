@@ -37,7 +37,7 @@ beforeAll(async () => {
   ca = await readFile(service.access.ca)
   call = await SpokenCall.shortCall()
   reference = await undisturbed(live(), call, { token: token$ })
-}, 60_000)
+})
 afterAll(async () => {
   await service.close({ drainMs: 1_000 })
 })
@@ -59,10 +59,10 @@ describe.concurrent.each(bothTransports)('a call over %s', (over) => {
   it('has the same results as the undisturbed call when its token expires during the call', async () => {
     let given = 0
     // The first end comes unannounced: a token given as text has no known end.
-    const short = async (token: string): Promise<string> => ((given += 1) <= 2 ? await shortToken(token, 2) : token)
+    const short = async (token: string): Promise<string> => ((given += 1) <= 2 ? await shortToken(token, 4) : token)
     const short$ = defer(() => firstValueFrom(token$).then(short))
     const { proxy, session } = await proxiedSession(live(), over, call, { token: short$ })
-    const outcome = await outcomeOf(session(call.played(1.5)))
+    const outcome = await outcomeOf(session(call.played(0.8)))
     await proxy.close()
     expectSame({ over, ...outcome }, reference, call)
     expect(causesOf(outcome)).toContain('unauthenticated')

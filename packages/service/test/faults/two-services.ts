@@ -8,7 +8,7 @@ import type { SessionEvent } from '../../../../src/protocol/session-event.js'
 import { faultProxy, type FaultProxy } from '../../../../src/testing/faults/fault-proxy.js'
 import { sessionOptions, type Over, type SpokenService } from '../interop/session-options.js'
 import { outcomeOf } from '../../../../test/faults/proved-session.js'
-import type { CallOutcome, SpokenCall } from './spoken-call.js'
+import { onceStreaming, type CallOutcome, type SpokenCall } from './spoken-call.js'
 
 export const disturbances = ['kill', 'freeze', 'slow down'] as const
 export type Disturbance = (typeof disturbances)[number]
@@ -101,7 +101,7 @@ export const disturbedCall = async (
     )
   }
   const session = failover(recognitions, { slowMs: 700 })
-  const outcome = await outcomeOf(session(disturbAt(call.played(1))).pipe(tap(observe)))
+  const outcome = await outcomeOf(onceStreaming(session)(disturbAt(call.played(1))).pipe(tap(observe)))
   delays.disable()
   await Promise.all(proxies.map((proxy) => proxy.close()))
   // With a socket in the list, each channel is a session.

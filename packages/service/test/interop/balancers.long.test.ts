@@ -51,7 +51,7 @@ beforeAll(async () => {
   await pair.one.start()
   call = await SpokenCall.until(8_640)
   reference = await undisturbed(await pair.behind(pair.one, pair.certificates.ca), call)
-}, 60_000)
+})
 afterAll(() => pair.close())
 
 const sessionOver = (over: Over, service: SpokenService) => {

@@ -21,7 +21,7 @@ describe.skipIf(cppPackages.areAbsent)(cppPackages.title("a client by gRPC's C++
   let program: string
   beforeAll(async () => {
     ;[live, program] = await Promise.all([liveService(), compileCppClient(folder)])
-  }, 180_000)
+  })
   afterAll(async () => {
     await live.close()
   })

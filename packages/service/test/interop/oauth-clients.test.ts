@@ -8,6 +8,7 @@ import { hashSecret } from '../../../server/src/identity/clients/client-secret.j
 import { developmentCertificates } from '../../../server/src/identity/keys/development-certificates.js'
 import { memoryClients, type ClientRegistration } from '../../../server/src/identity/clients/client.js'
 import type { Service } from '../../src/start/running-service.js'
+import { noLoadLimits } from '../plain-service.js'
 import { startService } from '../../src/start/service.js'
 import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
@@ -37,6 +38,7 @@ beforeAll(async () => {
     certificate: { certificate, key },
     stateFolder,
     modelFolders: [],
+    limits: noLoadLimits,
     clients: memoryClients([
       good,
       { ...good, clientId: 'over', validUntilMs: 1 },

@@ -10,7 +10,7 @@ import { sessionOptions } from './session-options.js'
 let live: LiveService
 beforeAll(async () => {
   live = await liveService({ modelFolders: ['samples/models'], defaultModel: 'call' })
-}, 60_000)
+})
 afterAll(() => live.close())
 
 it('the milestones of the sample call have the slots of its grammar, the same over both transports', async () => {
@@ -30,4 +30,4 @@ it('the milestones of the sample call have the slots of its grammar, the same ov
     expect(slots['one moment please']).toBeUndefined()
     expect(Object.values(slots).filter((slot) => slot !== undefined).length).toBeLessThan(Object.keys(slots).length)
   }
-}, 120_000)
+})

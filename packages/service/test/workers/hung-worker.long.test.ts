@@ -3,9 +3,7 @@ import { outcomeOf } from '../../../../test/faults/proved-session.js'
 import { bothTransports, expectSame, proxiedSession, SpokenCall, statesOf, undisturbed } from '../faults/spoken-call.js'
 import { serviceOfWorkers, type ServiceOfWorkers } from './service-of-workers.js'
 
-const timeout = 120_000
-
-describe('workers that hang', { timeout }, () => {
+describe('workers that hang', () => {
   let live: ServiceOfWorkers
   beforeAll(async () => {
     live = await serviceOfWorkers()
@@ -32,6 +30,6 @@ describe('workers that hang', { timeout }, () => {
     }
     expect(live.logged('Worker ended')).toMatchObject([{ how: 'SIGKILL' }, { how: 'SIGKILL' }])
     expect(live.logged('Worker hangs').at(-1)).toMatchObject({ reason: 'it did not answer for 10 s' })
-    await expect.poll(() => live.logged('Worker started').length, { timeout }).toBe(4)
+    await expect.poll(() => live.logged('Worker started').length).toBe(4)
   })
 })

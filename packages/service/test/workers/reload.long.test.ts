@@ -84,7 +84,7 @@ describe('a reload of a service of two workers', () => {
       isReloaded: false,
       problems: [{ message: expect.stringContaining('A worker process is just starting') as unknown }],
     })
-    await expect.poll(() => live.logged('Worker started').length, { timeout: 30_000 }).toBe(3)
+    await expect.poll(() => live.logged('Worker started').length).toBe(3)
     expect(await live.service.reload()).toMatchObject({ isReloaded: true, models: { added: ['Default/third/1'] } })
     expect(await startOnBoth('third')).toEqual(['Success', 'Success'])
   })
@@ -103,7 +103,7 @@ it('a service of workers without a model has the same default model in all of th
     await addModel('first')
     expect(await live.service.reload()).toMatchObject({ isReloaded: true })
     live.kill(1)
-    await expect.poll(() => live.logged('Worker started').length, { timeout: 30_000 }).toBe(3)
+    await expect.poll(() => live.logged('Worker started').length).toBe(3)
     // By itself the worker that was started again would choose this one, and refuse to lose it.
     await rm(join(folder, 'Default/first'), { recursive: true })
     expect(await live.service.reload()).toMatchObject({ isReloaded: true, models: { removed: ['Default/first/1'] } })
