@@ -128,10 +128,17 @@ describe('the models of a fleet', () => {
     await fleet.pass(300)
     const admitted: string[] = []
     const open = () =>
-      openModel(fleet.models, { tenants: ['*'], projects: ['*'], models: ['*'] }, { name: 'calls' }, (model) => {
-        fleet.models.admit?.(model)
-        admitted.push(model.version)
-      })
+      openModel(
+        fleet.models,
+        { tenants: ['*'], projects: ['*'], models: ['*'] },
+        { name: 'calls' },
+        {
+          check: (model) => {
+            fleet.models.admit?.(model)
+            admitted.push(model.version)
+          },
+        },
+      )
     for (let session = 0; session < 10; session += 1) await open()
     expect(admitted).toEqual(['2', ...Array.from({ length: 9 }, () => '1')])
     for (let session = 0; session < 9; session += 1) await open()

@@ -233,8 +233,16 @@ const graphSession = (
       callProperties: () => variables.callProperties,
       updated$: variables.updated$.asObservable(),
       engine: async ({ name = '', ...rest }) => {
-        const key = sessionId ?? watch?.key
-        const { model, engine } = await openModel(models, rights, { name, ...rest }, context.checkModel, key)
+        const { model, engine } = await openModel(
+          models,
+          rights,
+          { name, ...rest },
+          {
+            check: context.checkModel,
+            session: sessionId ?? watch?.key,
+            onRefused: (refused, error) => watch?.startRefused({ tenant: project.tenant, model: refused }, error),
+          },
+        )
         variables.model ??= model
         return traceSegments(withSession(engine, watch?.facts.sessionId), watch?.span)
       },

@@ -1,5 +1,6 @@
 import type { SoundFault } from 'rxspeech/internal/audio/sound-check/sound-warning'
 import type { ErrorCode } from 'rxspeech/internal/errors/error-table'
+import type { SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { notify } from 'rxspeech/internal/kernel/notify'
 
 /**
@@ -135,6 +136,11 @@ export interface ServiceMonitor {
   sessionEnded(session: SessionFacts, end: SessionEnd): void
   /** An error was sent to a client, whether its session continues or not. */
   refused(by: SessionInterface, code: ErrorCode): void
+  /**
+   * A valid token was refused a start: `tenant` is the one that its sessions count for, `model` the one that had no
+   * room or could not be used. Both are names that are configured. `refused` is called in addition.
+   */
+  startRefused?(of: Pick<SessionFacts, 'tenant' | 'model'>, error: SpeechError): void
   /** A token, or a request for one, was refused. `peer` is an address without its port. */
   authFailed(reason: AuthFailure, at: SessionInterface | 'token-endpoint', peer: string): void
   /** Audio arrived, about once a second. */
@@ -163,6 +169,7 @@ export const combineMonitors = (monitors: readonly ServiceMonitor[]): ServiceMon
     sessionStarted: (...args) => each((monitor) => monitor.sessionStarted(...args)),
     sessionEnded: (...args) => each((monitor) => monitor.sessionEnded(...args)),
     refused: (...args) => each((monitor) => monitor.refused(...args)),
+    startRefused: (...args) => each((monitor) => monitor.startRefused?.(...args)),
     authFailed: (...args) => each((monitor) => monitor.authFailed(...args)),
     audio: (...args) => each((monitor) => monitor.audio(...args)),
     firstPartial: (...args) => each((monitor) => monitor.firstPartial(...args)),

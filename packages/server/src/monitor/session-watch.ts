@@ -156,6 +156,11 @@ export class SessionWatch {
     this.#monitor.refused(this.#facts.interface, code)
   }
 
+  /** The session was refused a model that it may have. */
+  startRefused(...args: Parameters<NonNullable<ServiceMonitor['startRefused']>>): void {
+    this.#monitor.startRefused?.(...args)
+  }
+
   /** A message of a node for the operator. */
   noted(node: string, message: string, fields: NotedFields = {}): void {
     this.#monitor.noted(this.#facts, node, message, fields)

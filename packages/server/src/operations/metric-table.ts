@@ -84,6 +84,11 @@ export const metricTable = {
     labels: ['interface', 'code'],
     help: 'Errors sent to clients, by the code of ERRORS.md.',
   },
+  rxspeech_tenant_refusals_total: {
+    type: 'counter',
+    labels: ['tenant', 'model', 'code'],
+    help: 'Starts that valid tokens were refused, by tenant, and by the model that had no room; without one by another limit. Of those that a full machine refuses unread, at most ten a second.',
+  },
   rxspeech_auth_failures_total: {
     type: 'counter',
     labels: ['at', 'reason'],

@@ -196,6 +196,11 @@ class Meters {
     return { interface: by, tenant: this.#tenants.of(tenant), model: this.#models.of(model), version }
   }
 
+  countStartRefused(tenant: string | undefined, model: string | undefined, code: string): void {
+    const labels = { tenant: this.#tenants.of(tenant), model: this.#models.of(model) }
+    this.count('rxspeech_tenant_refusals_total', { ...labels, code })
+  }
+
   /** Tenants and models without a session have no value. */
   readRunning(counts: readonly RunningCount[]): void {
     this.#gauges.get('rxspeech_running_sessions')?.reset()
@@ -327,6 +332,9 @@ const metricsMonitor = (meters: Meters): ServiceMonitor => ({
   },
   refused: (by, code) => {
     meters.count('rxspeech_refusals_total', { interface: by, code })
+  },
+  startRefused: ({ tenant, model }, { code }) => {
+    meters.countStartRefused(tenant, model, code)
   },
   authFailed: (reason, at) => {
     meters.count('rxspeech_auth_failures_total', { at, reason })

@@ -98,6 +98,11 @@ export const sessionLog = (logger: Logger, limited: RateLimitedLog): ServiceMoni
       else logger.log(level, 'Session ended', fields)
     },
     refused: () => undefined,
+    // Of a model there is a line with the first refusal, and one after the last.
+    startRefused: ({ tenant, model }, { code, message }) => {
+      if (model !== undefined) return
+      limited.write('Tenant refused', 'warn', 'A tenant is refused a session', { tenant, code, reason: message })
+    },
     authFailed: (reason, at, peer) => {
       limited.write('Client rejected', 'warn', 'Client rejected', { reason, at, peer })
     },

@@ -69,7 +69,16 @@ export class RecognitionSession {
     const { phrases, language } = asked.settings
     const { models, allowBatch } = batchModels(context.models)
     const { rights, checkModel, watch } = context
-    const opened = await openModel(models, rights, { name, tenant, version }, checkModel, sessionId ?? watch?.key)
+    const opened = await openModel(
+      models,
+      rights,
+      { name, tenant, version },
+      {
+        check: checkModel,
+        session: sessionId ?? watch?.key,
+        onRefused: (model, error) => watch?.startRefused({ tenant: tenantOf(rights), model }, error),
+      },
+    )
     const { languages } = opened.engine.capabilities
     const hasNoLanguage = languages === undefined && language === context.optionalLanguage
     const refusal = hasNoLanguage ? undefined : languageRefusal(opened.engine, language, 'language')

@@ -40,6 +40,15 @@ export interface OpenedModel {
   readonly engine: Engine
 }
 
+export interface OpenModelOptions {
+  /** Throws for a version that the session cannot have now. @default none */
+  readonly check?: ((model: ModelDescription) => void) | undefined
+  /** See `versionsFor`. @default '' */
+  readonly session?: string | undefined
+  /** Called with the model that the rights allow, if it is refused for now. @default nothing */
+  readonly onRefused?: ((model: string, error: SpeechError) => void) | undefined
+}
+
 /**
  * The model that the rights allow and its engine, unless `check` throws for each version that the session can have; see
  * `versionsFor`. A model that does not exist and one that is not granted get the same refusal, so that a client cannot
@@ -49,8 +58,7 @@ export const openModel = async (
   registry: ModelRegistry,
   rights: Rights,
   request: ModelRequest,
-  check?: (model: ModelDescription) => void,
-  session = '',
+  { check, session = '', onRefused }: OpenModelOptions = {},
 ): Promise<OpenedModel> => {
   const { name } = request
   const tenant = request.tenant === undefined || request.tenant === '' ? sharedTenant : request.tenant
@@ -72,7 +80,9 @@ export const openModel = async (
   }
   countRefusals(refusals)
   // A client tries again after `overloaded`, also if the version that it would have had first is broken.
-  throw refusals.find(isOverloaded) ?? refusals[0]
+  const refusal = refusals.find(isOverloaded) ?? refusals[0]
+  if (isSpeechError(refusal)) onRefused?.(name, refusal)
+  throw refusal
 }
 
 const isOverloaded = (error: unknown): boolean => isSpeechError(error) && error.code === 'overloaded'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { SpeechError } from '../../../../src/errors/speech-error.js'
 import { refusalOf } from '../../src/sessions/refusals.js'
 import { openModel, type OpenedModel } from '../../src/sessions/rights.js'
-import type { Engine } from '../../../engines/src/engine.js'
+import type { Engine, ModelDescription } from '../../../engines/src/engine.js'
 import type { ModelRegistry } from '../../../engines/src/models/model-registry.js'
 import { scriptedEngine } from '../../../service/src/testing/scripted-engine.js'
 
@@ -74,20 +74,29 @@ describe('a requested model', () => {
     }
     const counted: string[] = []
     const open = (...full: readonly string[]): Promise<OpenedModel> =>
-      openModel(two, rights, { name: 'English' }, ({ version }) => {
-        if (!full.includes(version)) return
-        throw refusalOf(new SpeechError('overloaded', version), () => counted.push(version))
-      })
+      openModel(
+        two,
+        rights,
+        { name: 'English' },
+        {
+          check: ({ version }) => {
+            if (!full.includes(version)) return
+            throw refusalOf(new SpeechError('overloaded', version), () => counted.push(version))
+          },
+          onRefused: (model, { code }) => counted.push(`${model}: ${code}`),
+        },
+      )
     expect(await open('2')).toEqual({ model: versionOf('1'), engine })
     expect(counted).toEqual([])
     const broken = (): Promise<Engine> => Promise.reject(new SpeechError('invalid-model', 'Broken.'))
     const full = new SpeechError('overloaded', 'Full.')
-    const refused = openModel({ ...two, engine: broken }, rights, { name: 'English' }, ({ version }) => {
+    const check = ({ version }: ModelDescription): void => {
       if (version === '1') throw full
-    })
+    }
+    const refused = openModel({ ...two, engine: broken }, rights, { name: 'English' }, { check })
     await expect(refused).rejects.toBe(full)
     await expect(open('1', '2')).rejects.toMatchObject({ message: '2' })
-    expect(counted).toEqual(['2', '1'])
+    expect(counted).toEqual(['2', '1', 'English: overloaded'])
   })
 
   it('is refused with going-away when the service closes', async () => {

@@ -2,17 +2,17 @@ import type { RequestListener } from 'node:http'
 import { asyncScheduler } from 'rxjs'
 import { checkSharedIdentity, type ConnectedIdentity, connectSharedIdentity } from 'rxspeech-nats/identity/connect'
 import { MachineExchange } from 'rxspeech-nats/machines/machine-exchange'
-import { isGranted } from 'rxspeech-server/identity/clients/client'
+import { isGranted, isGrantedByName } from 'rxspeech-server/identity/clients/client'
 import { createIdentity, defaultAudience, type Identity } from 'rxspeech-server/identity/identity'
-import { authFailureOf } from 'rxspeech-server/monitor/service-monitor'
+import { authFailureOf, noopMonitor, type ServiceMonitor } from 'rxspeech-server/monitor/service-monitor'
 import type { Operations } from 'rxspeech-server/operations/operations'
 import { type AdmissionLimits, Admissions } from 'rxspeech-server/sessions/admissions'
 import { type RequestLimits, TokenRequests } from 'rxspeech-server/sessions/request-limit'
-import { tenantOf } from 'rxspeech-server/sessions/rights'
+import { type Rights, tenantOf } from 'rxspeech-server/sessions/rights'
 import { type GrantAuthority, RunningGrants } from 'rxspeech-server/sessions/running-grants'
-import type { SessionContext } from 'rxspeech-server/sessions/session-context'
+import type { Admission, SessionContext } from 'rxspeech-server/sessions/session-context'
 import { openStudio, type StudioService } from 'rxspeech-server/studio/studio'
-import { SpeechError } from 'rxspeech/internal/errors/speech-error'
+import { isSpeechError, SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { resolveServiceLimits, type ServiceOptions } from '../configuration/service-options.js'
 import type { Authority, ComposedHttp } from './compose.js'
 
@@ -54,7 +54,12 @@ export const openAuthority = async (
     )
     return {
       ...identity,
-      admit: createAdmission({ ...identity, machines: shared?.machines }, resolveServiceLimits(options), options),
+      admit: createAdmission(
+        { ...identity, machines: shared?.machines },
+        resolveServiceLimits(options),
+        options,
+        monitor,
+      ),
       openRequests: (shown) => openRequests(options, identity, http, { ...shown, ...operation }),
       close: () => identity.close().finally(shared?.close),
     }
@@ -106,6 +111,7 @@ export const createAdmission = (
   identity: Pick<Identity, 'verify' | keyof GrantAuthority> & { readonly machines: MachineExchange | undefined },
   limits: AdmissionLimits & RequestLimits,
   options: Pick<ServiceOptions, 'scheduler' | 'onFault' | 'tenantWeights' | 'limits'>,
+  monitor: Pick<ServiceMonitor, 'startRefused'> = noopMonitor,
 ): SessionContext['admit'] => {
   const { scheduler = asyncScheduler, onFault, tenantWeights: weights } = options
   const now = (): number => scheduler.now()
@@ -114,31 +120,29 @@ export const createAdmission = (
   )
   const admissions = new Admissions(limits, { others: identity.machines, weights, eachMachine, now })
   identity.machines?.publishCounts(() => admissions.counts)
+  /** Only with names that someone has configured: a token for all tenants can name any. */
+  const countRefused = (rights: Rights, tenant: string | undefined, error: unknown): void => {
+    if (!isSpeechError(error)) return
+    const isKnown = tenant !== undefined && isGrantedByName(rights.tenants, tenant)
+    monitor.startRefused?.({ tenant: isKnown ? tenant : tenantOf(rights) }, error)
+  }
   let learntMs = -Infinity
   /** Verifies a few of the tokens that a full service refuses: the next free places are for their tenants, too. */
-  const learnTenant = (token: string, tenant: string | undefined): void => {
+  const learnTenant = (token: string, tenant: string | undefined, error: unknown): void => {
     if (now() - learntMs < learnEveryMs) return
     learntMs = now()
     identity.verify(token).then(
       (rights) => {
-        if (tenant === undefined || isGranted(rights.tenants, tenant)) admissions.saw(tenant ?? tenantOf(rights))
+        if (tenant !== undefined && !isGranted(rights.tenants, tenant)) return
+        admissions.saw(tenant ?? tenantOf(rights))
+        countRefused(rights, tenant, error)
       },
       () => undefined,
     )
   }
   const requests = new TokenRequests(limits, scheduler)
   const running = new RunningGrants({ authority: identity, scheduler, onFault })
-  return async (token, tenant, origin) => {
-    try {
-      admissions.checkCapacity()
-    } catch (error) {
-      learnTenant(token, tenant)
-      throw error
-    }
-    const rights = await identity.verify(token)
-    if (rights.origin !== undefined && rights.origin !== origin) throw wrongOrigin()
-    // Checked first, so that no session uses the slots of a tenant without its grant.
-    if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()
+  const begin = (rights: Awaited<ReturnType<Identity['verify']>>, tenant: string | undefined): Admission => {
     const counted = requests.admit(rights.tokenId, rights.clientId)
     try {
       const slot = admissions.admit(rights.tokenId, tenant ?? tenantOf(rights))
@@ -159,6 +163,24 @@ export const createAdmission = (
       }
     } catch (error) {
       counted.release()
+      throw error
+    }
+  }
+  return async (token, tenant, origin) => {
+    try {
+      admissions.checkCapacity()
+    } catch (error) {
+      learnTenant(token, tenant, error)
+      throw error
+    }
+    const rights = await identity.verify(token)
+    if (rights.origin !== undefined && rights.origin !== origin) throw wrongOrigin()
+    // Checked first, so that no session uses the slots of a tenant without its grant.
+    if (tenant !== undefined && !isGranted(rights.tenants, tenant)) throw tenantDenied()
+    try {
+      return begin(rights, tenant)
+    } catch (error) {
+      countRefused(rights, tenant, error)
       throw error
     }
   }

@@ -1,7 +1,7 @@
 import type { ModelChanges, ModelRegistry } from 'rxspeech-engines/models/model-registry'
 import { expiryMsOf, type RenewableCertificate } from 'rxspeech-server/listen/renewable-certificate'
 import type { Logger } from 'rxspeech-server/operations/logger'
-import { SpeechError, toSpeechError } from 'rxspeech/internal/errors/speech-error'
+import { isSpeechError, SpeechError, toSpeechError } from 'rxspeech/internal/errors/speech-error'
 import { checkDefaultModel, type ServiceProjects } from './models-and-projects.js'
 import type { ServiceOptions } from '../configuration/service-options.js'
 
@@ -163,7 +163,9 @@ const logReload = (logger: Logger, result: ReloadResult): void => {
     })
     return
   }
-  for (const { code, message } of result.problems) logger.log('error', message, { code })
+  for (const { code, message, cause } of result.problems) {
+    logger.log('error', message, { code, ...(isSpeechError(cause) && { cause: cause.message }) })
+  }
   logger.log('error', 'The reload was refused, and what was there before it serves on.', {
     faults: result.problems.length,
   })

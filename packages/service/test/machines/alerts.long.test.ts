@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Callers } from './callers.js'
+import { noLoadLimits } from '../plain-service.js'
+import { wordsOf, type Callers, type Outcome } from './callers.js'
 import {
   Deployment,
   deploymentIsSkipped,
@@ -7,10 +8,19 @@ import {
   edgeNames,
   engineNames,
   playedMs,
+  Running,
   type natsNames,
 } from './deployment.js'
 
 const log = (text: string): void => void process.stderr.write(`${text}\n`)
+
+const over = ['grpc', 'websocket'] as const
+
+/** `POST /v1/audio/transcriptions`: nothing was said in a second, and it cannot read more. */
+const brokenServer = `require('node:http').createServer((request, response) => {
+  response.statusCode = request.headers['content-length'] > 40000 ? 500 : 200
+  request.resume().once('end', () => response.end('{"text":""}'))
+}).listen(8000, () => console.log('listening'))`
 
 /** With RXSPEECH_ALERT_TIMES=real the times of the files count, and this takes a quarter of an hour. */
 const isReal = process.env['RXSPEECH_ALERT_TIMES'] === 'real'
@@ -77,8 +87,8 @@ describe.skipIf(deploymentIsSkipped)(deploymentTitle('the deployment of docs/SCA
 
   it('has no alert while calls run, also while an edge and an engine process are restarted', async () => {
     await quiet()
-    const running = (['grpc', 'websocket'] as const).map((over) =>
-      callers.start(token, { over, repeats: true, toMs: playedMs, markMs: 1_200 }),
+    const running = over.map((each) =>
+      callers.start(token, { over: each, repeats: true, toMs: playedMs, markMs: 1_200 }),
     )
     await Promise.all(running.map(({ marked }) => marked))
     await deployment.on('engine-1').end('SIGTERM')
@@ -113,6 +123,92 @@ describe.skipIf(deploymentIsSkipped)(deploymentTitle('the deployment of docs/SCA
     await expectAlert('all engines killed', kill, { alertname: 'NoEngines', instance: 'edge-1:9464' }, line)
     for (const name of engineNames) await deployment.startEngine(name)
     await quiet()
+  })
+
+  /** Limits of load would refuse sessions on a machine that is busy with other things. */
+  const limitsOfTest = Object.entries({ idleMs: 0, ...noLoadLimits }).map(([name, value]) => `\\n  ${name}: ${value}`)
+  const sessionsOfEdge = 10
+  /** @param change a script of sed, after one that gives an edge few sessions */
+  const restartEdges = async (change = ''): Promise<void> => {
+    for (const edge of edgeNames) {
+      await deployment.on(edge).end('SIGTERM')
+      await deployment.balanced(edge, 'DOWN')
+      await deployment.startEdge(
+        edge,
+        `s/ sessions: .*/ sessions: ${sessionsOfEdge}${limitsOfTest.join('')}/; ${change}`,
+      )
+      await deployment.balanced(edge, 'UP')
+    }
+  }
+  const bothCalls = (own: string, tenant?: string) =>
+    Promise.all(over.map((each) => callers.start(own, { over: each, tenant, toMs: playedMs, markMs: 1_200 }).outcome))
+
+  it('gives a tenant its calls while another one takes all that it gets, and counts whose sessions are refused', async () => {
+    await restartEdges('s/^tenants:.*/tenants: [Default, Acme]/')
+    const acme = await deployment.newToken(callers, await deployment.subscribe('Acme'))
+    const undisturbed = await bothCalls(acme, 'Acme')
+    const runningOf = (tenant: string) => async (): Promise<number> =>
+      (await deployment.query(`sum(rxspeech_running_sessions{tenant="${tenant}"})`))[0]?.value ?? 0
+    const large = await deployment.newToken(callers)
+    const flood = Array.from({ length: 3 * sessionsOfEdge }, () => callers.start(large, { over: 'websocket' }))
+    await expectAlert(
+      '30 clients of a tenant want 20 sessions of two edges',
+      async () => expect.poll(runningOf('Default'), { timeout: 60_000 }).toBe(2 * (sessionsOfEdge - 1)),
+      { alertname: 'SessionsRefused' },
+      { on: edgeNames, sentence: /^A tenant is refused a session$/, fields: { tenant: 'Default' } },
+    )
+    const calls = await bothCalls(acme, 'Acme')
+    for (const [index, outcome] of calls.entries()) {
+      expect(outcome.end).toBe('complete')
+      expect(wordsOf(outcome)).toEqual(wordsOf(undisturbed[index] ?? outcome))
+    }
+    log(JSON.stringify(await deployment.query('sum by (tenant) (rxspeech_running_sessions)')))
+    log(JSON.stringify(await deployment.query('sum by (tenant, model, code) (rxspeech_tenant_refusals_total)')))
+    await deployment.revoke(callers, 'edge-1', large)
+    for (const { outcome } of flood) { const o = await outcome; log(JSON.stringify([o.end, o.states])) }
+    await quiet()
+  })
+
+  it('takes a canary away that cannot read, and says which one it was', async () => {
+    // A recognition server that has loaded its model, and fails at more audio than the second that checks it.
+    const server = new Running(deployment.network.machine('monitor').start([process.execPath, '-e', brokenServer]))
+    await server.logged(/listening/)
+    const canary = { engine: 'openai', url: 'http://monitor:8000', insecure: true, model: 'call', sampleRateHz: 8_000 }
+    await deployment.write('engine-3', 'srv/rxspeech/models/Default/call/2/model.json', JSON.stringify(canary))
+    await deployment.on('engine-3').reload()
+    const release = (percent: number) =>
+      Promise.all(
+        edgeNames.map((edge) =>
+          deployment.write(
+            edge,
+            'etc/rxspeech/releases.yaml',
+            `Default/call: { version: "1", canary: { version: "2", percent: ${percent} } }`,
+          ),
+        ),
+      )
+    await release(0)
+    await restartEdges('$ a models: { releasesFile: /etc/rxspeech/releases.yaml }')
+    const undisturbed = await bothCalls(token)
+    await release(100)
+    for (const edge of edgeNames) await deployment.on(edge).reload()
+    let calls: Promise<readonly Outcome[]> | undefined
+    await expectAlert(
+      'a canary that cannot read got all sessions',
+      async () => (calls = bothCalls(token)),
+      { alertname: 'SessionsFail' },
+      {
+        on: edgeNames,
+        sentence: /^A canary fails, and gets no further sessions$/,
+        fields: { model: 'Default/call/2' },
+      },
+    )
+    for (const [index, outcome] of ((await calls) ?? []).entries()) {
+      log(JSON.stringify(outcome))
+      expect(outcome.end).toBe('complete')
+      expect(wordsOf(outcome)).toEqual(wordsOf(undisturbed[index] ?? outcome))
+    }
+    await quiet()
+    await server.end('SIGKILL')
   })
 
   it('says that revocations may be missed while the bucket has no majority, and that NATS is away', async () => {

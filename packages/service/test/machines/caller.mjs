@@ -1,5 +1,5 @@
 // Clients on a machine of their own. IPC:
-// { id, type: 'call', over, url, token, ca, toMs, repeats, markMs, heartbeatMs } plays the sample call until `toMs` in real time,
+// { id, type: 'call', over, url, token, tenant, ca, toMs, repeats, markMs, heartbeatMs } plays the sample call until `toMs` in real time,
 //   once, or again and again until { id, type: 'finish' }; without `toMs` nothing is said. Sends { id, type: 'streaming' } when the
 //   session runs, 'mark' when `markMs` were played, and 'outcome' in the end.
 // { id, type: 'post', url, form } sends { id, type: 'answer', status, body }.
@@ -34,12 +34,12 @@ const sourceOf = (job) => {
   )
 }
 
-const sessionOf = ({ over, url, token, ca, heartbeatMs }) => {
+const sessionOf = ({ over, url, token, tenant = 'Default', ca, heartbeatMs }) => {
   const common = { format, token, connection: { ca, heartbeatMs }, resumption: { firstDelayMs: 50, maxDelayMs: 500 } }
   return over === 'grpc'
     ? dataflow({
         ...common,
-        ...{ url, tenant: 'Default', project: 'transcribe', finalizeBy: 'request' },
+        ...{ url, tenant, project: 'transcribe', finalizeBy: 'request' },
         settings: { ModelName: 'call' },
       })
     : recognize({ ...common, url, model: 'call', voiceActivity: { gracefulSilenceThresholdMs: 0 } })

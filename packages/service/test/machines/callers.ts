@@ -25,6 +25,8 @@ export interface CallOptions {
   readonly over: 'grpc' | 'websocket'
   /** An edge. @default the balancer */
   readonly host?: string | undefined
+  /** Of the project. @default 'Default' */
+  readonly tenant?: string | undefined
   /** The sample call is played in real time until here; without it nothing is said until the session ends. */
   readonly toMs?: number | undefined
   /** Plays it again and again until `finish`. */

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { callModels, main } from '../cli/command.js'
 import { hasPrograms, needPackages } from '../interop/debian-packages.js'
@@ -35,10 +35,14 @@ const beginningOf = async (path: string, durationMs: number): Promise<Buffer> =>
   return short
 }
 
-interface Subscriber {
+type Labels = Readonly<Record<string, string>>
+
+export interface Subscriber {
   readonly clientId: string
   readonly clientSecret: string
 }
+
+const credentialsOf = ({ clientId, clientSecret }: Subscriber) => ({ client_id: clientId, client_secret: clientSecret })
 
 /** A program that runs until it is ended. */
 export class Running {
@@ -65,10 +69,19 @@ export class Running {
   }
 
   /** Resolves when the log matches; rejects if the program ends before. */
-  async logged(pattern: RegExp): Promise<void> {
+  async logged(pattern: Pick<RegExp, 'test'>): Promise<void> {
     const ended = this.#ended.then(() => Promise.reject(new Error(`It ended:\n${this.#log.slice(-4_000)}`)))
     ended.catch(() => undefined)
     while (!pattern.test(this.#log)) await Promise.race([delay(20), ended])
+  }
+
+  /** Reads its files again; resolves when it has a line of that. */
+  async reload(): Promise<void> {
+    const before = this.#log.length
+    this.#child.kill('SIGHUP')
+    const since = (): string => this.#log.slice(before)
+    await this.logged({ test: () => /were reloaded|reload was refused/.test(since()) })
+    if (!since().includes('were reloaded')) throw new Error(since())
   }
 
   /** Ends it and resolves with its exit code, null after SIGKILL. */
@@ -125,16 +138,18 @@ export class Deployment {
     return new Callers(this)
   }
 
-  async newToken(callers: Callers): Promise<string> {
+  /** @param subscriber that of the tenant `Default` if it is absent */
+  async newToken(callers: Callers, subscriber = this.#subscriber): Promise<string> {
     const url = 'https://speech.example.com/connect/token'
-    const { status, body } = await callers.post(url, { grant_type: 'client_credentials', ...this.#credentials() })
+    const form = { grant_type: 'client_credentials', ...credentialsOf(subscriber) }
+    const { status, body } = await callers.post(url, form)
     if (typeof body['access_token'] !== 'string') throw new Error(`No token: ${status}.`)
     return body['access_token']
   }
 
   /** Revokes a token at an edge. */
   revoke(callers: Callers, edge: EdgeName, token: string): Promise<Answer> {
-    return callers.post(`https://${edge}:8443/connect/revocation`, { token, ...this.#credentials() })
+    return callers.post(`https://${edge}:8443/connect/revocation`, { token, ...credentialsOf(this.#subscriber) })
   }
 
   /** What the last step of the page prints. */
@@ -164,6 +179,18 @@ export class Deployment {
     await cp(models, target, { recursive: true })
   }
 
+  /** A subscription of another tenant. */
+  async subscribe(tenant: string): Promise<Subscriber> {
+    return JSON.parse(await this.#carryOut('A subscription', 'edge-1', {}, ` --tenant ${tenant}`)) as Subscriber
+  }
+
+  /** Writes a file of a machine, with its folders. */
+  async write(name: string, path: string, text: string): Promise<void> {
+    const file = join(this.network.machine(name).root, path)
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, text)
+  }
+
   /** Starts servers that do not run. @default all */
   async startNats(names: readonly (typeof natsNames)[number][] = natsNames): Promise<void> {
     await Promise.all(names.map(async (name) => (await this.#launch('NATS', name)).logged(/Server is ready/)))
@@ -175,8 +202,11 @@ export class Deployment {
     return engine
   }
 
-  async startEdge(name: EdgeName): Promise<Running> {
-    const edge = await this.#launch('Edges', name)
+  /** @param change of its configuration, a script of sed */
+  async startEdge(name: EdgeName, change = ''): Promise<Running> {
+    const edge = await this.#launch('Edges', name, (commands) =>
+      commands.replace('as_edge=', `sed -i '${change}' /etc/rxspeech/edge.yaml\n$&`),
+    )
     await edge.logged(/The service is listening/)
     return edge
   }
@@ -197,22 +227,22 @@ export class Deployment {
   }
 
   /** The alerts that fire, each with the labels of its series. */
-  async alerts(): Promise<readonly Readonly<Record<string, string>>[]> {
-    const argv = ['promtool', 'query', 'instant', '-o', 'json', 'http://monitor:9090', 'ALERTS{alertstate="firing"}']
+  async alerts(): Promise<readonly Labels[]> {
+    return (await this.query('ALERTS{alertstate="firing"}')).map(({ metric }) => metric)
+  }
+
+  /** What Prometheus says of an expression: its series, and the value of each. */
+  async query(expression: string): Promise<readonly { readonly metric: Labels; readonly value: number }[]> {
+    const argv = ['promtool', 'query', 'instant', '-o', 'json', 'http://monitor:9090', expression]
     const { code, stdout, stderr } = await this.network.machine('monitor').run(argv, this.#options('monitor'))
     if (code !== 0) throw new Error(stderr)
-    const series = JSON.parse(stdout) as readonly { readonly metric: Readonly<Record<string, string>> }[]
-    return series.map(({ metric }) => metric)
+    const series = JSON.parse(stdout) as readonly { readonly metric: Labels; readonly value: [number, string] }[]
+    return series.map(({ metric, value: [, value] }) => ({ metric, value: Number(value) }))
   }
 
   async close(): Promise<void> {
     await this.network.close()
     await rm(this.#folder, { recursive: true, force: true })
-  }
-
-  #credentials() {
-    const { clientId, clientSecret } = this.#subscriber
-    return { client_id: clientId, client_secret: clientSecret }
   }
 
   async #open(): Promise<void> {
@@ -247,8 +277,8 @@ export class Deployment {
   }
 
   /** Carries out a step of the page on a machine, to its end. */
-  async #carryOut(step: Step, name: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
-    const argv = ['bash', '-euc', await commandsOf(step)]
+  async #carryOut(step: Step, name: string, env: Readonly<Record<string, string>> = {}, flags = ''): Promise<string> {
+    const argv = ['bash', '-euc', (await commandsOf(step)).trimEnd() + flags]
     const { code, stdout, stderr } = await this.network.machine(name).run(argv, this.#options(name, env))
     if (code !== 0) throw new Error(`${step}: ${stdout}${stderr}`)
     return stdout

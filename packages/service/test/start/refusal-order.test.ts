@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { isSpeechError, SpeechError } from '../../../../src/errors/speech-error.js'
 import { SessionSet } from '../../../server/src/listen/serve-link.js'
 import { recognizerUpgrades } from '../../../server/src/listen/recognizer-listener.js'
+import type { ServiceMonitor } from '../../../server/src/monitor/service-monitor.js'
 import type { Drain, SessionContext } from '../../../server/src/sessions/session-context.js'
 import { createAdmission } from '../../src/start/identity-service.js'
 import { resolveServiceLimits } from '../../src/configuration/service-options.js'
@@ -34,8 +35,12 @@ const identity: Parameters<typeof createAdmission>[0] = {
 
 describe('an admission', () => {
   const own = 'https://acme.example'
-  const admission = (limits: object): SessionContext['admit'] =>
-    createAdmission(identity, resolveServiceLimits({ limits }), { scheduler: new VirtualClock() })
+  const refused: unknown[] = []
+  const monitor: Pick<ServiceMonitor, 'startRefused'> = {
+    startRefused: (of, { code }) => refused.push([of, code]),
+  }
+  const admission = (limits: object, authority = identity): SessionContext['admit'] =>
+    createAdmission(authority, resolveServiceLimits({ limits }), { scheduler: new VirtualClock() }, monitor)
   const refusalOf = (admitted: Promise<unknown>): Promise<unknown> =>
     admitted.then(
       () => 'admitted',
@@ -55,6 +60,29 @@ describe('an admission', () => {
     expect(await refusalOf(admit('a', 'Acme', own))).toMatch(/^The token has 1 sessions/)
     expect(await refusalOf(admit('a', 'Acme', own))).toMatch(/requests/)
     expect(await refusalOf(admit('b', 'Acme', own))).toMatch(/^The tenant has 1 sessions/)
+  })
+
+  it('counts refusals of valid tokens by tenant, and no name that only a client knows', async () => {
+    refused.length = 0
+    const verify = (token: string) =>
+      identity.verify(token).then((rights) => ({ ...rights, tenants: token === 'all' ? ['*'] : ['Acme'] }))
+    const admit = admission({ sessions: 2, sessionsPerToken: 1, requestBurst: 2 }, { ...identity, verify })
+    await admit('a', 'Acme', own)
+    const asked: readonly (readonly [token: string, tenant?: string])[] = [
+      ['forged'],
+      ['a', 'Other'],
+      ['a'],
+      ['a', 'Acme'],
+    ]
+    for (const [token, tenant] of asked) await refusalOf(admit(token, tenant, own))
+    await admit('all', 'made-up', own)
+    await refusalOf(admit('all', 'made-up', own))
+    await expect.poll(() => refused).toHaveLength(3)
+    expect(refused).toEqual([
+      [{ tenant: 'Acme' }, 'overloaded'],
+      [{ tenant: 'Acme' }, 'too-many-requests'],
+      [{ tenant: 'Default' }, 'overloaded'],
+    ])
   })
 
   it('is for a tenant that a full service has refused, before one that has its share', async () => {
