@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EngineKind } from '../../engines/src/engine.js'
 import { readModelFile } from '../../engines/src/models/model-files.js'
+import { SpeechError } from '../../../src/errors/speech-error.js'
 import type { LogFields } from '../../server/src/operations/logger.js'
 import { scriptedEngine } from '../src/testing/scripted-engine.js'
 import { openStream, plainClient } from './interop/plain-dataflow-client.js'
@@ -267,6 +268,18 @@ describe('a reload', () => {
     await putModel('1', 'mended')
     expect(await service.started.reload()).toMatchObject({ isReloaded: true, models: { added: ['Default/m/3'] } })
     expect(await (await talk()).finish()).toEqual(both('never seen'))
+  })
+
+  it('that is refused has the cause of a fault in the log', async () => {
+    const cause = new SpeechError('connection-lost', 'The server does not run.')
+    loading = () => Promise.reject(new SpeechError('engine-failed', 'The server failed; try again.', { cause }))
+    await putModel('2', 'never seen')
+    expect(await service.started.reload()).toMatchObject({ isReloaded: false })
+    expect(lines).toContainEqual({
+      message: 'The server failed; try again.',
+      code: 'engine-failed',
+      cause: 'The server does not run.',
+    })
   })
 
   it('is not refused for a fault that was there at the start', async () => {

@@ -232,13 +232,22 @@ describe('/metrics', () => {
   })
 
   it('counts refusals by code and rejected clients by reason', async () => {
-    const service = await started()
+    const lines: string[] = []
+    const logger = await openJsonLogger({ write: (line) => lines.push(line) }, 'info')
+    const service = await started({ logger, limits: { sessionsPerToken: 1 } })
     expect((await converse(service, ({ request }) => request(startOf('a.b.c')))).status).toBe('UNAUTHENTICATED')
     expect((await converse(service, ({ request }) => request(startOf(service.token, { Tenant: 'No' })))).status).toBe(
       'PERMISSION_DENIED',
     )
     await expect(openSocket(service, { withoutHeader: true })).rejects.toThrow('401')
     await expect(openSocket(service, { token: 'x' })).rejects.toThrow('401')
+    const socket = await openSocket(service)
+    await expect(openSocket(service)).rejects.toThrow('429')
+    for (const name of ['broken', 'unknown']) {
+      socket.send(recognizeOf({ 'model-name': name }))
+      expect(await socket.receive()).not.toMatchObject({ 'operation-result': 'Success' })
+    }
+    socket.close()
     const wrong = {
       client_id: 'client',
       client_secret: 'wrong',
@@ -255,6 +264,19 @@ describe('/metrics', () => {
     expect(metric('rxspeech_refusals_total{interface="grpc",code="unauthenticated"}')).toBe(1)
     expect(metric('rxspeech_refusals_total{interface="grpc",code="tenant-denied"}')).toBe(1)
     expect(metric('rxspeech_refusals_total{interface="websocket",code="unauthenticated"}')).toBe(2)
+    const ofTenants = body.split('\n').filter((line) => line.startsWith('rxspeech_tenant_refusals_total{'))
+    expect(ofTenants).toEqual([
+      'rxspeech_tenant_refusals_total{tenant="Default",model="",code="overloaded"} 1',
+      'rxspeech_tenant_refusals_total{tenant="Default",model="broken",code="engine-failed"} 1',
+    ])
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
+      expect.objectContaining({
+        msg: 'A tenant is refused a session',
+        tenant: 'Default',
+        code: 'overloaded',
+        reason: 'The token has 1 sessions, its limit; end one or try again later.',
+      }),
+    )
     expect(metric('rxspeech_auth_failures_total{at="grpc",reason="invalid-token"}')).toBe(1)
     expect(metric('rxspeech_auth_failures_total{at="websocket",reason="missing-token"}')).toBe(1)
     expect(metric('rxspeech_auth_failures_total{at="websocket",reason="invalid-token"}')).toBe(1)
