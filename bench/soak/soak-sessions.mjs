@@ -101,33 +101,35 @@ const firstResponse = (stream) =>
     stream.once('close', () => reject(new Error('The stream ended without a response.')))
   })
 
+const streamHeaders = {
+  ':method': 'POST',
+  ':path': '/dataflow/Stream',
+  'content-type': 'application/grpc',
+  te: 'trailers',
+}
+
 /** Node cuts a connection whose client resets streams too often: 1000 at once, then 33 a second (CVE-2023-44487). */
 const streamsPerChannel = 500
 let shared
 let streams = 0
 
-/** The channel that streams share, renewed from time to time. */
-const sharedChannel = (address) => {
-  if (streams % streamsPerChannel === 0) {
-    const last = shared
-    // Its previous users may still be about to open a stream.
-    setTimeout(() => last?.then((channel) => channel.close()), 1_000)
-    shared = openChannel(address)
-  }
+/** A stream on the channel that streams share, which is renewed from time to time. */
+const sharedStream = async (address) => {
+  if (streams % streamsPerChannel === 0) shared = { channel: openChannel(address), ended: 0 }
   streams += 1
-  return shared
+  const current = shared
+  const channel = await current.channel
+  // Not before its last stream has ended: the service refuses those of a client that goes away.
+  return channel.request(streamHeaders).once('close', () => {
+    if ((current.ended += 1) === streamsPerChannel) channel.close()
+  })
 }
 
 /** A stream on the shared channel, or on a separate one if the channel is to be killed. */
 export const streamSession = async (address, way) => {
   const own = way === 'kill'
-  const channel = await (own ? openChannel(address) : sharedChannel(address))
-  const stream = channel.request({
-    ':method': 'POST',
-    ':path': '/dataflow/Stream',
-    'content-type': 'application/grpc',
-    te: 'trailers',
-  })
+  const channel = own ? await openChannel(address) : undefined
+  const stream = channel?.request(streamHeaders) ?? (await sharedStream(address))
   stream.on('error', () => undefined)
   const closed = once(stream, 'close')
   let status
@@ -135,7 +137,7 @@ export const streamSession = async (address, way) => {
   stream.write(requestFrame(start(address.token, way)))
   expectResult(await firstResponse(stream), way === 'refusal' ? 'project-denied' : 'success')
   if (way !== 'refusal') stream.write(audioFrame)
-  if (way === 'kill') channel.destroy()
+  if (own) channel.destroy()
   else if (way === 'close') stream.close(8)
   else if (way === 'stop') stream.end(requestFrame({ MessageName: 'Stop' }))
   else stream.end()
@@ -144,4 +146,4 @@ export const streamSession = async (address, way) => {
   if (status !== wanted) throw new Error(`Expected the status ${wanted}, received ${status}.`)
 }
 
-export const closeShared = () => shared?.then((channel) => channel.destroy())
+export const closeShared = () => shared?.channel.then((channel) => channel.destroy())

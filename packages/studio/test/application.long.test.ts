@@ -43,7 +43,8 @@ describe.each(['chromium', 'firefox'] as const)('the studio as an application in
     const { Restaurant, Guest } = await transcribeCall(studio())
     expect(await speakersOf(page)).toEqual({ 'Channel 1': Restaurant, 'Channel 2': Guest })
     await page.waitForFunction(() => document.querySelector('#jobs li') === null)
-    expect(performance.now() - startMs).toBeLessThan(3 * 32_900)
+    // A busy machine needs several times as long as one that does nothing else.
+    expect(performance.now() - startMs).toBeLessThan(8 * 32_900)
 
     await page.click('#lines .word:nth-child(2)')
     await page.waitForSelector('.word.playing')

@@ -5,6 +5,7 @@ import type { BenchReport } from '../../src/cli/sizing/bench-report.js'
 import { runInProcess } from './in-process.js'
 import { startSleepingRecognizer, type SleepingRecognizer } from './sleeping-recognizer.js'
 import { writeCall } from './wav-files.js'
+import { longIt } from '../../../../test/thorough.js'
 import { temporaryFolder } from '../../../../test/temporary-folder.js'
 
 const [readMs, recordedMs] = [300, 2_000]
@@ -26,7 +27,7 @@ const flags = (): readonly string[] => [
 ]
 
 describe('rxspeech bench', () => {
-  it('measures a call alone and as many as permitted, and writes their number as a limit', async () => {
+  longIt('measures a call alone and as many as permitted, and writes their number as a limit', async () => {
     writeFileSync(file('service.yaml'), 'limits:\n  sessions: 150 # a guess\n')
     const run = await runInProcess([
       ...flags(),
