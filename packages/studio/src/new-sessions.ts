@@ -63,7 +63,7 @@ export class NewSessions {
   again(before: Job, model = before.plan?.model): void {
     const { plan, title, origin } = before
     if (plan === undefined || model === undefined) return
-    if (!before.isKept) this.#options.jobs.remove(before)
+    if (before.isKept !== true) this.#options.jobs.remove(before)
     this.#add(this.#job(title, origin, model, plan.recognition, plan.open))
   }
 

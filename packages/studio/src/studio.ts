@@ -84,7 +84,7 @@ export class Studio {
       this.#draw()
     })
     this.#navigation.show()
-    await this.#loadConfig((sentence) => `${sentence} Check that the service runs, then reload this page.`)
+    await this.#loadConfig((sentence) => `${sentence} Reload this page when the service works.`)
   }
 
   async #loadConfig(faultOf: (sentence: string) => string): Promise<void> {
@@ -214,7 +214,9 @@ export class Studio {
   #drawSession(job: Job): void {
     const { run, tracks, durationMs } = job
     const { live } = run ?? {}
-    const { scrubbed, word } = this.#cursor
+    const { word } = this.#cursor
+    // Its slider is one of the instruments.
+    const scrubbed = element('panel').hidden ? undefined : this.#cursor.scrubbed
     const state = scrubbed ?? job.state
     const document = this.#library.edited(
       scrubbed === undefined ? job.document : { ...job.document, lines: scrubbed.lines },
@@ -228,7 +230,9 @@ export class Studio {
     renderProposal(job, this.#config)
     const playing = this.#cursor.heardIn(document)
     const current = this.#playback.isPlaying ? undefined : word
-    this.#captions.render(document, state, placeholderOf(job), { current, playing })
+    const isBefore = scrubbed !== undefined && job.state.lines.length > 0
+    const placeholder = isBefore ? 'At this time there was no text yet.' : placeholderOf(job)
+    this.#captions.render(document, state, placeholder, { current, playing })
     this.#library.drawn()
     this.#playerView.render(this.#playback.durationMs || durationMs || document.durationMs)
     const isCapturing = isRunning && job.origin !== 'file' && live !== undefined

@@ -68,8 +68,8 @@ export class Job {
   audio: Blob | undefined
   /** What a person should know about the audio. */
   warning: string | undefined
-  /** Whether the list of kept sessions has it. */
-  isKept = false
+  /** Whether the list of kept sessions has it; undefined until that is known, and for a cassette. */
+  isKept: boolean | undefined
   #kept: SessionContent | undefined
   #keptTracks: readonly AudioTrack[] = []
   #reading: Promise<void> | undefined

@@ -75,6 +75,7 @@ export class ToolsView {
     element('corrections').hidden = document === undefined || !hasCorrections(document)
     element('document-tools').hidden =
       document === undefined || (document.lines.length === 0 && document.durationMs === 0)
+    for (const id of ['find-open', 'copy']) element(id).hidden = document?.lines.length === 0
     if (isOther) element('copy-line').hidden = true
     if (this.#query !== '') this.#search(this.#query, isOther)
   }

@@ -1,5 +1,3 @@
-import 'uplot/dist/uPlot.min.css'
-import './operations.css'
 import {
   catchError,
   defer,
@@ -14,7 +12,8 @@ import {
   timer,
   type Observable,
 } from 'rxjs'
-import type { StudioConfig } from '../session/config.js'
+import { fetchOfService, type StudioConfig } from '../session/config.js'
+import { sentenceOf } from '../state/sentences.js'
 import { elementOf, element, setText } from '../views/page.js'
 import { Charts, renderTables } from './charts.js'
 import { renderFigures } from './figures.js'
@@ -74,14 +73,13 @@ const polled = <A>(
     takeWhile(isShown),
     switchMap(() =>
       defer(async () => {
-        const response = await fetch(url, { cache: 'no-store' })
-        if (!response.ok) throw new Error(`it answered ${response.status}`)
+        const response = await fetchOfService(url, { cache: 'no-store' })
+        if (!response.ok) throw new Error(`The service answers ${response.status}.`)
         return read(response)
       }).pipe(
         tap(() => showError(undefined)),
         catchError((error: unknown) => {
-          const why = error instanceof Error ? error.message : 'no answer'
-          showError(`The metrics cannot be read (${why}). Check that the service runs.`)
+          showError(`The figures are old: ${sentenceOf(error)}`)
           return EMPTY
         }),
       ),

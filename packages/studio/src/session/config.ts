@@ -37,9 +37,19 @@ export interface StudioConfig {
 /** Whether the page is at the address of operators. */
 export const isForOperators = ({ ws }: StudioConfig): boolean => ws === ''
 
+/** Like `fetch`, which says of a service that is gone something else in each browser. */
+export const fetchOfService = async (url: string, init?: RequestInit): Promise<Response> => {
+  try {
+    return await fetch(url, init)
+  } catch (error) {
+    init?.signal?.throwIfAborted()
+    throw new Error('The service cannot be reached. Check that it runs.', { cause: error })
+  }
+}
+
 export const loadConfig = async (token = ''): Promise<StudioConfig> => {
   const headers = token === '' ? {} : { Authorization: `Bearer ${token}` }
-  const response = await fetch('/studio/config.json', { cache: 'no-store', headers })
+  const response = await fetchOfService('/studio/config.json', { cache: 'no-store', headers })
   if (!response.ok) throw new Error(`The service does not describe itself: it answered ${response.status}.`)
   return (await response.json()) as StudioConfig
 }

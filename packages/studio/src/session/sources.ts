@@ -2,6 +2,7 @@ import { connectable, map, Subject, type Connectable, type Observable } from 'rx
 import { pace, type AudioFormat } from 'rxspeech'
 import { bytesOf } from 'rxspeech/audio'
 import type { AudioTrack } from './audio-track.js'
+import { fetchOfService } from './config.js'
 import { openMicrophone } from './microphone.js'
 import { channelsOf, type Recording } from './read-recording.js'
 
@@ -98,7 +99,7 @@ export const loadSample = async (
   signal: AbortSignal,
 ): Promise<Blob> => {
   progress(undefined)
-  const { ok, status, body, headers } = await fetch(url, { signal })
+  const { ok, status, body, headers } = await fetchOfService(url, { signal })
   if (!ok || body === null) throw new Error(`The sample call cannot be loaded: the service answered ${status}.`)
   const totalBytes = Number(headers.get('content-length') ?? 0)
   const parts: Uint8Array<ArrayBuffer>[] = []

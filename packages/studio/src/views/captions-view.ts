@@ -75,7 +75,7 @@ export class CaptionsView {
   render(document: TranscriptDocument, state: StudioState, placeholder: string, marks: Marks): void {
     const isEmpty = document.lines.length === 0 && state.partials.every((text) => text === '')
     setText(this.#placeholder, isEmpty ? placeholder : '')
-    if (document.id !== this.#document?.id) this.#clear(state)
+    if (document.id !== this.#document?.id) this.#clear(document, state)
     if (document !== this.#document) this.#renderLines(document)
     // Each partial makes a new list of them.
     if (state.partials !== this.#state?.partials || document.speakers !== this.#document?.speakers)
@@ -99,7 +99,7 @@ export class CaptionsView {
     this.#showNewest()
   }
 
-  #clear(state: StudioState): void {
+  #clear({ origin }: TranscriptDocument, state: StudioState): void {
     for (const { paragraph } of this.#rendered.values()) this.#observer.unobserve(paragraph)
     this.#rendered.clear()
     this.#lines.replaceChildren()
@@ -107,7 +107,8 @@ export class CaptionsView {
     // What is there already was announced, or is old.
     this.#announced = state.milestones.length
     this.#state = undefined
-    this.#isFollowing = state.phase !== 'ended'
+    // A file is transcribed faster than anyone reads: it is read from its beginning.
+    this.#isFollowing = state.phase !== 'ended' && origin !== 'file'
   }
 
   #renderLines({ lines, speakers }: TranscriptDocument): void {

@@ -1,6 +1,7 @@
 import type { Job } from '../jobs/job.js'
 import { progressSentence } from '../jobs/progress.js'
 import { statusSentence } from '../state/sentences.js'
+import { hasWords } from '../state/transcript.js'
 import { create, element, setText } from './page.js'
 
 interface JobActions {
@@ -18,7 +19,7 @@ export class JobsView {
   }
 
   render(jobs: readonly Job[], shown: Job | undefined, titleOf: (job: Job) => string): void {
-    const listed = jobs.filter(({ isKept }) => !isKept)
+    const listed = jobs.filter(({ isKept }) => isKept !== true)
     for (const [job, item] of this.#items) {
       if (listed.includes(job)) continue
       item.remove()
@@ -64,16 +65,17 @@ const update = (item: HTMLElement, job: Job, title: string, isShown: boolean): v
 
 /** What stands in place of a text that is not there. */
 export const placeholderOf = (job: Job): string => {
-  const { status, origin } = job
+  const { status, origin, isKept } = job
   if (status.type === 'failed') return status.sentence
   if (status.type === 'cancelled') return 'Cancelled before there was text.'
-  if (status.type === 'ended') return 'No words were found.'
+  if (status.type === 'ended')
+    return `No words were found.${isKept === false ? ' The session is here until this page closes.' : ''}`
   return origin === 'microphone' ? 'Speak. The words appear here.' : 'The words appear here.'
 }
 
 /** What a session does now, in one sentence. */
 export const jobSentence = (job: Job): string => {
-  const { status, state } = job
+  const { status, state, isKept } = job
   switch (status.type) {
     case 'queued':
       return 'Waiting for its turn.'
@@ -83,7 +85,10 @@ export const jobSentence = (job: Job): string => {
     case 'cancelled':
       return 'Cancelled.'
     case 'ended':
-      return state.stopped ? statusSentence(state) : 'Done.'
+      return [
+        state.stopped ? statusSentence(state) : hasWords(state) ? 'Done.' : 'No words were found.',
+        ...(isKept === false ? ['Not kept.'] : []),
+      ].join(' ')
     case 'running': {
       const progress =
         state.phase === 'streaming' || state.phase === 'finalizing' ? job.progress(performance.now()) : undefined

@@ -54,6 +54,7 @@ export class Navigation {
     for (const [id, isCurrent] of [
       ['nav-session', screen.type !== 'operations'],
       ['nav-operations', screen.type === 'operations'],
+      ['new', screen.type === 'start'],
     ] as const) {
       if (isCurrent) element(id).setAttribute('aria-current', 'page')
       else element(id).removeAttribute('aria-current')

@@ -14,7 +14,8 @@ export const renderSessionHead = (job: Job, title: string, notice: string | unde
     element('status-text'),
     notice ?? (isDone(job) ? factsOf(job) : isWordless(job) ? 'Failed.' : jobSentence(job)),
   )
-  element('lamp').className = state.phase === 'streaming' ? 'on' : state.phase === 'reconnecting' ? 'lost' : ''
+  element('lamp').className =
+    state.phase === 'reconnecting' ? 'lost' : ['streaming', 'finalizing'].includes(state.phase) ? 'on' : ''
   element('finalize').hidden = !isLive
   element('finalize').toggleAttribute('disabled', state.phase === 'finalizing')
   element('cancel').hidden = isLive || !job.isUnfinished
