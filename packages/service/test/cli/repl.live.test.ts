@@ -29,6 +29,14 @@ describe('rxspeech repl', () => {
     expect(stdout).toMatch(/'call'\n$/)
   })
 
+  it('says that its input ended before a session, and shows no more of it', async () => {
+    const input = Buffer.from('recognize(options)(NEVER).subscribe(show)\n')
+    const { code, stdout, stderr } = await run(['repl', '--model', 'call'], { stdin: input })
+    expect(code).toBe(0)
+    expect(stdout).not.toContain('reconnecting')
+    expect(stderr).toMatch(/^rxspeech: the input ended before what it subscribed to, which is cut off; wait .*\n$/)
+  })
+
   it('says what is wrong with a file or a model', async () => {
     expect(await runInProcess(['repl', '--audio', '/no/such.wav'])).toMatchObject({
       code: 3,

@@ -54,7 +54,7 @@ describe.each(['chromium', 'firefox'] as const)('the operations of the studio in
     await page.click('#nav-operations')
     await page.waitForSelector('#slow-sessions td button')
     // The charts are loaded with this screen and not before.
-    expect(requests.filter((url) => /operations-[\w-]+\.(mjs|css)$/.test(url))).toHaveLength(2)
+    expect(requests.filter((url) => /operations-[\w-]+\.mjs$/.test(url))).toHaveLength(1)
     expect(await page.$$('#hour-charts canvas')).toHaveLength(4)
     expect((await textsOf(page, '#hour-charts .u-series'))[0]).toMatch(/Time.*\d\d:\d\d:\d\d/s)
     expect((await textsOf(page, '#slow-sessions tbody tr'))[0]).toMatch(/^call\s+Default\s+ended\s+\d/)

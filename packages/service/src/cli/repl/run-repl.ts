@@ -99,20 +99,27 @@ const converse = async (sample: Sample, service: InMemoryService, host: Host): P
     ignoreUndefined: true,
     writer: shortly(isTerminal),
   })
-  Object.assign(
-    server.context,
-    scopeOf(
-      sample,
-      service,
-      observer((line) => printAbove(server, line, isTerminal)),
-    ),
-  )
+  let isEnded = false
+  let isCutOff = false
+  const print = (line: string): void => {
+    if (!isEnded) printAbove(server, line, isTerminal)
+    // Who typed .exit wants no more.
+    else if (!isTerminal && !isCutOff) {
+      isCutOff = true
+      host.stderr.write(cutOff)
+    }
+  }
+  Object.assign(server.context, scopeOf(sample, service, observer(print)))
   const ended = new Promise<void>((resolve) => server.once('exit', resolve))
+  server.once('exit', () => (isEnded = true))
   const history = isTerminal ? replHistory(host.env) : undefined
   if (history !== undefined) await keepHistory(server, history)
   if (!isTerminal) await evaluateInTurn(server, stdin, lines)
   await ended
 }
+
+const cutOff =
+  'rxspeech: the input ended before what it subscribed to, which is cut off; wait for it with await, such as await lastValueFrom(…).\n'
 
 /** Passes on each line when the one before is evaluated, for which a session without a terminal does not wait. */
 const evaluateInTurn = async (server: REPLServer, stdin: NodeJS.ReadableStream, lines: PassThrough): Promise<void> => {
