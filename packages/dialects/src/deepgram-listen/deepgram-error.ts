@@ -1,5 +1,5 @@
 import { errorTable } from 'rxspeech/internal/errors/error-table'
-import { isSpeechError } from 'rxspeech/internal/errors/speech-error'
+import { isSpeechError, type SpeechError } from 'rxspeech/internal/errors/speech-error'
 import { spreadRetryAfter } from 'rxspeech/internal/protocol/retry-after'
 import { requestStatus } from '../conversation/request-status.js'
 import { UploadError } from '../conversation/upload-error.js'
@@ -38,23 +38,30 @@ export const refuseAsDeepgram = (error: unknown, requestId: string): HttpRefusal
     return refusal(new DeepgramError(status, code.toUpperCase(), message), requestId, retryAfter)
   }
   if (!isSpeechError(error)) return undefined
-  const { code, message, retryAfterMs } = error
+  const { code, retryAfterMs } = error
   const status = requestStatus(error)
   if (status === undefined) return undefined
   const errorCode = errorCodes[code] ?? code.toUpperCase().replaceAll('-', '_')
   const isRetryable = code !== 'internal' && errorTable[code].retryable
   return refusal(
-    new DeepgramError(status, errorCode, message),
+    new DeepgramError(status, errorCode, sentenceOf(error)),
     requestId,
     isRetryable ? spreadRetryAfter(retryAfterMs) : undefined,
   )
 }
+
+/** What is wrong, with the options of the query for parameters that a model refuses. */
+export const sentenceOf = ({ code, message }: SpeechError): string =>
+  code === 'invalid-field'
+    ? message.replace(/^phrases\b/, 'keyterm').replace(/^language "auto"/, 'language "multi"')
+    : message
 
 /** Those that clients know. */
 const errorCodes: Readonly<Record<string, string>> = {
   unauthenticated: 'INVALID_AUTH',
   overloaded: 'TOO_MANY_REQUESTS',
   'invalid-wav': 'INVALID_AUDIO',
+  'invalid-field': 'INVALID_QUERY_PARAMETER',
 }
 
 const refusal = ({ status, code, message }: DeepgramError, requestId: string, retryAfter?: string): HttpRefusal => ({

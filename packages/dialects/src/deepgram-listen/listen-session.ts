@@ -8,6 +8,7 @@ import type { Link, SocketMessage } from 'rxspeech/internal/transport/link'
 import { pacedSender } from '../conversation/paced-sender.js'
 import { AudioHash } from './audio-hash.js'
 import { AudioInput, WavHeaderInput, type WavStart } from './audio-input.js'
+import { sentenceOf } from './deepgram-error.js'
 import { ListenChannel, type ChannelListener } from './listen-channel.js'
 import {
   configuredMessage,
@@ -312,7 +313,8 @@ export class ListenSession {
     if (this.#state === 'closed') return
     this.#failure = error
     if (this.#socket === undefined) return
-    const { code, message } = error
+    const { code } = error
+    const message = sentenceOf(error)
     this.#send?.(errorMessage(this.#client.sessionId, variantOf(error), message))
     this.#socket.close({ code, message, closeCode })
     this.#end()

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readControl } from '../../src/deepgram-listen/messages.js'
 import type { RecognizerMessage } from '../../../../src/protocol/recognizer-messages.js'
+import { wavHeader } from '../../../../src/audio/wav-header.js'
 import { openListen, settled } from './listen-client.js'
 
 const milestone = (text: string, startMs: number, endMs: number): RecognizerMessage => ({
@@ -264,6 +265,15 @@ describe('a socket of the Deepgram interface', () => {
     await expect(openListen({ refusal: 'overloaded: The service is full.' })).rejects.toMatchObject({
       code: 'overloaded',
     })
+  })
+
+  it('names the option when the recognition of a WAV file is refused', async () => {
+    const refusal = 'invalid-field: phrases cannot be used with this model.'
+    const { page, messages, closedWith } = await openListen({ query: 'model=m&keyterm=Ada', refusal })
+    page.send(wavHeader({ encoding: 'pcm', sampleRateHz: 8_000, channels: 1 }, 0))
+    await settled()
+    expect(closedWith()).toMatchObject({ code: 'invalid-field', closeCode: 1008 })
+    expect(messages).toMatchObject([{ type: 'Error', message: 'keyterm cannot be used with this model.' }])
   })
 
   it('stops reading a conversation while its client does not read', async () => {

@@ -74,6 +74,7 @@ describe('rxspeech stand-in', () => {
     [['--faults', 'dropp'], '--faults must be one of drop, half-open,'],
     [['--text', 'a', '--models', 'b'], 'Set one of --text, --script and --models.'],
     [['--script', 'missing.json'], '--script names missing.json, which cannot be read'],
+    [['--faults', 'missing.json'], '--faults names missing.json, which cannot be read'],
     [['--record', '/dev/null/a'], 'The folder /dev/null/a of record cannot be written (ENOTDIR); name another.'],
     [['--tls', '/dev/null/a'], 'The folder /dev/null/a of tls cannot be written (ENOTDIR); name another.'],
     [['--port', '70000'], '--port must be a whole number from 0 to 65535'],

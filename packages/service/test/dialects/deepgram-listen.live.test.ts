@@ -243,11 +243,16 @@ describe('the socket /v1/listen', () => {
     ['an option that is not supported', `${linear16}&summarize=v2`, 'summarize'],
     ['an encoding that is not supported', 'model=nova-3&encoding=opus&sample_rate=48000', 'encoding'],
     ['a model that is not there', linear16.replace('nova-3', 'nova-9'), 'nova-9'],
-    ['phrases that the model does not take', `${linear16}&keyterm=Ada`, 'phrases'],
+    ['phrases that the model does not take', `${linear16}&keyterm=Ada`, 'keyterm cannot be used'],
     ['a language that the model lacks', `${linear16}&language=de`, 'language'],
+    ['languages that the model does not detect', `${linear16}&language=multi`, 'language "multi" cannot be used'],
   ])('is refused before it opens for %s', async (_case, query, name) => {
     const refused = await refusalOf(query)
-    expect(refused).toMatchObject({ status: 400, err_msg: expect.stringContaining(name) as string })
+    expect(refused).toMatchObject({
+      status: 400,
+      err_code: 'INVALID_QUERY_PARAMETER',
+      err_msg: expect.stringContaining(name) as string,
+    })
     expect(refused.headers['dg-error']).toBe(refused.err_msg)
     expect(refused.headers['dg-request-id']).toBe(refused.request_id)
   })

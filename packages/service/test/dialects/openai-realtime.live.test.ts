@@ -167,6 +167,7 @@ describe('an upgrade', () => {
     ['no token', { headers: {} }, 401, 'unauthenticated'],
     ['a model that is not there', { query: '?model=nova-3' }, 404, 'model_not_found'],
     ['a query that is unknown', { query: '?call_id=1' }, 400, 'unknown_parameter'],
+    ['two models', { query: '?model=n&model=m' }, 400, 'invalid_value'],
   ])('is refused with %s', async (_case, dialled, status, code) => {
     expect(await refusalOf(dialled)).toMatchObject({ status, code, id: expect.any(String) as string })
   })

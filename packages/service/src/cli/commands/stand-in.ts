@@ -134,7 +134,8 @@ const inFile = (file: string, check: () => void): void => {
 
 const faultsOf = (typed: string): unknown => {
   if (Object.hasOwn(standInFaults, typed)) return typed
-  if (existsSync(typed)) {
+  // What looks like a file gets the reason why it cannot be read.
+  if (existsSync(typed) || /[./\\]/.test(typed)) {
     const steps = jsonOf('--faults', typed)
     inFile(typed, () => faultSteps(steps as StandInFaults))
     return steps
