@@ -67,7 +67,7 @@ export const socketFaults = (Object.keys(standInFaults) as StandInFaultName[]).f
 
 const nodePackages = [
   '@deepgram/sdk@5.13.0',
-  'openai@7.57.0',
+  'openai@7.59.0',
   'ws@8',
   '@livekit/agents@1.9.0',
   '@livekit/agents-plugin-deepgram@1.9.0',
@@ -116,7 +116,7 @@ const clientsIn = (folder: string, python: string): readonly VendorClient[] => {
       ...program(python, 'livekit_stt.py', 'deepgram'),
     },
     { name: 'pipecat-ai 1.14.0 (Deepgram)', dialects: ['deepgram'], ...program(python, 'pipecat_stt.py', 'deepgram') },
-    { name: 'openai (npm) 7.57.0', dialects: ['openai'], needsTls: true, ...program(node, 'openai-realtime.mjs') },
+    { name: 'openai (npm) 7.59.0', dialects: ['openai'], needsTls: true, ...program(node, 'openai-realtime.mjs') },
     { name: 'openai (PyPI) 3.57.0', dialects: ['openai'], ...program(python, 'openai_realtime.py') },
     {
       name: '@livekit/agents-plugin-openai 1.9.0',

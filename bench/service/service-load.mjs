@@ -8,12 +8,17 @@ import WebSocket from 'ws'
 import { decodeSamples } from '../../packages/server/dist/nodes.js'
 
 const chunkMs = 20
-const chunkBytes = 320
+/** 24000 is the rate of the OpenAI interface. */
+const rateHz = Number(process.env['RATE_HZ'] ?? 8000)
+const chunkBytes = (rateHz * chunkMs) / 500
 
 /** The left channel of the sample call, 8 kHz PCM, in a loop: speech and silence as in a real call. */
 const call = readFileSync(new URL('../../samples/call.wav', import.meta.url)).subarray(58)
 const muLaw = call.filter((_byte, at) => at % 2 === 0)
-const samples = decodeSamples(muLaw, 'ulaw')
+const narrow = decodeSamples(muLaw, 'ulaw')
+const samples = new Int16Array((narrow.length * rateHz) / 8000).map(
+  (_none, at) => narrow[Math.floor((at * 8000) / rateHz)],
+)
 const audio = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
 const silence = Buffer.alloc(chunkBytes)
 const callChunks = Math.floor(audio.length / chunkBytes)
@@ -22,11 +27,12 @@ const chunkAt = (index) => {
   return audio.subarray(at, at + chunkBytes)
 }
 
-/** The same chunks in the messages of the OpenAI interface. */
+/** The same chunks in the messages of the OpenAI interface, which has µ-law for 8 kHz. */
+const isNarrow = rateHz === 8000
 const appendAt = (index) => {
   const at = ((index % callChunks) * chunkBytes) / 2
-  const audio = muLaw.subarray(at, at + chunkBytes / 2).toString('base64')
-  return JSON.stringify({ type: 'input_audio_buffer.append', audio })
+  const bytes = isNarrow ? muLaw.subarray(at, at + chunkBytes / 2) : chunkAt(index)
+  return JSON.stringify({ type: 'input_audio_buffer.append', audio: bytes.toString('base64') })
 }
 
 /** Delay of results after the chunk that decided them, in ms. */
@@ -54,7 +60,7 @@ const recognizeText = (model) =>
     'message-name': 'recognize',
     'audio-format': 'pcm',
     'model-name': model,
-    'sample-rate': 8000,
+    'sample-rate': rateHz,
     'vad-graceful-silence-threshold-msec': 0,
   })
 
@@ -92,13 +98,14 @@ const openSocket = ({ wsUrl, token, model }) =>
 /** The sockets of dialects: their address, what is sent first, after which message they are ready, and their chunks. */
 const dialects = {
   deepgram: {
-    path: ({ model }) => `/v1/listen?model=${model}&encoding=linear16&sample_rate=8000`,
+    path: ({ model }) => `/v1/listen?model=${model}&encoding=linear16&sample_rate=${rateHz}`,
     chunk: chunkAt,
   },
   realtime: {
     path: () => '/v1/realtime?intent=transcription',
     first: ({ model }) => {
-      const input = { format: { type: 'audio/pcmu' }, transcription: { model } }
+      const format = isNarrow ? { type: 'audio/pcmu' } : { type: 'audio/pcm', rate: rateHz }
+      const input = { format, transcription: { model } }
       return JSON.stringify({ type: 'session.update', session: { type: 'transcription', audio: { input } } })
     },
     readyAfter: 'session.updated',
@@ -149,7 +156,7 @@ const openStream = ({ channel, token, model }) =>
       message: {
         content: JSON.stringify({
           MessageName: 'Start',
-          Audio: { SampleRate: 8000, ChannelCount: 1, Encoding: 'pcm' },
+          Audio: { SampleRate: rateHz, ChannelCount: 1, Encoding: 'pcm' },
           Tenant: 'Default',
           Token: token,
           ProjectName: 'transcribe',

@@ -11,7 +11,7 @@ const run = promisify(execFile)
 /** Of npm, with the line of Node that they need: some 600 MB. */
 const nodePackages = [
   `node@npm:node-${process.platform}-${process.arch}@24.21.0`,
-  'openai@7.57.0',
+  'openai@7.59.0',
   'ai@7.0.173',
   '@ai-sdk/deepgram@3.1.16',
   '@ai-sdk/openai@4.0.118',
