@@ -150,10 +150,14 @@ describe('a recipe', () => {
 
   it('of the AI SDK transcribes a recording and live audio', async () => {
     const access = await tests.service.newAccess()
-    const lines = (await tests.clients.output(['transcribe.mjs'], access)).trimEnd().split('\n')
+    const lines = (await tests.clients.output(['transcribe.mjs', 'samples/call.wav', 'call'], access))
+      .trimEnd()
+      .split('\n')
     expect(lines.slice(0, -1).map((line) => line.replace(/^[\d.]+ /, ''))).toEqual(turns.map(({ text }) => text))
     expect(lines.at(-1)).toBe('2 channels, 33 s')
-    const live = (await tests.clients.output(['stream.mjs', access['RECORDING'] ?? ''], access)).trimEnd().split('\n')
+    const live = (await tests.clients.output(['stream.mjs', access['RECORDING'] ?? '', 'call'], access))
+      .trimEnd()
+      .split('\n')
     expect(live.map((line) => line.replace(/^[\d.]+ /, '')).join(' ')).toBe(tests.service.text)
   })
 })
