@@ -5,7 +5,7 @@ import { createServer as createHttps } from 'node:https'
 import { connect, createServer as createTcp, type Server as TcpServer, type Socket } from 'node:net'
 import { createServer as createTls } from 'node:tls'
 import { WebSocketServer } from 'ws'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SpeechError } from '../../../../src/errors/speech-error.js'
 import { contentType } from '../../../../src/protocol/dataflow-messages.js'
 import type { SessionEvent } from '../../../../src/protocol/session-event.js'
@@ -25,11 +25,10 @@ const format = { encoding: 'pcm', sampleRateHz: 8000, channels: 1 } as const
 const quick: ResumptionOptions = { firstDelayMs: 1 }
 
 let tls: TestCertificates
-let ending: (() => unknown)[] = []
+const ending: (() => unknown)[] = []
 beforeAll(async () => void (tls = await testCertificates()))
-afterEach(async () => {
+afterAll(async () => {
   for (const end of ending.reverse()) await end()
-  ending = []
 })
 
 const keyOf = ({ key, certificate }: TestCertificates): { key: string; cert: string } => ({ key, cert: certificate })
@@ -204,7 +203,8 @@ const good = ['authorizing', 'connecting', 'reconnecting', 'streaming', 'finaliz
 const goodFromStarting = ['authorizing', 'connecting', 'starting', ...good.slice(2)]
 const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toUTCString()
 
-describe.each<Over>(['websocket', 'grpc'])('the first connection of a session over %s', (over) => {
+// Over gRPC most of the time is the second that its package waits before another attempt.
+describe.concurrent.each<Over>(['websocket', 'grpc'])('the first connection of a session over %s', (over) => {
   // Over gRPC the connection is open before the answer.
   const afterAnswer = over === 'grpc' ? goodFromStarting : good
 
