@@ -43,6 +43,7 @@ describe('docs/recipes', () => {
     expect(recipes.toSorted()).toEqual(Object.keys(printed).toSorted())
   })
 
+  // The first of them plays a call.
   it.each(first(1, recipes.toReversed()))('prints the result of %s, and exits soon after', async (name) => {
     const { exitCode, stdout, stderr, lingeredMs } = await runTypeScript(`docs/recipes/${name}`, {
       cwd: reader.path,

@@ -35,13 +35,13 @@ export const openAiRealtime: Dialect = {
 
 /** The query of the address, which names the model and the kind of session. */
 const settingsOf = ({ url, findModel }: DialectClient): SessionSettings => {
-  for (const [name, value] of url.searchParams) {
-    if (value !== url.searchParams.get(name)) throw invalidField(name, `Send ${name} once.`)
-  }
   const { model, intent, ...others } = Object.fromEntries(url.searchParams)
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) {
     throw invalidField(unknown, `${unknown} is not known here; omit it from the address.`, 'unknown_parameter')
+  }
+  for (const [name, value] of url.searchParams) {
+    if (value !== url.searchParams.get(name)) throw invalidField(name, `Send ${name} once.`)
   }
   if (intent !== undefined && intent !== 'transcription') {
     throw invalidField('intent', 'intent must be "transcription".')

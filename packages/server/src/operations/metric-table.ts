@@ -87,7 +87,7 @@ export const metricTable = {
   rxspeech_tenant_refusals_total: {
     type: 'counter',
     labels: ['tenant', 'model', 'code'],
-    help: 'Starts that valid tokens were refused, by tenant, and by the model that had no room; without one by another limit. Of those that a full machine refuses unread, at most ten a second.',
+    help: 'Starts that valid tokens were refused: with the model that had no room or could not be used, or without one for a limit of sessions or requests. Refusals for the load of the machine are not counted; beyond `limits.sessions` at most ten a second are.',
   },
   rxspeech_auth_failures_total: {
     type: 'counter',

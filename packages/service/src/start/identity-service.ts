@@ -110,7 +110,7 @@ const learnEveryMs = 100
 export const createAdmission = (
   identity: Pick<Identity, 'verify' | keyof GrantAuthority> & { readonly machines: MachineExchange | undefined },
   limits: AdmissionLimits & RequestLimits,
-  options: Pick<ServiceOptions, 'scheduler' | 'onFault' | 'tenantWeights' | 'limits'>,
+  options: Pick<ServiceOptions, 'scheduler' | 'onFault' | 'tenants' | 'tenantWeights' | 'limits'>,
   monitor: Pick<ServiceMonitor, 'startRefused'> = noopMonitor,
 ): SessionContext['admit'] => {
   const { scheduler = asyncScheduler, onFault, tenantWeights: weights } = options
@@ -123,7 +123,8 @@ export const createAdmission = (
   /** Only with names that someone has configured: a token for all tenants can name any. */
   const countRefused = (rights: Rights, tenant: string | undefined, error: unknown): void => {
     if (!isSpeechError(error)) return
-    const isKnown = tenant !== undefined && isGrantedByName(rights.tenants, tenant)
+    const configured = [...rights.tenants, ...(options.tenants ?? [])]
+    const isKnown = tenant !== undefined && isGrantedByName(configured, tenant)
     monitor.startRefused?.({ tenant: isKnown ? tenant : tenantOf(rights) }, error)
   }
   let learntMs = -Infinity

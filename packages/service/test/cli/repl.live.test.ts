@@ -34,7 +34,7 @@ describe('rxspeech repl', () => {
     const { code, stdout, stderr } = await run(['repl', '--model', 'call'], { stdin: input })
     expect(code).toBe(0)
     expect(stdout).not.toContain('reconnecting')
-    expect(stderr).toMatch(/^rxspeech: the input ended before what it subscribed to, which is cut off; wait .*\n$/)
+    expect(stderr).toMatch(/^rxspeech: the input ended while a subscription still ran, .*lastValueFrom\(…\)\.\n$/)
   })
 
   it('says what is wrong with a file or a model', async () => {

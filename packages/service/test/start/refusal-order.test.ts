@@ -39,8 +39,10 @@ describe('an admission', () => {
   const monitor: Pick<ServiceMonitor, 'startRefused'> = {
     startRefused: (of, { code }) => refused.push([of, code]),
   }
-  const admission = (limits: object, authority = identity): SessionContext['admit'] =>
-    createAdmission(authority, resolveServiceLimits({ limits }), { scheduler: new VirtualClock() }, monitor)
+  const admission = (limits: object, authority = identity): SessionContext['admit'] => {
+    const options = { scheduler: new VirtualClock(), tenants: ['Default', 'Configured'] }
+    return createAdmission(authority, resolveServiceLimits({ limits }), options, monitor)
+  }
   const refusalOf = (admitted: Promise<unknown>): Promise<unknown> =>
     admitted.then(
       () => 'admitted',
@@ -66,7 +68,7 @@ describe('an admission', () => {
     refused.length = 0
     const verify = (token: string) =>
       identity.verify(token).then((rights) => ({ ...rights, tenants: token === 'all' ? ['*'] : ['Acme'] }))
-    const admit = admission({ sessions: 2, sessionsPerToken: 1, requestBurst: 2 }, { ...identity, verify })
+    const admit = admission({ sessions: 3, sessionsPerToken: 1, requestBurst: 2 }, { ...identity, verify })
     await admit('a', 'Acme', own)
     const asked: readonly (readonly [token: string, tenant?: string])[] = [
       ['forged'],
@@ -75,12 +77,16 @@ describe('an admission', () => {
       ['a', 'Acme'],
     ]
     for (const [token, tenant] of asked) await refusalOf(admit(token, tenant, own))
-    await admit('all', 'made-up', own)
+    await admit('all', 'Configured', own)
+    await refusalOf(admit('all', 'Configured', own))
+    // The service is full.
+    await admit('b', 'Acme', own)
     await refusalOf(admit('all', 'made-up', own))
-    await expect.poll(() => refused).toHaveLength(3)
+    await expect.poll(() => refused).toHaveLength(4)
     expect(refused).toEqual([
       [{ tenant: 'Acme' }, 'overloaded'],
       [{ tenant: 'Acme' }, 'too-many-requests'],
+      [{ tenant: 'Configured' }, 'overloaded'],
       [{ tenant: 'Default' }, 'overloaded'],
     ])
   })

@@ -79,7 +79,7 @@ const polled = <A>(
       }).pipe(
         tap(() => showError(undefined)),
         catchError((error: unknown) => {
-          showError(`The figures are old: ${sentenceOf(error)}`)
+          showError(`The figures are not updated: ${sentenceOf(error)}`)
           return EMPTY
         }),
       ),

@@ -37,7 +37,7 @@ export interface StudioConfig {
 /** Whether the page is at the address of operators. */
 export const isForOperators = ({ ws }: StudioConfig): boolean => ws === ''
 
-/** Like `fetch`, which says of a service that is gone something else in each browser. */
+/** Like `fetch`, with one sentence for a service that cannot be reached; each browser has another. */
 export const fetchOfService = async (url: string, init?: RequestInit): Promise<Response> => {
   try {
     return await fetch(url, init)

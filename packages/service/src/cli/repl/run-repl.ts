@@ -103,7 +103,7 @@ const converse = async (sample: Sample, service: InMemoryService, host: Host): P
   let isCutOff = false
   const print = (line: string): void => {
     if (!isEnded) printAbove(server, line, isTerminal)
-    // Who typed .exit wants no more.
+    // At a terminal the session ends only when it was told to.
     else if (!isTerminal && !isCutOff) {
       isCutOff = true
       host.stderr.write(cutOff)
@@ -119,7 +119,7 @@ const converse = async (sample: Sample, service: InMemoryService, host: Host): P
 }
 
 const cutOff =
-  'rxspeech: the input ended before what it subscribed to, which is cut off; wait for it with await, such as await lastValueFrom(…).\n'
+  'rxspeech: the input ended while a subscription still ran, so the rest of its events is missing; wait for its end, as with await lastValueFrom(…).\n'
 
 /** Passes on each line when the one before is evaluated, for which a session without a terminal does not wait. */
 const evaluateInTurn = async (server: REPLServer, stdin: NodeJS.ReadableStream, lines: PassThrough): Promise<void> => {
