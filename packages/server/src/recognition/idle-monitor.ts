@@ -95,7 +95,8 @@ export class IdleMonitor {
     if (closeAfterSilentWallMs === 0 || nowMs < this.#askAtMs) return 'nothing'
     const isAnswering = this.#rules.isAnswering?.() ?? true
     const isDue = nowMs >= this.#closeAtMs
-    if (isDue && isAnswering && this.#isLate) this.#answeredMs = nowMs
+    // Once in a silence: each other message of the client needs a new answer, which may be late, too.
+    if (isDue && isAnswering && this.#isLate && this.#answeredMs < this.#newestMs) this.#answeredMs = nowMs
     this.#isLate = isDue && !isAnswering
     if (nowMs < this.#closeAtMs + (isAnswering ? 0 : maxUnansweredMs)) return 'nothing'
     this.#closedAfterMs = this.#newestMs

@@ -95,13 +95,13 @@ describe('IdleMonitor', () => {
   })
 
   describe('that can ask the client', () => {
-    /** When it asked first, when it closed, and when it finalized, if the client answers from a time on. */
-    const times = (answersFromMs: number, audioAtMs?: number) => {
+    /** When it asked first, when it closed, and when it finalized, with the answers of the client or from when it gives them. */
+    const times = (answers: number | ((nowMs: number) => boolean), audioAtMs?: number) => {
       const scheduler = new StallingScheduler()
       let askedAtMs = Infinity
       const isAnswering = (): boolean => {
         askedAtMs = Math.min(askedAtMs, scheduler.now())
-        return scheduler.now() >= answersFromMs
+        return typeof answers === 'number' ? scheduler.now() >= answers : answers(scheduler.now())
       }
       const rules = { closeAfterSilentWallMs: 1000, finalizeAfterMs: 30_000, isAnswering }
       const watch = new IdleMonitor(rules, scheduler)
@@ -126,6 +126,16 @@ describe('IdleMonitor', () => {
     it('counts the silence again from a late answer, which audio may follow', () => {
       expect(times(3_000)).toMatchObject({ askedAtMs: 520, closedAtMs: [4_020], endedAtMs: 30_000 })
       expect(times(3_000, 3_900)).toMatchObject({ askedAtMs: 520, closedAtMs: [4_920], endedAtMs: 33_900 })
+    })
+
+    it('counts it again only once, also for a client whose other messages each need a new answer', () => {
+      let askedMs = -Infinity
+      const chatty = (nowMs: number): boolean => {
+        const isAsked = askedMs >= nowMs - (nowMs % 240)
+        if (!isAsked) askedMs = nowMs
+        return isAsked
+      }
+      expect(times(chatty)).toMatchObject({ askedAtMs: 520, closedAtMs: [2_620], endedAtMs: 30_000 })
     })
 
     it('closes 10 s later without an answer, and does not finalize later', () => {
