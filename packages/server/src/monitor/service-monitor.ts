@@ -137,8 +137,8 @@ export interface ServiceMonitor {
   /** An error was sent to a client, whether its session continues or not. */
   refused(by: SessionInterface, code: ErrorCode): void
   /**
-   * A valid token was refused a start: `tenant` is the one that its sessions count for, or `Default` if a token for all
-   * tenants names one that is not configured; `model` is the one that had no room or could not be used. `refused` is
+   * A valid token was refused a start: `tenant` is the one that its sessions count for, or the shared one if a token for
+   * all tenants names one that is not configured; `model` is the one that had no room or could not be used. `refused` is
    * called in addition.
    */
   startRefused?(of: Pick<SessionFacts, 'tenant' | 'model'>, error: SpeechError): void
