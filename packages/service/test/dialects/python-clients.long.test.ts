@@ -112,7 +112,12 @@ describe('a recipe', () => {
 
   it('of a LiveKit agent hears each turn of its user on this machine', async () => {
     const access = await tests.service.newAccess()
-    const turns = await tests.clients.output(['agent_stt.py', access['RECORDING'] ?? ''], access)
+    const hear = (): Promise<string> => tests.clients.output(['agent_stt.py', access['RECORDING'] ?? ''], access)
+    // LiveKit's native runtime sometimes panics, which is not what is tested.
+    const turns = await hear().catch((error: unknown) => {
+      if (!String(error).includes('panic in a function that cannot unwind')) throw error
+      return hear()
+    })
     // Some follow so fast, four times as fast as they were spoken, that they are one for the agent.
     expect(turns.trimEnd().split('\n').length).toBeGreaterThan(1)
     expect(turns.trimEnd().split('\n').join(' ')).toBe(tests.service.text)
