@@ -11,7 +11,7 @@ import { FadingMean, ReadingCosts } from './reading-costs.js'
 const maxUseForPartials = 0.75
 const useWindowMs = 3_000
 const finalUseWindowMs = 20_000
-/** An estimate from the costs of readings has the weight of so many speakers, beside those that were measured. */
+/** What readings cost is an estimate of one speaker; beside measured speakers it counts as this many. */
 const assumedSpeakers = 0.5
 /** A result waits no longer for the partials and results that are read before it, but for one in fifty. */
 const maxDelayMs = 1_000

@@ -17,7 +17,7 @@ const spareLane = async (fleet: VirtualFleet): Promise<Lane> => {
   return new Lane(fleet, engine)
 }
 
-describe('a segment that nobody waits for', () => {
+describe('a segment in a spare place', () => {
   it('is read like any other while half of the places are free, and has none otherwise', async () => {
     const fleet = newFleet()
     expect(spareEngine(fleet)).toBeUndefined()
